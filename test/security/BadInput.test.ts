@@ -101,12 +101,14 @@ const it = gatewayIt
   })
 
 describe("the control API", () => {
+  /** What is decided about a call is written down about its key. */
+  const unconcerned = allTables.filter((table) => table !== "key_audit" && table !== "project_api_keys")
   let before: ReadonlyArray<TableState>
   let document: Document
 
   it.beforeAll(async ({ gateway }) => {
     document = await Document.of(gateway)
-    before = await gateway.state()
+    before = await gateway.state(unconcerned)
   })
 
   for (const [area, cases] of Object.entries(controlCorpus)) {
@@ -134,7 +136,7 @@ describe("the control API", () => {
   })
 
   it("has changed nothing", async ({ gateway }) => {
-    expect(await gateway.state()).toEqual(before)
+    expect(await gateway.state(unconcerned)).toEqual(before)
   })
 
   it("has been sent at least three hundred", () => {

@@ -2277,22 +2277,6 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
-    ApiKeySourceConfig_1: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ApiKeyAuth"]
-      /** @enum {string} */
-      auth_type: "API_KEY"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
     Attempt: {
       attempt_number: number
       body: string | null
@@ -2347,22 +2331,6 @@ export interface components {
       username: string
     }
     BasicAuthSourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["BasicAuth"]
-      /** @enum {string} */
-      auth_type: "BASIC_AUTH"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    BasicAuthSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["BasicAuth"]
       /** @enum {string} */
@@ -5624,41 +5592,6 @@ export interface components {
       type?: string
       url?: string | null
     }
-    /**
-     * @description A source whose own settings say how its senders are verified.
-     * @example {
-     *       "name": "shop",
-     *       "description": "Orders of the shop",
-     *       "type": "WEBHOOK",
-     *       "config": {
-     *         "auth_type": "HMAC",
-     *         "auth": {
-     *           "webhook_secret_key": "shared-with-the-shop",
-     *           "header_key": "x-shop-signature",
-     *           "prefix": "sha256="
-     *         }
-     *       }
-     *     }
-     */
-    GenericSourceWrite_1: {
-      config?:
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
-        | components["schemas"]["HmacSourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @description Any name that is no provider's; WEBHOOK unless told */
-      type?: string
-      url?: string | null
-    }
     HmacAuth: {
       algorithm?: ("md5" | "sha1" | "sha256" | "sha512") | null
       encoding?: ("hex" | "base64" | "base64url") | null
@@ -5670,22 +5603,6 @@ export interface components {
       webhook_secret_key: string
     }
     HmacSourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["HmacAuth"]
-      /** @enum {string} */
-      auth_type: "HMAC"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    HmacSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["HmacAuth"]
       /** @enum {string} */
@@ -6925,22 +6842,6 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
-    /** @description Accepts everybody. */
-    OpenSourceConfig_1: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth?: Record<string, unknown> | null
-      auth_type?: null
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
     /**
      * @example {
      *       "key": "body.customer.id",
@@ -7106,25 +7007,6 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
-    ProviderApiKeyOptionalHeaderKeySourceConfig_1: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderApiKeyOptionalHeaderKeyAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "API_KEY" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
     /** @description Sources of the types OKTA. */
     ProviderApiKeyOptionalHeaderKeySourceWrite: {
       config?:
@@ -7145,46 +7027,7 @@ export interface components {
       type: "OKTA"
       url?: string | null
     }
-    /** @description Sources of the types OKTA. */
-    ProviderApiKeyOptionalHeaderKeySourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderApiKeyOptionalHeaderKeySourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["HmacSourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "OKTA"
-      url?: string | null
-    }
     ProviderApiKeySourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderApiKeyAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "API_KEY" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    ProviderApiKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderApiKeyAuth"]
       /**
@@ -7223,49 +7066,10 @@ export interface components {
       type: "GITLAB" | "TELEGRAM" | "DEEPGRAM" | "MICROSOFT_GRAPH"
       url?: string | null
     }
-    /** @description Sources of the types GITLAB, TELEGRAM, DEEPGRAM, MICROSOFT_GRAPH. */
-    ProviderApiKeySourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderApiKeySourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["HmacSourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "GITLAB" | "TELEGRAM" | "DEEPGRAM" | "MICROSOFT_GRAPH"
-      url?: string | null
-    }
     ProviderOptionalTopicArnAuth: {
       topic_arn?: string | null
     }
     ProviderOptionalTopicArnSourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderOptionalTopicArnAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    ProviderOptionalTopicArnSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderOptionalTopicArnAuth"]
       /**
@@ -7291,26 +7095,6 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "AWS_SNS"
-      url?: string | null
-    }
-    /** @description Sources of the types AWS_SNS. */
-    ProviderOptionalTopicArnSourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderOptionalTopicArnSourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7350,25 +7134,6 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
-    ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceConfig_1: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeyAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
     /** @description Sources of the types FUSIONAUTH. */
     ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite: {
       config?:
@@ -7389,46 +7154,7 @@ export interface components {
       type: "FUSIONAUTH"
       url?: string | null
     }
-    /** @description Sources of the types FUSIONAUTH. */
-    ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "FUSIONAUTH"
-      url?: string | null
-    }
     ProviderOptionalWebhookSecretKeySourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderOptionalWebhookSecretKeyAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    ProviderOptionalWebhookSecretKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderOptionalWebhookSecretKeyAuth"]
       /**
@@ -7467,49 +7193,10 @@ export interface components {
       type: "NOTION" | "ASANA"
       url?: string | null
     }
-    /** @description Sources of the types NOTION, ASANA. */
-    ProviderOptionalWebhookSecretKeySourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderOptionalWebhookSecretKeySourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "NOTION" | "ASANA"
-      url?: string | null
-    }
     ProviderPublicKeyAuth: {
       public_key: string
     }
     ProviderPublicKeySourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderPublicKeyAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    ProviderPublicKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderPublicKeyAuth"]
       /**
@@ -7548,51 +7235,12 @@ export interface components {
       type: "DISCORD" | "DISCORD_EVENTS" | "SENDGRID"
       url?: string | null
     }
-    /** @description Sources of the types DISCORD, DISCORD_EVENTS, SENDGRID. */
-    ProviderPublicKeySourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderPublicKeySourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "DISCORD" | "DISCORD_EVENTS" | "SENDGRID"
-      url?: string | null
-    }
     ProviderUsernamePasswordAuth: {
       /** @description Encrypted at rest, masked on read */
       password: string
       username: string
     }
     ProviderUsernamePasswordSourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderUsernamePasswordAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "BASIC_AUTH" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    ProviderUsernamePasswordSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderUsernamePasswordAuth"]
       /**
@@ -7631,49 +7279,10 @@ export interface components {
       type: "POSTMARK" | "CHARGEBEE"
       url?: string | null
     }
-    /** @description Sources of the types POSTMARK, CHARGEBEE. */
-    ProviderUsernamePasswordSourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderUsernamePasswordSourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
-        | components["schemas"]["HmacSourceConfig_1"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "POSTMARK" | "CHARGEBEE"
-      url?: string | null
-    }
     ProviderWebhookIdAuth: {
       webhook_id: string
     }
     ProviderWebhookIdSourceConfig: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderWebhookIdAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
-    ProviderWebhookIdSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderWebhookIdAuth"]
       /**
@@ -7699,26 +7308,6 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "PAYPAL"
-      url?: string | null
-    }
-    /** @description Sources of the types PAYPAL. */
-    ProviderWebhookIdSourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderWebhookIdSourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7760,25 +7349,6 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
-    ProviderWebhookSecretKeyOptionalVerifyTokenSourceConfig_1: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
     /** @description Sources of the types META, WHATSAPP. */
     ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite: {
       config?:
@@ -7786,26 +7356,6 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type: "META" | "WHATSAPP"
-      url?: string | null
-    }
-    /** @description Sources of the types META, WHATSAPP. */
-    ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenSourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7838,25 +7388,6 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
-    ProviderWebhookSecretKeySourceConfig_1: {
-      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth: components["schemas"]["ProviderWebhookSecretKeyAuth"]
-      /**
-       * @description May be left out: the type says it
-       * @enum {string}
-       */
-      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
-      chat_defer_ephemeral?: boolean | null
-      custom_response?: components["schemas"]["CustomResponse"] | null
-      /**
-       * @description webhook unless told, or proxy is enabled
-       * @enum {string}
-       */
-      mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
-      rate_limit?: number | null
-      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
-    }
     /** @description Sources of the types GITHUB, BITBUCKET, INTERCOM, CURSOR, CIRCLECI, PAGERDUTY, DROPBOX, RAZORPAY, COINBASE_COMMERCE, LEMON_SQUEEZY, SENTRY, GOCARDLESS, LAUNCHDARKLY, CHECKOUT_COM, PAYSTACK, VERCEL, WEBEX, SHOPIFY, LINE, DOCUSIGN, TYPEFORM, XERO, WOO_COMMERCE, HEROKU, SQUARE, TRELLO, MICROSOFT_TEAMS, STRIPE, CALENDLY, MUX, WORKOS, ELEVENLABS, PADDLE, BUILDKITE, SVIX, CLERK, RESEND, STANDARD, STANDARD_WEBHOOKS, REPLICATE, OPENAI, SLACK, ZOOM, WEBFLOW, ZENDESK, HUBSPOT, TWITCH, LINEAR, TWILIO, MAILGUN, MAILCHIMP. */
     ProviderWebhookSecretKeySourceWrite: {
       config?:
@@ -7864,77 +7395,6 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
-        | null
-      description?: string | null
-      /** @description Printable characters, unique in the team */
-      name: string
-      /**
-       * @description enabled unless told
-       * @enum {string}
-       */
-      status?: "enabled" | "disabled"
-      /** @enum {string} */
-      type:
-        | "GITHUB"
-        | "BITBUCKET"
-        | "INTERCOM"
-        | "CURSOR"
-        | "CIRCLECI"
-        | "PAGERDUTY"
-        | "DROPBOX"
-        | "RAZORPAY"
-        | "COINBASE_COMMERCE"
-        | "LEMON_SQUEEZY"
-        | "SENTRY"
-        | "GOCARDLESS"
-        | "LAUNCHDARKLY"
-        | "CHECKOUT_COM"
-        | "PAYSTACK"
-        | "VERCEL"
-        | "WEBEX"
-        | "SHOPIFY"
-        | "LINE"
-        | "DOCUSIGN"
-        | "TYPEFORM"
-        | "XERO"
-        | "WOO_COMMERCE"
-        | "HEROKU"
-        | "SQUARE"
-        | "TRELLO"
-        | "MICROSOFT_TEAMS"
-        | "STRIPE"
-        | "CALENDLY"
-        | "MUX"
-        | "WORKOS"
-        | "ELEVENLABS"
-        | "PADDLE"
-        | "BUILDKITE"
-        | "SVIX"
-        | "CLERK"
-        | "RESEND"
-        | "STANDARD"
-        | "STANDARD_WEBHOOKS"
-        | "REPLICATE"
-        | "OPENAI"
-        | "SLACK"
-        | "ZOOM"
-        | "WEBFLOW"
-        | "ZENDESK"
-        | "HUBSPOT"
-        | "TWITCH"
-        | "LINEAR"
-        | "TWILIO"
-        | "MAILGUN"
-        | "MAILCHIMP"
-      url?: string | null
-    }
-    /** @description Sources of the types GITHUB, BITBUCKET, INTERCOM, CURSOR, CIRCLECI, PAGERDUTY, DROPBOX, RAZORPAY, COINBASE_COMMERCE, LEMON_SQUEEZY, SENTRY, GOCARDLESS, LAUNCHDARKLY, CHECKOUT_COM, PAYSTACK, VERCEL, WEBEX, SHOPIFY, LINE, DOCUSIGN, TYPEFORM, XERO, WOO_COMMERCE, HEROKU, SQUARE, TRELLO, MICROSOFT_TEAMS, STRIPE, CALENDLY, MUX, WORKOS, ELEVENLABS, PADDLE, BUILDKITE, SVIX, CLERK, RESEND, STANDARD, STANDARD_WEBHOOKS, REPLICATE, OPENAI, SLACK, ZOOM, WEBFLOW, ZENDESK, HUBSPOT, TWITCH, LINEAR, TWILIO, MAILGUN, MAILCHIMP. */
-    ProviderWebhookSecretKeySourceWrite_1: {
-      config?:
-        | components["schemas"]["ProviderWebhookSecretKeySourceConfig_1"]
-        | components["schemas"]["OpenSourceConfig_1"]
-        | components["schemas"]["BasicAuthSourceConfig_1"]
-        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -8766,19 +8226,6 @@ export interface components {
       | components["schemas"]["ProviderWebhookIdSourceWrite"]
       | components["schemas"]["ProviderOptionalTopicArnSourceWrite"]
       | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite"]
-    /** @description By type: a provider's type has the settings of that provider in config.auth. The members of config may also stand at the top level, and settings of auth have other names that are taken for these. */
-    SourceWrite_1:
-      | components["schemas"]["GenericSourceWrite_1"]
-      | components["schemas"]["ProviderWebhookSecretKeySourceWrite_1"]
-      | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite_1"]
-      | components["schemas"]["ProviderOptionalWebhookSecretKeySourceWrite_1"]
-      | components["schemas"]["ProviderApiKeySourceWrite_1"]
-      | components["schemas"]["ProviderApiKeyOptionalHeaderKeySourceWrite_1"]
-      | components["schemas"]["ProviderUsernamePasswordSourceWrite_1"]
-      | components["schemas"]["ProviderPublicKeySourceWrite_1"]
-      | components["schemas"]["ProviderWebhookIdSourceWrite_1"]
-      | components["schemas"]["ProviderOptionalTopicArnSourceWrite_1"]
-      | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite_1"]
     SpreadsheetDestinationConfig:
       | {
           auth:
@@ -9802,11 +9249,11 @@ export interface components {
             status?: "enabled" | "disabled"
           }[]
         | null
-      source?: components["schemas"]["SourceWrite_1"] | null
+      source?: Record<string, unknown> | null
       source_id?: string | null
       version?: number | null
       /** @description As POST /workflows takes it, or with workflow_id as PATCH does; without source_id */
-      workflow: components["schemas"]["WorkflowPatch"]
+      workflow: Record<string, unknown>
       workflow_id?: string | null
     }
     WorkflowCapabilities: {

@@ -20,6 +20,9 @@ export const aggregateExample = {
 
 const Action = Schema.Struct({ ref: Schema.String, ...action.write.described.fields })
 
+/** Of a body within the body, of which each is judged as by itself. */
+const mostMembers = 100
+
 const described = {
   workflow_id: Schema.optionalKey(
     Schema.NullOr(
@@ -36,7 +39,7 @@ const described = {
   source_id: Schema.optionalKey(Schema.NullOr(Id.annotate({ description: "A source that is there" }))),
   source: Schema.optionalKey(
     Schema.NullOr(
-      describedAs(source.write.described)(Schema.JsonObject).annotate({
+      Schema.JsonObject.check(Schema.isMaxProperties(mostMembers)).annotate({
         description: "A source to make, as POST /sources takes it; or `{id}` of one that is there"
       })
     )
@@ -49,7 +52,7 @@ const described = {
       })
     )
   ),
-  workflow: describedAs(workflow.patch.described)(Schema.JsonObject).annotate({
+  workflow: Schema.JsonObject.check(Schema.isMaxProperties(mostMembers)).annotate({
     description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id"
   })
 }

@@ -53,7 +53,10 @@ export const workflowTrials: Section = {
     WorkflowTemplateList: [],
     InstantiatedWorkflow: [of("steps edges", draft)],
     WorkflowTemplateUse: [of("name source_id", own), of("bindings", missing)],
-    WorkflowAggregateInput: [of("workflow_id version source_id source workflow", saved), of("actions", acting)],
+    WorkflowAggregateInput: [
+      of("workflow_id version source_id source workflow", saved),
+      of("actions actions[].*", acting)
+    ],
     WorkflowAggregate: []
   },
   states: [

@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { createDestination } from "../../storage/test/controlPlane.ts"
+import { Room } from "../src/Workflow/RunRoom.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
 layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
@@ -166,6 +167,44 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
       yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
       yield* wake(workflow.id)
       expect(yield* runOf(run)).toMatchObject({ status: "failed", error_code: "INTERNAL_ERROR", queued: false })
+    })
+  )
+
+  it.effect("while the memory for runs is taken none is read, and what a step gives takes of it", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination()
+      const workflow = yield* create(
+        [
+          { id: "send", kind: "destination", resource_id: destination.id },
+          { id: "more", kind: "destination", resource_id: destination.id }
+        ],
+        [from(null, "send"), from("send", "more")]
+      )
+      const all = 128 * 1_048_576
+      const rooms = yield* Room
+      const others = rooms.of("others")
+      others.hold(all)
+      const run = yield* receive(workflow, {})
+      const waking = yield* Effect.forkChild(wake(workflow.id))
+      yield* Effect.sleep("300 millis")
+      expect(yield* runOf(run)).toMatchObject({ status: "queued", parts: 0 })
+      const begun = yield* Deferred.make<void>()
+      const output = "x".repeat(1_000_000)
+      coming.push(Effect.succeed({ kind: "succeeded", output, ports: ["out"] }))
+      const end = yield* Deferred.make<void>()
+      coming.push(
+        Effect.andThen(
+          Deferred.succeed(begun, undefined),
+          Effect.as(Deferred.await(end), { kind: "succeeded", output: null, ports: ["out"] } as const)
+        )
+      )
+      others.letGo(all)
+      yield* Deferred.await(begun)
+      expect(others.hasRoom(all - 1_000_000)).toBe(false)
+      yield* Deferred.succeed(end, undefined)
+      yield* Fiber.join(waking)
+      expect(yield* runOf(run)).toMatchObject({ status: "succeeded" })
+      expect(others.hasRoom(all)).toBe(true)
     })
   )
 })

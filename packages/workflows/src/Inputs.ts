@@ -61,12 +61,11 @@ export const occurred = (
   if (outcome.kind === "waits") {
     return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
   }
-  const all = [...warnings, ...(outcome.warnings ?? [])]
+  const all = [...warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings)
   if (outcome.kind === "failed") {
-    return {
-      kind: "occurred",
-      occurrence: { type: "failed", step, attempt, iteration, error: outcome.error, random, warnings: all }
-    }
+    const { message } = outcome.error
+    const error = { ...outcome.error, message: message.slice(0, limits.messageLength).toWellFormed() }
+    return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
   }
   const size = jsonLengthWithin(outcome.output, limits.valueLength)
   if (size === null) {

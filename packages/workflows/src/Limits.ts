@@ -17,6 +17,10 @@ export const limits = {
   valueLength: 1_048_576,
   /** Of what the steps of one run give, all together. */
   runLength: 10_485_760,
+  /** Of one attempt of a step: they are stored with each part of its run. */
+  warnings: 100,
+  /** Of what a step failed of, in characters; the same. */
+  messageLength: 2_000,
   /** Milliseconds. */
   longestDelay: 31 * 24 * 60 * 60 * 1_000
 } as const

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { branch, call, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
 import { dice, done, fails, Play } from "./Play.ts"
-import type { Effect } from "../src/Inputs.ts"
+import { type Effect, occurred } from "../src/Inputs.ts"
 
 const idOf = (effect: Effect): string => effect.step.step.id
 
@@ -482,4 +482,12 @@ describe("a run that is interfered with", () => {
     play.tell({ type: "retried", step: 0 })
     expect(play.state).toBe(state)
   })
+})
+
+it("what a step tells of its failure is bounded, because it is stored with each part of the run", () => {
+  const warnings = Array.from({ length: 101 }, () => ({ code: "TEMPLATE_VALUE_MISSING", field: "x" }))
+  const error = { code: "RUNTIME_ERROR", message: "x".repeat(2_001) }
+  const { occurrence } = occurred({ step: 0, attempt: 1, iteration: null }, { kind: "failed", error, warnings })
+  expect(occurrence).toMatchObject({ error: { code: "RUNTIME_ERROR", message: "x".repeat(2_000) } })
+  expect((occurrence as { readonly warnings: ReadonlyArray<unknown> }).warnings).toHaveLength(100)
 })

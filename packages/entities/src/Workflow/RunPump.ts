@@ -85,7 +85,7 @@ export const runPump = Effect.fnUntraced(function* (
   ) {
     const told = yield* Queue.unbounded<Told>()
     const room = rooms.of(run.team_id)
-    const bytes = bytesOf(run)
+    let bytes = bytesOf(run)
     inHand.set(run.id, told)
     own.add(run.id)
     room.hold(bytes)
@@ -97,7 +97,11 @@ export const runPump = Effect.fnUntraced(function* (
       stop: standing.kind === "stopped" ? standing.error : null,
       slots,
       told,
-      resources
+      resources,
+      grew: (by: number) => {
+        bytes += by
+        room.hold(by)
+      }
     }
     const going = carryOn(work).pipe(
       Effect.catchDefect((cause) =>
@@ -125,7 +129,8 @@ export const runPump = Effect.fnUntraced(function* (
     if (standing.kind === "held") return false
     const room = rooms.of(running.team_id)
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
-    if (inHand.size >= mostInHand || (inHand.size > 0 && !room.hasRoom(1))) return true
+    // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may.
+    if (inHand.size >= mostInHand || !room.hasRoom(1)) return true
     const now = yield* Clock.currentTimeMillis
     const until = standing.kind === "stopped" ? Number.POSITIVE_INFINITY : now
     const runs = yield* dueRuns(shard, id, until, { ...readAtOnce, inHand: [...inHand.keys()] })

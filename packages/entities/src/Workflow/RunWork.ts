@@ -57,9 +57,13 @@ export interface Work {
   readonly slots: Semaphore.Semaphore
   /** Of a run that begins: what its steps name, as it is then. JSON. */
   readonly resources?: string | null
+  /** Told of what its steps have given, in characters. */
+  readonly grew?: (by: number) => void
   /** Where it is told what it cannot know by itself. */
   readonly told?: Queue.Queue<Told>
 }
+
+const keptBy = ({ steps }: RunState): number => steps.reduce((sum, { size }) => sum + size, 0)
 
 const whyOver = ({ run, stop }: Work, isGone: boolean, now: number): StepError | null => {
   if (stop !== null) return stop
@@ -154,6 +158,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
       const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
       if ((yield* journal.move(transition)) !== "stored") return false
       if (moves) own.waits(next)
+      work.grew?.(keptBy(advanced.state) - keptBy(state))
       state = advanced.state
       due = next
       hasMore = hasGiven && carried === null

@@ -33,7 +33,8 @@ const it = gatewayIt
   /** Takes the payloads of a request as retention does: by the declaration of the tables. */
   .extend("prune", ({ gateway }) => async (request: string): Promise<void> => {
     for (const [name, table] of Object.entries<Table>(tables)) {
-      if (table.kind !== "grows") continue
+      // Of runs there are none: no workflow is there.
+      if (table.kind !== "grows" || name.startsWith("workflow_")) continue
       const by = name === "requests" ? "id" : "request_id"
       if (table.keptAs === "payload") await gateway.sql(`delete from ${name} where ${by} = $1`, [request])
       else if (table.payload !== undefined) {

@@ -17,6 +17,7 @@ import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as NamedReads from "../../src/reads/NamedReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as RunReads from "../../src/reads/RunReads.ts"
 import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
@@ -28,6 +29,7 @@ import { PlainStores } from "../../src/Stores.ts"
 import { type Table, tables } from "../../src/Tables.ts"
 import { Filters } from "../../src/Filters.ts"
 import { Transformations } from "../../src/Transformations.ts"
+import { Workflows } from "../../src/Workflows.ts"
 import * as ControlPlane from "../controlPlane.ts"
 import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
 import { anyAttempt, anyEvent, anyRequest } from "./Filters.ts"
@@ -51,6 +53,7 @@ const old: OldDays = {
 
 const plain: ReadonlyArray<AnyResource> = plainResources
 const situation = { id: null, now: new Date(0), ingress: { baseUrl: ControlPlane.ingress } }
+const workflowOf = (team: string): string => `wfl_${idOf(old, team, 0, 1)}`
 const plainId = ({ prefix }: AnyResource, team: string): string => prefix + idOf(old, team, 0, 1)
 
 const world = Layer.effectDiscard(
@@ -86,6 +89,28 @@ const world = Layer.effectDiscard(
       yield* sql`insert into memberships (team_id, user_id, role, created_at) values (${team}, ${team}, 'owner', now())`
       yield* sql`insert into sessions (token_hash, user_id, team_id, created_at, expires_at)
         values (${team}, ${team}, ${team}, now(), now() + interval '1 day')`
+      const [workflow, run] = [workflowOf(team), `wfr_${idOf(old, team, 0, 6)}`]
+      yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
+        values (${workflow}, ${team}, 'flow', ${source}, 'active', 1, '[]', '[]', '', now(), now())`
+      yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_at)
+        values (${workflow}, 1, ${team}, 'flow', 'active', '', 1, now())`
+      yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+        values (${run}, ${team}, ${workflow}, ${`req_${idOf(old, team, 0, 6)}`}, ${source}, 1, 'queued', 0, now(), now())`
+      yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, created_at)
+        values (${`wsp_${idOf(old, team, 0, 6)}`}, ${team}, ${run}, 1, '{}', now())`
+      yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
+        values (${run}, ${team}, 1, ${workflow}, now())`
+      yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+        values (${workflow}, 'run', now(), 1, ${team}, 1)`
+      yield* sql`insert into team_values (team_id, key, value, updated_at) values (${team}, 'k', '1', now())`
+      yield* sql`insert into step_results (key, team_id, result, expires_at) values (${team}, ${team}, '1', now())`
+      const { transformation } = resourcesOf(team)
+      yield* sql`insert into transformation_versions (transformation_id, code_hash, team_id, code, superseded_at)
+        values (${transformation}, '', ${team}, '', now())`
+      yield* sql`insert into project_api_keys (id, team_id, name, legacy, scopes, created_at, updated_at)
+        values (${`pak_${team}`}, ${team}, 'k', true, '{}', now(), now())`
+      yield* sql`insert into key_audit (entry, team_id, key_id, began_at, route_key, permission, decision, count, first_seen_at, last_seen_at, expires_at)
+        values (gen_random_uuid(), ${team}, ${`pak_${team}`}, now(), 'UNKNOWN', 'read', 'allowed', 1, now(), now(), now())`
       for (const resource of plain) {
         const fields = yield* Effect.fromResult(resource.create(resource.example.body, situation))
         yield* (yield* PlainStores)(resource).create(team, plainId(resource, team), fields)
@@ -93,7 +118,9 @@ const world = Layer.effectDiscard(
     }
   })
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(Actions.layer, Filters.layer, Transformations.layer, PlainStores.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Actions.layer, Filters.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
+  ),
   Layer.provideMerge(ControlPlane.layer),
   Layer.orDie
 )
@@ -109,6 +136,7 @@ interface Ids {
   readonly transformation: string
   readonly filter: string
   readonly action: string
+  readonly workflow: string
   readonly plain: (resource: AnyResource) => string
   /** Of the records of the n-th request. */
   readonly record: (prefix: keyof typeof prefixes, n: number) => string
@@ -116,6 +144,7 @@ interface Ids {
 
 const idsOf = (team: string): Ids => ({
   ...resourcesOf(team),
+  workflow: workflowOf(team),
   plain: (resource) => plainId(resource, team),
   record: (prefix, n) => sibling(prefixes[prefix], `req_${idOf(old, team, 0, n)}`)
 })
@@ -233,6 +262,14 @@ const cases: Readonly<Record<string, Case>> = {
   "Store.get of a filter": (ids) => Effect.flatMap(Filters, ({ get }) => get(mine, (ids ?? idsOf(mine)).filter)),
   "Store.list of actions": (ids) => Effect.flatMap(Actions, ({ list }) => list(mine, resources(some(ids?.action)))),
   "Store.get of a action": (ids) => Effect.flatMap(Actions, ({ get }) => get(mine, (ids ?? idsOf(mine)).action)),
+  "Store.list of workflows": (ids) =>
+    Effect.flatMap(Workflows, ({ list }) => list(mine, resources(some(ids?.workflow)))),
+  "Store.get of a workflow": (ids) => Effect.flatMap(Workflows, ({ get }) => get(mine, (ids ?? idsOf(mine)).workflow)),
+  "RunReads.workflowOf": (ids) => RunReads.workflowOf(mine, (ids ?? idsOf(mine)).workflow),
+  "RunReads.list": (ids) => RunReads.list(mine, (ids ?? idsOf(mine)).workflow, [], page),
+  "RunReads.activity": (ids) =>
+    RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page.window, 100),
+  "SummaryReads.workflows": (ids) => told(SummaryReads.workflows(mine, [(ids ?? idsOf(mine)).workflow])),
   "NamedReads.named": () => NamedReads.named(mine, "sources", { query: "", behind: null, limit: 100 }),
   "Store.get of a transformation": (ids) =>
     Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation)),

@@ -20,7 +20,7 @@ const stayingAt = (content: SavedContent, action: Action): Action => ({
   ...action,
   compile: (step) => {
     const { input, of } = sentToOf(content)
-    const target = of({ ...content.inputs, ...step.invocation_inputs })
+    const target = of(Object.assign({}, content.inputs, step.invocation_inputs))
     return target === null || target === of(content.inputs)
       ? action.compile(step)
       : Result.fail([

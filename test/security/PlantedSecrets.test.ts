@@ -157,7 +157,9 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
         )
       if (fields.some(({ key }) => key === "private_key")) continue
       const credentials = credentialsOf("saved")
-      const action = { name: gateway.name("action"), provider_key, action_key: actions[0]!.key, auth_mode }
+      // Credentials are saved with where they are sent.
+      const [{ key: action_key, sample }] = actions as [(typeof actions)[number]]
+      const action = { name: gateway.name("action"), provider_key, action_key, auth_mode, inputs: sample.inputs }
       const made = await call("POST", "/v1/actions", { ...action, credentials })
       expect(made.status, `${provider_key} ${auth_mode}: ${JSON.stringify(made.body)}`).toBe(201)
       const one = `/v1/actions/${made.body.id}`

@@ -109,6 +109,12 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
         response_body_truncated, started_at, created_at)
       select 'prx_' || id, ${team}, ${source}, 'req_' || id, 'https://up.test', 'POST', 200, false, at, at
       from made where n % 10 = 2`
+    yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, outcome, parts, steps_count,
+        started_at, finished_at, created_at, updated_at)
+      select 'wfr_' || id, ${team}, ${`wfl_${team}`}, 'req_' || id, ${source}, 1, 'succeeded', 'completed', 1, 1, at, at, at, at
+      from made where n % 10 = 2`
+    yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, outputs, previews, created_at)
+      select 'wsp_' || id, ${team}, 'wfr_' || id, 1, '{"run":{},"steps":{},"edges":{}}', 'given', '{}', at from made where n % 10 = 2`
     yield* sql`drop table made`
   }
   yield* sql`analyze`

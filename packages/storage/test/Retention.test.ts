@@ -130,7 +130,8 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
         expect(days.filter(([, age, isPruned]) => age === 33 && isPruned === true).map(([name]) => name)).toEqual([
           "requests",
           "attempts",
-          "executions"
+          "executions",
+          "workflow_steps"
         ])
         expect(days.filter(([name, age]) => age === 33 && name === "event_data")).toEqual([])
       }),

@@ -170,13 +170,13 @@ it("filters come in by the session of an owner, and rules refer to them by their
   }
   await writeFile(path, printYaml(wanted))
   expect(await tidegate(["import", path, "--yes"])).toMatchObject({
-    code: 1,
+    code: 3,
     complained: expect.stringContaining("filter filtered-paid: this needs a signed-in user")
   })
   const env = { TIDEGATE_API_KEY: await gateway.session("owner") }
   expect(await tidegate(["import", path, "--yes"], { env })).toMatchObject({ code: 0 })
   const again = await tidegate(["import", path, "--plan", "--json"], { env })
-  expect(JSON.parse(again.said)).toEqual({ applied: true, steps: [], kept_secrets: [] })
+  expect(JSON.parse(again.said)).toEqual({ applied: true, steps: [], kept_secrets: [], variables: [] })
   const exported = JSON.parse((await tidegate(["export", "--json"])).said) as typeof wanted
   expect(exported.filters).toEqual(wanted.filters)
   const { rules } = exported.connections.find(({ name }) => name === "filtered")!

@@ -3,43 +3,15 @@ import { secret } from "../../packages/connectors/test/rows/Auths.ts"
 import type { Answered, Failing } from "../../packages/connectors/test/rows/Row.ts"
 import { rows } from "../../packages/connectors/test/rows/Rows.ts"
 import type { Attempt, DestinationConfig, Event } from "../support/Contract.ts"
-import { it as base } from "../support/it.ts"
-import { configAt, configOf, standingIn } from "../support/StandIns.ts"
-import { type Reply, Target } from "../support/Target.ts"
+import { configAt, configOf } from "../support/StandIns.ts"
+import { answering, it as base } from "./apiStandIn.ts"
 
 /**
  * Destinations that send by HTTP, each with a stand-in in the place of what it calls, by its conformance row: what becomes of an
  * event, of each kind of failure, and what is kept and shown of it.
  */
 
-/** Tokens are asked for here, whatever the type. */
-const tokenPath = "/token"
-
-const answering =
-  ({ body = "", headers = {}, status }: Answered): Reply =>
-  (response, { url }) => {
-    if (url.endsWith(tokenPath)) {
-      response.writeHead(200, { "content-type": "application/json" })
-      return void response.end('{"access_token":"t0ken-of-a-provider","token_type":"Bearer","expires_in":3600}')
-    }
-    response.writeHead(status, { "content-type": "application/json", ...headers })
-    return void response.end(body)
-  }
-
 const it = base
-  .extend("api", { scope: "file" }, async ({}, { onCleanup }) => {
-    const api = await Target.start()
-    onCleanup(() => api.close())
-    return api
-  })
-  .extend("settings", { scope: "file" }, ({ api }) => standingIn(api.origin))
-  /** Without the calls for tokens. */
-  .extend(
-    "calls",
-    ({ api }) =>
-      () =>
-        api.received.filter(({ url }) => !url.endsWith(tokenPath))
-  )
   /** Sends an event to a destination of a type, which this is answered, and waits for the end of its first attempt. */
   .extend(
     "attempted",

@@ -1,44 +1,15 @@
 import { expect } from "vitest"
 import { callingProviders } from "@tidegate/actions/Providers"
 import { rows } from "../../packages/connectors/test/rows/Rows.ts"
-import type { Answered } from "../../packages/connectors/test/rows/Row.ts"
 import type { Body } from "../support/Gateway.ts"
-import { it as base } from "../support/it.ts"
-import { configAt, standingIn } from "../support/StandIns.ts"
-import { type Reply, Target } from "../support/Target.ts"
+import { configAt } from "../support/StandIns.ts"
+import { answering, it } from "./apiStandIn.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 
 /**
  * Steps that send by each type of destinations that calls an API, with a stand-in in the place of what it calls: through a destination, and as an
  * action, which has none.
  */
-
-const tokenPath = "/token"
-
-const answering =
-  ({ body = "", headers = {}, status }: Answered): Reply =>
-  (response, { url }) => {
-    if (url.endsWith(tokenPath)) {
-      response.writeHead(200, { "content-type": "application/json" })
-      return void response.end('{"access_token":"t0ken-of-a-provider","token_type":"Bearer","expires_in":3600}')
-    }
-    response.writeHead(status, { "content-type": "application/json", ...headers })
-    return void response.end(body)
-  }
-
-const it = base
-  .extend("api", { scope: "file" }, async ({}, { onCleanup }) => {
-    const api = await Target.start()
-    onCleanup(() => api.close())
-    return api
-  })
-  .extend("settings", { scope: "file" }, ({ api }) => standingIn(api.origin))
-  .extend(
-    "calls",
-    ({ api }) =>
-      () =>
-        api.received.filter(({ url }) => !url.endsWith(tokenPath))
-  )
 
 const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
 

@@ -127,6 +127,8 @@ export class Credentials extends Context.Service<
       const limiter = yield* RateLimiter
       const failures = perMinute("failed_calls", failedPerAddress)
 
+      const keyOf = (credential: string) => read((isProjectKey(credential) ? findProjectKey : findTeamKey)(credential))
+
       const find = Effect.fnUntraced(function* (
         credential: string,
         refused: Refused
@@ -147,7 +149,7 @@ export class Credentials extends Context.Service<
             isSiteAdmin: isSiteAdmin(settings, { ...signedIn, email: signedIn.user.email })
           }
         }
-        const found = yield* read((isProjectKey(credential) ? findProjectKey : findTeamKey)(credential))
+        const found = yield* keyOf(credential)
         if (found !== null && found.status === "active") return { kind: "key", key: found.key }
         // One answer for all: whether a key was ever valid is told to its owners alone.
         if (found !== null) yield* refused(found.key, found.status === "disabled" ? "key_disabled" : "key_revoked")
@@ -160,9 +162,7 @@ export class Credentials extends Context.Service<
 
       const told = (credential: string): Effect.Effect<string, GatewayError> =>
         Effect.map(
-          sessionToken.test(credential)
-            ? read(findSession(credential))
-            : read((isProjectKey(credential) ? findProjectKey : findTeamKey)(credential)),
+          sessionToken.test(credential) ? read(findSession(credential)) : keyOf(credential),
           (found: unknown) => JSON.stringify(found)
         )
 

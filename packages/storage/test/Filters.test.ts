@@ -12,6 +12,7 @@ import { holdFilters } from "../src/FilterLinks.ts"
 import { Workflows } from "../src/Workflows.ts"
 import type { Step } from "@tidegate/workflows/Definition"
 import * as ControlPlane from "./controlPlane.ts"
+import { isWaiting } from "./isWaiting.ts"
 
 const { createConnection, createSource, otherTeam, team, told, unique, versionOf } = ControlPlane
 
@@ -39,13 +40,6 @@ const hashOf = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ hash: string }>`select hash from filters where id = ${id}`
   return row?.hash
-})
-
-const isWaiting = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql`
-    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  return rows.length > 0
 })
 
 layer(world, { excludeTestServices: true })("Filters", (it) => {

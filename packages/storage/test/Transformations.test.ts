@@ -11,6 +11,7 @@ import { holdTransformations, upsertTransformation } from "../src/Transformation
 import type { TransformationFields } from "@tidegate/resources/Transformation"
 import { loadTransformation, Transformations } from "../src/Transformations.ts"
 import * as ControlPlane from "./controlPlane.ts"
+import { isWaiting } from "./isWaiting.ts"
 
 const { createConnection, otherTeam, team, unique } = ControlPlane
 
@@ -35,13 +36,6 @@ const change = (fields: Partial<TransformationFields>) => (stored: Transformatio
 
 const upsert = Effect.fnUntraced(function* (fields: TransformationFields, teamId: string = team) {
   return yield* upsertTransformation(yield* SqlClient.SqlClient, yield* Secrets, teamId, fields)
-})
-
-const isWaiting = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql`
-    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  return rows.length > 0
 })
 
 layer(world, { excludeTestServices: true })("Transformations", (it) => {

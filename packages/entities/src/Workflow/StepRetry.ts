@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import type { RetriedStep } from "@tidegate/model/WorkflowRun"
 import type { Database } from "@tidegate/storage/Database"
 import { readRetryable, storeRetry } from "@tidegate/storage/RunRetry"
 import { partsOf, readRunning } from "@tidegate/storage/Runs"
@@ -10,7 +11,6 @@ import { linesOf, partOf } from "@tidegate/workflows/Progress"
 import { decide, type Facts } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { countsOf, storedState } from "./RunRecord.ts"
-import type { StepRetried } from "./WorkflowProtocol.ts"
 
 /** Which step of which run is to be tried again. `retry_id`: made once by whoever asks; the same one again changes nothing. */
 export interface StepRetryAsked {
@@ -37,14 +37,14 @@ export const retryStep = Effect.fnUntraced(function* (
   shard: number,
   planOf: (version: number) => Effect.Effect<Workflow | null, unknown, Database>,
   { retry_id, run_id, step_id, team_id }: StepRetryAsked
-): Effect.fn.Return<StepRetried, GatewayError, Database> {
+): Effect.fn.Return<RetriedStep, GatewayError, Database> {
   const workflow = yield* query(readRunning(workflowId))
   if (workflow === null || workflow.deleted || workflow.team_id !== team_id) {
     return yield* notFound("workflow", workflowId)
   }
   const run = yield* query(readRetryable(team_id, workflowId, run_id))
   if (run === null) return yield* notFound("workflow_run", run_id)
-  const answer = (name: string): StepRetried => ({
+  const answer = (name: string): RetriedStep => ({
     id: run.id,
     workflow_id: workflowId,
     workflow_version: run.version,

@@ -2,22 +2,12 @@ import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
+import { RetriedStep } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import { workflowTrialMessage } from "@tidegate/resources/WorkflowTrial"
 import { carried, protocolOf } from "../Protocol.ts"
-
-/** A run that is queued once more, for one of its steps. */
-export const StepRetried = Schema.Struct({
-  id: Schema.String,
-  workflow_id: Schema.String,
-  workflow_version: Schema.Int,
-  status: Schema.Literal("queued"),
-  retry_outbox_id: Schema.String,
-  retry_step: Schema.Struct({ step_id: Schema.String, name: Schema.String })
-})
-export type StepRetried = typeof StepRetried.Type
 
 /**
  * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `RetryStep`: a failed step of a run that has ended begins anew, with all
@@ -29,7 +19,7 @@ export type StepRetried = typeof StepRetried.Type
 export const WorkflowEntity = protocolOf(workflow, [
   Rpc.make("RetryStep", {
     payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, retry_id: Schema.String },
-    success: StepRetried,
+    success: RetriedStep,
     error: GatewayError
   }),
   Rpc.make("Save", {

@@ -45,7 +45,7 @@ export const actors = Effect.gen(function* () {
 
   /** Gives the actors of this process their batches, those that are asleep by a message. */
   const take = (batches: Batches): Effect.Effect<void> => {
-    const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch))
+    const asleep = Array.from(batches).filter(([id, batch]) => residents.give(id, batch) === undefined)
     if (asleep.length === 0) return Effect.void
     return hint(
       Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
   }
 
   const outgoing = new Outgoing({
-    give: residents.give,
+    give: (id, batch) => residents.give(id, batch) === true,
     placeOf,
     send: (place, batches, after) => send(handOver(place, batches), after)
   })
@@ -165,7 +165,7 @@ const make = Effect.gen(function* () {
     connections = new Set()
     for (const [id, requests] of routed) {
       const batch = new Batch(requests)
-      if (!routing.give(id, batch)) send(route(id, batch))
+      if (routing.give(id, batch) === undefined) send(route(id, batch))
     }
     for (const id of woken) send(wakeConnection(id))
     if (workflows.size === 0) return

@@ -24,6 +24,27 @@ export interface Preview {
   readonly reason: "too_large" | null
 }
 
+/** What most previews say. */
+const usual = {
+  available: true,
+  redacted: false,
+  truncated: false,
+  content_type: "application/json",
+  redacted_paths: [],
+  reason: null
+} as const satisfies Partial<Preview>
+
+/** A preview as it is stored: what most say is left out. */
+export type StoredPreview = Partial<Preview> & Pick<Preview, "size_bytes" | "sha256" | "preview">
+
+export const storedPreview = (preview: Preview): StoredPreview => {
+  const { available, content_type, reason, redacted, redacted_paths, truncated, ...stored } = preview
+  const isUsual = available && !redacted && !truncated && content_type === usual.content_type && reason === null
+  return isUsual && redacted_paths.length === 0 ? stored : preview
+}
+
+export const wholePreview = (stored: StoredPreview): Preview => ({ ...usual, ...stored })
+
 /** Shown as it is up to the first, in part up to the second, beyond it not at all; in bytes. */
 const wholeAtMost = 16 * 1024
 const partAtMost = 256 * 1024

@@ -1,5 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
-import { type EdgeState, queuedRun, type RunState, type StepState } from "./Run.ts"
+import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
 import type { Parts } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
@@ -16,8 +16,8 @@ export interface Part {
 
 export interface Progress {
   readonly run: Omit<RunState, "steps" | "edges">
-  /** By position. */
-  readonly steps: { readonly [step: string]: StoredStep }
+  /** By position. Of a step what is as in one that has not begun is left out: of most, that is most of it. */
+  readonly steps: { readonly [step: string]: Partial<StoredStep> }
   readonly edges: { readonly [edge: string]: EdgeState }
 }
 
@@ -26,6 +26,28 @@ export type StoredStep = Omit<StepState, "output" | "iterations"> & {
   readonly iterations: { readonly count: number; readonly completed: number } | null
   /** Of a response that its output, or its error, tells of. */
   readonly responseStatus: number | null
+}
+
+const { output: _output, ...notBegun } = untouched
+const plain: StoredStep = { ...notBegun, iterations: null, responseStatus: null }
+const members = Object.keys(plain) as ReadonlyArray<keyof StoredStep>
+
+/** A stored step with what was left out of it. */
+export const wholeStep = (stored: Partial<StoredStep>): StoredStep => ({ ...plain, ...stored })
+
+const isPlain = (value: unknown, member: keyof StoredStep): boolean =>
+  value === plain[member] || (Array.isArray(value) && value.length === 0)
+
+const storedOf = (step: StepState): Partial<StoredStep> => {
+  const { iterations } = step
+  const whole: StoredStep = {
+    ...step,
+    iterations: iterations === null ? null : { count: iterations.count, completed: iterations.items.length },
+    responseStatus: statusOf(step)
+  }
+  const stored: Record<string, unknown> = {}
+  for (const member of members) if (!isPlain(whole[member], member)) stored[member] = whole[member]
+  return stored
 }
 
 interface Output {
@@ -38,23 +60,23 @@ interface Output {
 
 /** What has changed between two states of one run. */
 export const partOf = (before: RunState, after: RunState): Part => {
-  const steps: Record<string, StoredStep> = {}
+  const steps: Record<string, Partial<StoredStep>> = {}
   const outputs: Record<string, Output> = {}
-  for (const [i, step] of after.steps.entries()) {
+  const edges: Record<string, EdgeState> = {}
+  let hasGiven = false
+  for (let i = 0; i < after.steps.length; i++) {
+    const step = after.steps[i]!
     const was = before.steps[i]!
     if (step === was) continue
-    const { iterations, output: _output, ...rest } = step
-    steps[i] = {
-      ...rest,
-      iterations: iterations === null ? null : { count: iterations.count, completed: iterations.items.length },
-      responseStatus: statusOf(step)
-    }
+    steps[i] = storedOf(step)
     const given = outputOf(was, step)
-    if (given !== null) outputs[i] = given
+    if (given === null) continue
+    outputs[i] = given
+    hasGiven = true
   }
-  const edges = Object.fromEntries([...after.edges.entries()].filter(([i, edge]) => edge !== before.edges[i]))
+  for (let i = 0; i < after.edges.length; i++) if (after.edges[i] !== before.edges[i]) edges[i] = after.edges[i]!
   const { edges: _edges, steps: _steps, ...run } = after
-  return { progress: { run, steps, edges }, outputs: Object.keys(outputs).length === 0 ? null : outputs }
+  return { progress: { run, steps, edges }, outputs: hasGiven ? outputs : null }
 }
 
 const statusOf = ({ error, output }: StepState): number | null => {
@@ -109,8 +131,9 @@ export const stateOf = (
   for (const { outputs, progress } of parts) {
     run = progress.run
     for (const [edge, state] of Object.entries(progress.edges)) edges[Number(edge)] = state
-    for (const [at, { iterations, responseStatus: _, ...rest }] of Object.entries(progress.steps)) {
+    for (const [at, stored] of Object.entries(progress.steps)) {
       const i = Number(at)
+      const { iterations, responseStatus: _, ...rest } = wholeStep(stored)
       const was = steps[i]!
       const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = outputs?.[at] ?? {}
       const kept = (was.iterations?.items ?? []).slice(0, after)

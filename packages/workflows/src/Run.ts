@@ -128,7 +128,8 @@ export interface Decision {
   readonly starts: ReadonlyArray<Start>
 }
 
-const untouched: StepState = {
+/** A step that has not begun. */
+export const untouched: StepState = {
   status: "pending",
   attempt: 0,
   wait: null,

@@ -13,7 +13,7 @@ import type {
 import { shownOf } from "@tidegate/signatures/Redaction"
 import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
-import type { Progress, StoredStep } from "./Progress.ts"
+import { type Progress, type StoredStep, wholeStep } from "./Progress.ts"
 import type { EdgeState, RunState } from "./Run.ts"
 import type { StepError } from "./StepKind.ts"
 
@@ -159,7 +159,7 @@ export class StepReports {
     for (const [edge, state] of Object.entries(progress.edges ?? {})) this.#edgeStates[Number(edge)] = state
     for (const [index, state] of Object.entries(progress.steps ?? {})) {
       const known = this.#known[Number(index)]
-      if (known !== undefined) takeStep(known, state, part, at)
+      if (known !== undefined) takeStep(known, wholeStep(state), part, at)
     }
   }
 

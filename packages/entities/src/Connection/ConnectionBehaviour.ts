@@ -78,8 +78,9 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
           return workItOff
         })
       yield* residents.add(id, (batch) => {
-        if (working) take(() => routes.offer(batch))
-        return working
+        if (!working) return undefined
+        take(() => routes.offer(batch))
+        return true
       })
 
       return ConnectionEntity.of({

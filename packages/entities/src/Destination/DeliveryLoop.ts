@@ -23,7 +23,7 @@ import { readRefill } from "./Refill.ts"
 import { makeOpening } from "./Opened.ts"
 import { makeSending } from "./Sending.ts"
 import { makeStepCalls } from "./StepCalls.ts"
-import type { StepSend } from "./StepProtocol.ts"
+import type { StepSend, StepSent } from "./StepProtocol.ts"
 import { mostThroughTunnel, Tunnel } from "./Tunnel.ts"
 import type { Heard, Listening, TunnelResult } from "./TunnelProtocol.ts"
 
@@ -33,6 +33,11 @@ const drainPatience = "10 seconds"
 const linger = "1 second"
 /** A connection that stays unknown is asked about no more often than this (ms). */
 const unknownEveryMs = 1_000
+/**
+ * So long after a step's message (ms) steps of this process call without one, as long as their calls take no longer than that: by then all are over before
+ * the actor, which only messages keep in memory, goes.
+ */
+const nearbyMs = 30_000
 /** More unknown ones than these are not told apart. */
 const mostUnknown = 1_000
 
@@ -49,6 +54,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const tracing = yield* Tracing
   const { connectorOf, slots, watch } = yield* DeliveryRuntime
   const residents = yield* Residents.Destinations
+  const called = yield* Residents.Called
   const scope = yield* Effect.scope
   const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)
@@ -264,7 +270,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
   yield* residents.add(id, (batch) => {
     // Asleep, it has to be woken by a message: a running handler keeps it in memory.
-    if (pump === null || !held) return false
+    if (pump === null || !held) return undefined
     offer(batch)
     return true
   })
@@ -282,17 +288,28 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const calls = makeStepCalls({
     queue,
     after,
+    now,
     state: () => state,
     isAway: () => tunnel !== null && tunnel.awaySince !== null,
     send: (attempt) => {
       startedMeanwhile?.push(attempt.startedAt)
       calling.send(attempt, state, tunnel)
+    },
+    queued: () => {
+      if (pump === null) run(startPump)
     }
   })
   const calling = yield* makeSending({ id, opening, now, holdsLease, run, ends: calls.ends })
-  /** Waits for its turn in the queue, whose timers run meanwhile. */
-  const send = (message: StepSend) =>
-    Effect.andThen(Effect.forkIn(Effect.andThen(Effect.yieldNow, startPump), scope), calls.send(message))
+  /** When a step last sent a message (Unix ms). */
+  let messageAt = Number.NEGATIVE_INFINITY
+  const send = (message: StepSend): Effect.Effect<StepSent> =>
+    Effect.suspend(() => {
+      messageAt = now()
+      return calls.send(message)
+    })
+  yield* called.add(id, (message) =>
+    message.timeout_ms <= nearbyMs && now() - messageAt <= nearbyMs ? calls.send(message) : undefined
+  )
   /** What somebody asks who holds the tunnel open. */
   const listen = (listening: Listening): Effect.Effect<Heard> =>
     Effect.callback<Heard>((resume) => {

@@ -13,20 +13,28 @@ import type { StepSend, StepSent } from "./StepProtocol.ts"
 const turnMs = 30_000
 /** What an exchange is given to end by itself when its time is over (ms). */
 const graceMs = 500
+/** Calls whose time is over are looked for so often (ms): each by a timer of its own would cost as much as its turn. */
+const lookEveryMs = 500
 /** Of the body of an answer. */
 const mostAnswered = 1024 * 1024
 
 interface Calling {
   readonly queue: Pick<DeliveryQueue, "call" | "withdraw" | "called">
-  /** Begins an attempt, and wakes whatever runs the queue's timers. */
+  readonly now: () => number
+  /** Begins an attempt. */
   readonly send: (attempt: Attempt) => void
+  /** A call waits in the queue: its timers are to run. */
+  readonly queued: () => void
   readonly state: () => DestinationState | null
   /** Whether nobody holds its tunnel open. */
   readonly isAway: () => boolean
-  readonly after: (ms: number, then: () => void) => () => void
+  readonly after: (ms: number, then: () => void) => void
 }
 
 interface Asked {
+  /** When its time is over (Unix ms), and what is done about it. */
+  until: number
+  over: () => void
   readonly end: (sent: StepSent) => void
   /** Ends it without an answer where it still waits. */
   readonly withdraw: () => boolean
@@ -44,8 +52,9 @@ const failure = (code: string, message: string): StepSent => ({
 })
 
 /** What steps of workflows send to one destination: they wait for their turn beside its events, and are answered. */
-export const makeStepCalls = ({ after, isAway, queue, send, state }: Calling) => {
+export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }: Calling) => {
   const asked = new Set<Asked>()
+  let isLooking = false
   const underWay = new Map<Attempt, { readonly call: Call; readonly end: (sent: StepSent) => void }>()
 
   const ended = (attempt: Attempt, sent: StepSent, how: Ending): void => {
@@ -54,6 +63,13 @@ export const makeStepCalls = ({ after, isAway, queue, send, state }: Calling) =>
     if (found === undefined) return
     found.end(sent)
     queue.called(found.call, how)
+  }
+
+  const look = (): void => {
+    const at = now()
+    for (const { over, until } of asked) if (until <= at) over()
+    isLooking = asked.size > 0
+    if (isLooking) after(lookEveryMs, look)
   }
 
   const ends: Ends = {
@@ -84,42 +100,38 @@ export const makeStepCalls = ({ after, isAway, queue, send, state }: Calling) =>
         if (isAway()) {
           return resume(Effect.succeed(failure("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open")))
         }
-        const { workflow } = message
         const call: Call = new Call({
-          line: workflow.id,
+          line: message.workflow.id,
           since: message.since,
           bytes: message.request.body.length + 2_048,
           start: (startedAt) => {
-            stopTimer()
-            stopTimer = after(message.timeout_ms + graceMs, () => end(late(message)))
-            const attempt = beginAttempt(
-              itemOf(message, startedAt),
-              laneOf(message),
-              startedAt,
-              null,
-              settingsOf(message)
-            )
+            entry.until = startedAt + message.timeout_ms + graceMs
+            entry.over = () => end(late(message))
+            const item = itemOf(message, startedAt)
+            const attempt = beginAttempt(item, laneOf(message), startedAt, null, settingsOf(message))
             underWay.set(attempt, { call, end })
             send(attempt)
           }
         })
         const withdraw = (): boolean => queue.withdraw(call)
         const end = (sent: StepSent): void => {
-          if (!asked.delete(entry)) return
-          stopTimer()
-          resume(Effect.succeed(sent))
+          if (asked.delete(entry)) resume(Effect.succeed(sent))
         }
-        const entry: Asked = { end, withdraw }
-        let stopTimer = after(turnMs, () => {
+        const waited = (): void => {
           if (withdraw()) end(again)
-        })
+        }
+        const entry: Asked = { end, withdraw, until: now() + turnMs, over: waited }
         asked.add(entry)
-        if (!queue.call(call)) end(again)
+        if (!isLooking) {
+          isLooking = true
+          after(lookEveryMs, look)
+        }
+        if (queue.call(call)) queued()
+        else end(again)
         // One that is on the wire ends by itself: its place is taken until then.
         return Effect.sync(() => {
           withdraw()
           asked.delete(entry)
-          stopTimer()
         })
       })
   }

@@ -6,7 +6,7 @@ import { parseBody } from "@tidegate/rules/RequestInput"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
-import { previewOf } from "@tidegate/workflows/Preview"
+import { previewOf, storedPreview } from "@tidegate/workflows/Preview"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
@@ -153,9 +153,14 @@ export const transitionOf = Effect.fnUntraced(function* (
   const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
   for (const [, output] of given) yield* inTurns(texts.learn(output))
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
-  for (const [step, input] of inputs) previews[step] = { input: yield* inTurns(previewOf(input, [], texts)) }
+  for (const [step, input] of inputs) {
+    previews[step] = { input: storedPreview(yield* inTurns(previewOf(input, [], texts))) }
+  }
   for (const [step, output] of given) {
-    previews[step] = { ...previews[step], output: yield* inTurns(previewOf(output, [], texts)) }
+    const shown = storedPreview(yield* inTurns(previewOf(output, [], texts)))
+    const of = previews[step]
+    if (of === undefined) previews[step] = { output: shown }
+    else of.output = shown
   }
   const { failed, running, skipped, succeeded } = countsOf(state)
   return {

@@ -4,7 +4,7 @@ import type { Schema } from "effect"
 import { bodyLimits, parseJson } from "@tidegate/model/JsonText"
 import { namedSecretsRemoved, nameNames, valueNames } from "./NamedValues.ts"
 import { type IsSecretName, secretNames } from "./SecretNames.ts"
-import { redacted, secretLooksRemoved } from "./SecretValues.ts"
+import { anyLook, longText, redacted, secretLooksRemoved } from "./SecretValues.ts"
 
 /** So many encodings around each other are looked into; what is in more is taken for a secret. */
 const mostLayers = 6
@@ -18,6 +18,8 @@ const percentToken = /[^\s"'<>]+/g
 const formText = /^[^\s=&<>{"]{1,256}=[^\s&]*(?:&[^\s=&]*(?:=[^\s&]*)?)*$/
 /** Too short for a secret that only its look gives away, and nothing is named in it. */
 const harmless = /^[\w .-]{0,11}$/
+/** What a text has in which something is named, encoded or written as in a language. */
+const mayHold = /[:=<%[{"\n]|[\w+/-]{16}/
 const multipart = /^--[^\s]{1,100}\r?\n/
 
 /** Work in parts: between two of them others may have their turn. A part is a few milliseconds at the most. */
@@ -89,6 +91,7 @@ export class Redactor {
   /** Any text: JSON, a form, parts of a form, XML, or what people write, and whatever is encoded in it. */
   *text(text: string, layer = 0): Work<string> {
     if (harmless.test(text)) return text
+    if (text.length <= longText && !mayHold.test(text) && !anyLook.test(text)) return text
     if (layer > mostLayers) return redacted
     yield
     return (

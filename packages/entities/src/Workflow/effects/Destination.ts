@@ -10,6 +10,7 @@ import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { DestinationEntity } from "../../Destination/DestinationProtocol.ts"
 import type { StepSend, StepSent } from "../../Destination/StepProtocol.ts"
+import * as Residents from "../../Residents.ts"
 import { failed } from "../RunWork.ts"
 import { hopOf, messageOf } from "./Envelope.ts"
 
@@ -22,14 +23,27 @@ export type Answered = Extract<StepSent, { kind: "answered" }>
 
 /**
  * Sends by the destination's own actor: with its pacing, its credentials and its guard. What it is sent waits for its turn there beside the
- * destination's events, and the step's time is for the call alone. A message that is lost is sent again, with the same key.
+ * destination's events, and the step's time is for the call alone. A message that is lost is sent again, with the same key. An actor that is at work
+ * in this process is called without a message, which would cost more than the rest of the call.
  */
 export const makeDestinationStep: Effect.Effect<
   (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>,
   never,
   Sharding.Sharding
-> = Effect.map(DestinationEntity.client, (destination) =>
-  Effect.fnUntraced(function* (effect: StepEffect, run: DueRun, key: string): Effect.fn.Return<Outcome> {
+> = Effect.gen(function* () {
+  const destination = yield* DestinationEntity.client
+  const called = yield* Residents.Called
+
+  const byMessage = (id: string, message: StepSend): Effect.Effect<StepSent> =>
+    destination(id)
+      .Send(message)
+      .pipe(
+        Effect.timeout(message.timeout_ms + answerIn),
+        // Its runner has gone, or is not there yet.
+        Effect.catchCause(() => Effect.succeed<StepSent>({ kind: "again" }))
+      )
+
+  return Effect.fnUntraced(function* (effect: StepEffect, run: DueRun, key: string): Effect.fn.Return<Outcome> {
     const made = messageOf(effect, run)
     if (Result.isFailure(made)) return { kind: "failed", error: made.failure }
     const { context, start, step } = effect
@@ -47,19 +61,15 @@ export const makeDestinationStep: Effect.Effect<
       since: yield* Clock.currentTimeMillis,
       request: { ...request, id: run.request_id, source_id: run.source_id, source_name: run.source_name }
     }
-    const actor = destination(step.step.resource_id ?? "")
+    const id = step.step.resource_id ?? ""
     for (;;) {
-      const sent = yield* actor.Send(message).pipe(
-        Effect.timeout(step.timeoutMs + answerIn),
-        // Its runner has gone, or is not there yet.
-        Effect.catchCause(() => Effect.succeed<StepSent>({ kind: "again" }))
-      )
+      const sent = yield* called.give(id, message) ?? byMessage(id, message)
       if (sent.kind === "answered") return yield* outcomeOf(sent)
       if (sent.kind === "failed") return failureOf(sent)
       yield* Effect.sleep(pause)
     }
   })
-)
+})
 
 /** What a target has said is read in a turn of the loop for itself. */
 export const readBody = (headers: Values, body: Uint8Array): Effect.Effect<Json> =>

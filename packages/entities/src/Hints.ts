@@ -128,6 +128,7 @@ const make = Effect.gen(function* () {
   const { handOver, placeOf, route, wakeConnection, wakeWorkflow } = yield* actors
   const residents = yield* Residents.Destinations
   const routing = yield* Residents.Connections
+  const running = yield* Residents.Workflows
   const run = Effect.runForkWith(yield* Effect.context())
 
   let requests = new Map<string, Array<PendingRequest>>()
@@ -171,7 +172,7 @@ const make = Effect.gen(function* () {
     if (workflows.size === 0) return
     const begun = workflows
     workflows = new Set()
-    for (const id of begun) send(wakeWorkflow(id))
+    for (const id of begun) if (running.give(id) === undefined) send(wakeWorkflow(id))
   }
 
   const schedule = (): void => {

@@ -42,6 +42,11 @@ export const Called = Context.Reference<Residents<StepSend, Effect.Effect<StepSe
   { defaultValue: make }
 )
 
+/** Workflows, which are told that they have runs to begin; one for the process. */
+export const Workflows = Context.Reference<Residents<void>>("@tidegate/entities/Residents/Workflows", {
+  defaultValue: make
+})
+
 /** Connections; one for the process. */
 export const Connections = Context.Reference<Residents<Batch<PendingRequest>>>(
   "@tidegate/entities/Residents/Connections",

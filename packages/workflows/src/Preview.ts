@@ -34,16 +34,31 @@ const usual = {
   reason: null
 } as const satisfies Partial<Preview>
 
-/** A preview as it is stored: what most say is left out. */
-export type StoredPreview = Partial<Preview> & Pick<Preview, "size_bytes" | "sha256" | "preview">
+type StoredPreview = Partial<Preview> & Pick<Preview, "size_bytes" | "sha256" | "preview">
 
+interface Both<Of> {
+  readonly input?: Of
+  readonly output?: Of
+}
+
+/** A preview as it is stored: what most say is left out. */
 export const storedPreview = (preview: Preview): StoredPreview => {
   const { available, content_type, reason, redacted, redacted_paths, truncated, ...stored } = preview
   const isUsual = available && !redacted && !truncated && content_type === usual.content_type && reason === null
   return isUsual && redacted_paths.length === 0 ? stored : preview
 }
 
-export const wholePreview = (stored: StoredPreview): Preview => ({ ...usual, ...stored })
+/** The previews of a stored part, by the positions of their steps. */
+export const previewsIn = (text: string): ReadonlyArray<readonly [step: number, previews: Both<Preview>]> =>
+  Object.entries(JSON.parse(text) as { readonly [step: string]: Both<StoredPreview> }).map(
+    ([step, { input, output }]) => [
+      Number(step),
+      {
+        ...(input === undefined ? {} : { input: { ...usual, ...input } }),
+        ...(output === undefined ? {} : { output: { ...usual, ...output } })
+      }
+    ]
+  )
 
 /** Shown as it is up to the first, in part up to the second, beyond it not at all; in bytes. */
 const wholeAtMost = 16 * 1024

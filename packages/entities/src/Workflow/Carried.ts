@@ -1,9 +1,8 @@
-import { Effect } from "effect"
-import { inTurns } from "@tidegate/model/LoopTurn"
 import type { DueRun } from "@tidegate/storage/Runs"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { queuedRun, type RunState } from "@tidegate/workflows/Run"
+import type { Parts } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /**
@@ -26,38 +25,33 @@ interface Head extends Request {
 export const carriedTo = ({ carried }: DueRun): number =>
   carried === null ? 0 : (JSON.parse(carried.slice(0, carried.indexOf("\n"))) as Head).part
 
-export const carriedOf = Effect.fnUntraced(function* (
-  workflow: Workflow,
-  run: DueRun,
-  state: RunState,
-  part: number
-): Effect.fn.Return<string> {
+export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, part: number): Parts<string> {
   const { headers, method, path, query, source_name } = run
   const head: Head = { part, method, path, query, headers, source_name, ingested_at: run.ingested_at.getTime() }
   const { outputs, progress } = partOf(queuedRun(workflow), state)
   const body = run.body === null ? "" : Buffer.from(run.body).toString("base64")
-  const lines = yield* inTurns(linesOf(outputs))
+  const lines = yield* linesOf(outputs)
   return [JSON.stringify(head), body, JSON.stringify(progress), ...(lines === null ? [] : [lines])].join("\n")
-})
+}
 
 /** A run as it was when it went into its wait: its request, where retention took that meanwhile, and where its steps stood. */
-export const unpacked = Effect.fnUntraced(function* (
+export function* unpacked(
   workflow: Workflow,
   run: DueRun
-): Effect.fn.Return<{ readonly run: DueRun; readonly state: RunState }> {
+): Parts<{ readonly run: DueRun; readonly state: RunState }> {
   const { carried } = run
   if (carried === null) return { run, state: queuedRun(workflow) }
   const [headEnd, bodyEnd] = ends(carried)
   const stepsEnd = carried.indexOf("\n", bodyEnd + 1)
   const end = stepsEnd < 0 ? carried.length : stepsEnd
-  const outputs = yield* inTurns(outputsIn(stepsEnd < 0 ? null : carried.slice(stepsEnd + 1)))
+  const outputs = yield* outputsIn(stepsEnd < 0 ? null : carried.slice(stepsEnd + 1))
   const progress = JSON.parse(carried.slice(bodyEnd + 1, end)) as Part["progress"]
   const state = stateOf(workflow, [{ progress, outputs }])
   if (run.headers !== payloadGone) return { run, state }
   const { ingested_at, part: _, ...request } = JSON.parse(carried.slice(0, headEnd)) as Head
   const body = Buffer.from(carried.slice(headEnd + 1, bodyEnd), "base64")
   return { run: { ...run, ...request, body, ingested_at: new Date(ingested_at) }, state }
-})
+}
 
 const ends = (carried: string): readonly [head: number, body: number] => {
   const head = carried.indexOf("\n")

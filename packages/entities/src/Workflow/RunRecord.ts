@@ -1,6 +1,5 @@
-import { Effect, type Schema } from "effect"
+import type { Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { inTurns } from "@tidegate/model/LoopTurn"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import { parseBody } from "@tidegate/rules/RequestInput"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
@@ -10,6 +9,7 @@ import { previewOf, storedPreview } from "@tidegate/workflows/Preview"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
+import type { Parts } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** A run between its rows and what decides about it. */
@@ -41,28 +41,25 @@ export const factsOf = (
 }
 
 /** What has stood under secret names in what a run began with and in what its steps have given. */
-export const secretTextsOf = Effect.fnUntraced(function* (
-  { trigger: { body, headers, query } }: Facts,
-  { steps }: RunState
-): Effect.fn.Return<SecretTexts> {
+export function* secretTextsOf({ trigger: { body, headers, query } }: Facts, { steps }: RunState): Parts<SecretTexts> {
   const texts = new SecretTexts()
-  yield* inTurns(texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject]))
-  for (const { output } of steps) if (output !== null) yield* inTurns(texts.learn(output))
+  yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject])
+  for (const { output } of steps) if (output !== null) yield* texts.learn(output)
   return texts
-})
+}
 
 /** Where a run stands, by what has been stored of it: its parts, or those behind what it carried into a wait. */
-export const storedState = Effect.fnUntraced(function* (
+export function* storedState(
   workflow: Workflow,
   parts: ReadonlyArray<StoredPart>,
   carried: RunState = queuedRun(workflow)
-): Effect.fn.Return<RunState> {
+): Parts<RunState> {
   const stored: Array<Part> = []
   for (const { outputs, steps } of parts) {
-    stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* inTurns(outputsIn(outputs)) })
+    stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* outputsIn(outputs) })
   }
   return stateOf(workflow, stored, carried)
-})
+}
 
 /** How many of its steps have come to what. */
 export const countsOf = ({ steps }: RunState) => {
@@ -141,23 +138,23 @@ export interface Writing {
 }
 
 /** What an advance makes of the rows of a run, with the previews of what its steps were given and gave. */
-export const transitionOf = Effect.fnUntraced(function* (
+export function* transitionOf(
   workflow: Workflow,
   run: DueRun,
   before: RunState,
   { inputs, state }: Advanced,
   texts: SecretTexts,
   { carried, due, moves, now, part, resources }: Writing
-): Effect.fn.Return<RunTransition> {
+): Parts<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
-  for (const [, output] of given) yield* inTurns(texts.learn(output))
+  for (const [, output] of given) yield* texts.learn(output)
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
   for (const [step, input] of inputs) {
-    previews[step] = { input: storedPreview(yield* inTurns(previewOf(input, [], texts))) }
+    previews[step] = { input: storedPreview(yield* previewOf(input, [], texts)) }
   }
   for (const [step, output] of given) {
-    const shown = storedPreview(yield* inTurns(previewOf(output, [], texts)))
+    const shown = storedPreview(yield* previewOf(output, [], texts))
     const of = previews[step]
     if (of === undefined) previews[step] = { output: shown }
     else of.output = shown
@@ -185,7 +182,7 @@ export const transitionOf = Effect.fnUntraced(function* (
     carried,
     steps: JSON.stringify(progress),
     resources,
-    outputs: yield* inTurns(linesOf(outputs)),
+    outputs: yield* linesOf(outputs),
     previews: Object.keys(previews).length === 0 ? null : JSON.stringify(previews)
   }
-})
+}

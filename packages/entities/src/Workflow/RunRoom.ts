@@ -36,6 +36,7 @@ export class RunRoom {
         go()
       }
     })
+    const release = Effect.sync(() => share.release())
     const take = Effect.callback<void>((resume) => {
       if (waiting.size === 0 && share.take()) return resume(Effect.void)
       const go = () => resume(Effect.void)
@@ -47,11 +48,11 @@ export class RunRoom {
     })
     return {
       within: (effect) =>
-        Effect.acquireUseRelease(
-          Effect.interruptible(take),
-          () => effect,
-          () => Effect.sync(() => share.release())
-        ),
+        Effect.uninterruptibleMask((restore) => {
+          const inPlace = Effect.ensuring(restore(effect), release)
+          // Most find one, and need not wait.
+          return waiting.size === 0 && share.take() ? inPlace : Effect.andThen(restore(take), inPlace)
+        }),
       hasRoom: (bytes) => share.hasRoom(bytes),
       hold: (bytes) => share.hold(bytes),
       letGo: (bytes) => share.letGo(bytes)

@@ -94,28 +94,36 @@ const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): Re
   return [...stopped, { type: "recovered" }, ...released, ...due]
 }
 
+/** A run as it is taken on, from its rows. */
+function* takenUp({ about, parts, run: stored, workflow }: Work) {
+  const before = yield* unpacked(workflow, stored)
+  const { run } = before
+  const isGone = run.headers === payloadGone
+  // A run whose payload is gone is stopped, and reads nothing.
+  const facts = factsOf(isGone ? { ...run, headers: "{}" } : run, about)
+  yield
+  const state = yield* storedState(workflow, parts, before.state)
+  return { run, isGone, facts, state, texts: yield* secretTextsOf(facts, state) }
+}
+
 /**
  * Takes a run on until it is at its end, waits, or is held. What changes is stored before anything leaves the process for it, and as soon as that
  * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed:
  * somebody else has the run, or the sweep comes back to it.
  */
 export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<void, never, RunJournal> {
-  const { about, slots, workflow } = work
+  const { slots, workflow } = work
   const told = work.told ?? (yield* Queue.unbounded<Told>())
   const journal = yield* RunJournal
   const own = yield* OwnRuns
   const { carryOut } = yield* Effects
   const room = (yield* Room).of(work.run.team_id)
-  const carriedBefore = yield* unpacked(workflow, work.run)
-  const run = carriedBefore.run
-  const isGone = run.headers === payloadGone
-  // A run whose payload is gone is stopped, and reads nothing.
-  const facts = factsOf(isGone ? { ...run, headers: "{}" } : run, about)
+  const begun = yield* inTurns(takenUp(work))
+  const { facts, isGone, run, texts } = begun
+  let { state } = begun
   const clock = (): number => performance.now()
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
-  let state = yield* storedState(workflow, work.parts, carriedBefore.state)
-  const texts = yield* secretTextsOf(facts, state)
   let part = run.parts
   let due: number | null = since
   /** Whether its steps have given what it does not carry yet. */
@@ -143,25 +151,32 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
+  /** What an occurrence makes of the run, and the rows that tell of it. */
+  function* moved(occurrence: Occurrence, now: number) {
+    const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock })
+    if (advanced.state === state) return { advanced, written: null }
+    const next = dueAt(advanced.state, createdAt, Math.min(since, now))
+    const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
+    const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
+    const carried = carries ? yield* carriedOf(workflow, run, advanced.state, part + 1) : null
+    const moves = next !== null && (next !== due || carried !== null)
+    const resources = part === 0 ? (work.resources ?? null) : null
+    const writing = { part: part + 1, now, due: next, moves, carried, resources }
+    const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
+    return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
+  }
+
   /** False: the run is no longer this process's. */
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
-    const now = yield* Clock.currentTimeMillis
-    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now, clock }))
-    if (advanced.state !== state) {
-      const next = dueAt(advanced.state, createdAt, Math.min(since, now))
-      const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
-      const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
-      const carried = carries ? yield* carriedOf(workflow, run, advanced.state, part + 1) : null
-      const moves = next !== null && (next !== due || carried !== null)
-      const resources = part === 0 ? (work.resources ?? null) : null
-      const writing = { part: part + 1, now, due: next, moves, carried, resources }
-      const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
-      if ((yield* journal.move(transition)) !== "stored") return false
-      if (moves) own.waits(next)
+    const { advanced, written } = yield* inTurns(moved(occurrence, yield* Clock.currentTimeMillis))
+    if (written !== null) {
+      const { dueAt: next, moves } = written.transition
+      if ((yield* journal.move(written.transition)) !== "stored") return false
+      if (moves && next !== null) own.waits(next)
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       state = advanced.state
       due = next
-      hasMore = hasGiven && carried === null
+      hasMore = written.hasMore
       part++
     }
     underWay += advanced.effects.length

@@ -67,7 +67,7 @@ export const retryStep = Effect.fnUntraced(function* (
   const active = fail("RUN_ACTIVE", "the run is not at its end: a step can be tried again then")
   if (run.status === "queued" || run.status === "running") return yield* active
   const parts = yield* query(partsOf([run_id]))
-  const before = yield* storedState(plan, parts)
+  const before = yield* inTurns(storedState(plan, parts))
   const { status } = before.steps[index]!
   if (status !== "failed") {
     return yield* fail("STEP_NOT_RETRYABLE", `the step is ${status}: one that failed can be tried again`, {

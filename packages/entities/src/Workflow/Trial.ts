@@ -45,7 +45,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   const { about, first, from, live, run, workflow } = trial
   const { carryOut } = yield* Effects
   const facts = factsOf(run, about)
-  const texts = yield* secretTextsOf(facts, from)
+  const texts = yield* inTurns(secretTextsOf(facts, from))
   const clock = (): number => performance.now()
   const happened = yield* Queue.unbounded<Occurrence>()
   const transitions: Array<RunTransition> = []
@@ -70,7 +70,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
     const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }))
     if (advanced.state !== state) {
       const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
-      const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
+      const transition = yield* inTurns(transitionOf(workflow, run, state, advanced, texts, writing))
       outputs += transition.outputs?.length ?? 0
       const previews = (transition.previews?.length ?? 0) > room ? null : transition.previews
       room -= previews?.length ?? 0

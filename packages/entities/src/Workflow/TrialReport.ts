@@ -4,7 +4,7 @@ import type { PayloadPreview } from "@tidegate/model/WorkflowRun"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { shownOf } from "@tidegate/signatures/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
-import { previewOf } from "@tidegate/workflows/Preview"
+import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
 import { factsOf } from "./RunRecord.ts"
 import type { TrialResult } from "./Trials.ts"
@@ -38,9 +38,7 @@ export const reportOf = Effect.fnUntraced(function* (
   for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {
     reports.take({ part, at, steps })
     if (made === null) continue
-    for (const [index, of] of Object.entries(JSON.parse(made) as Record<string, Previews>)) {
-      shown.set(Number(index), { ...shown.get(Number(index)), ...of })
-    }
+    for (const [index, of] of previewsIn(made)) shown.set(index, { ...shown.get(index), ...of })
     if (i % 50 === 49) yield* Effect.yieldNow
   }
   const all = reports.executions((index) => {

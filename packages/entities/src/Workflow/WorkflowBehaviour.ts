@@ -10,6 +10,7 @@ import { Workflows } from "@tidegate/storage/Workflows"
 import { actorOf } from "../Actor.ts"
 import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
+import * as Residents from "../Residents.ts"
 import { shardOf } from "../Shards.ts"
 import { plansOf } from "./Plans.ts"
 import { runPump } from "./RunPump.ts"
@@ -34,6 +35,11 @@ export const layer = WorkflowEntity.toLayer(
     const plans = plansOf(id)
     const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard))
     let working = false
+    yield* (yield* Residents.Workflows).add(id, () => {
+      if (!working) return undefined
+      pump.wake()
+      return true
+    })
 
     const work = Effect.ensuring(
       Effect.provideContext(pump.work, stored),

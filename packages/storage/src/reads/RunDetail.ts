@@ -13,7 +13,7 @@ import type {
 } from "@tidegate/model/WorkflowRun"
 import { shownOf } from "@tidegate/signatures/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
-import { charactersOf, previewOf, type StoredPreview, wholePreview } from "@tidegate/workflows/Preview"
+import { charactersOf, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { HotSql } from "../Database.ts"
 import { namedResources } from "../RunResources.ts"
@@ -138,8 +138,6 @@ interface PreviewRow {
   readonly previews: string | null
 }
 
-type StepPreviews = { readonly [step: string]: { readonly input?: StoredPreview; readonly output?: StoredPreview } }
-
 /** The previews of a run's steps, the latest of each. */
 const stepPreviews = Effect.fnUntraced(function* (
   { id }: RunRow,
@@ -164,12 +162,11 @@ const stepPreviews = Effect.fnUntraced(function* (
   for (const { part, previews } of rows) {
     if (previews === null) continue
     const since = performance.now()
-    for (const [step, of] of Object.entries(JSON.parse(previews) as StepPreviews)) {
-      if (part < reports.lifeOf(Number(step)).since) continue
+    for (const [step, of] of previewsIn(previews)) {
+      if (part < reports.lifeOf(step).since) continue
       for (const kind of ["input", "output"] as const) {
-        const stored = of[kind]
-        if (stored === undefined || found.has(`${step} ${kind}`)) continue
-        const one: PayloadPreview = wholePreview(stored)
+        const one = of[kind]
+        if (one === undefined || found.has(`${step} ${kind}`)) continue
         const length = charactersOf(one.preview, left)
         left -= length ?? 0
         found.set(

@@ -189,7 +189,7 @@ const open = Effect.gen(function* () {
   ).pipe(Effect.flatten)
   const server = wireServer({ prefix: ingressPath, handle })
   yield* Effect.acquireRelease(
-    Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
+    Effect.promise(() => once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")),
     () =>
       Effect.callback<void>((resume) => {
         server.closeAllConnections()

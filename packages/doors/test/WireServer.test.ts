@@ -15,7 +15,7 @@ const listen = async (
   capacity?: Capacity
 ): Promise<number> => {
   server = wireServer({ prefix: "/e/", handle }, capacity)
-  await once(server.listen(0, "127.0.0.1"), "listening")
+  await once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")
   return (server.address() as AddressInfo).port
 }
 
@@ -42,7 +42,52 @@ const post = (socket: Socket): Promise<number> =>
     socket.write(requestBytes({ path: "/e/x", body: "x", keepAlive: true }))
   })
 
+const turn = () => new Promise(setImmediate)
+
 describe("connections", () => {
+  it("that wait together are taken together, and not one a turn of the loop", async () => {
+    const port = await listen(ok)
+    let taken = 0
+    server.on("connection", () => taken++)
+    const opened = Array.from({ length: 128 }, () => open(port, "127.0.0.2"))
+    let turns = 0
+    while (taken < opened.length) {
+      await turn()
+      turns++
+    }
+    await Promise.all(opened)
+    expect(turns).toBeLessThan(opened.length / 2)
+  })
+
+  it("are not shared with another server on the port", async () => {
+    const port = await listen(ok)
+    const second = wireServer(null)
+    const refused = once(second, "error")
+    second.listen({ port, host: "127.0.0.1" })
+    expect((await refused)[0]).toMatchObject({ code: "EADDRINUSE" })
+  })
+
+  it("end with the server once they are answered, whichever socket took them", async () => {
+    const later: Array<() => void> = []
+    const port = await listen((_request, response) => void later.push(() => response.end("late")))
+    const asked = await Promise.all(Array.from({ length: 16 }, () => open(port, "127.0.0.2")))
+    const answers = asked.map(post)
+    while (later.length < asked.length) await turn()
+    let isClosed = false
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => {
+        isClosed = true
+        resolve()
+      })
+    })
+    for (let i = 0; i < 10; i++) await turn()
+    expect(isClosed).toBe(false)
+    for (const answer of later) answer()
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([200]))
+    for (const socket of asked) socket.destroy()
+    await closed
+  })
+
   it("of one address are half of all at most, and those of others are still taken", async () => {
     const port = await listen(ok, { connections: 8, waiting: 10 })
     const mine = await Promise.all(Array.from({ length: 4 }, () => open(port, "127.0.0.2")))

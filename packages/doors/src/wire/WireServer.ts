@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, Server, type ServerResponse } from 
 import type { Socket } from "node:net"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
+import { takingSoon } from "./Listeners.ts"
 import { type Refusal, refusal, refuseOnWire, refuseRequest } from "./Refusal.ts"
 
 /** How much a server takes on before it turns clients away. */
@@ -61,12 +62,15 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
     // Some HTTP clients offer h2c with every request. A sender's offer is not taken, its request is.
     shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !isForDoor(pathOf(url))
   })
-  server.maxConnections = capacity.connections
+  let openInAll = 0
   // Node drops what is above, trailers too, in silence; one more than may be tells that there were too many.
   server.maxHeadersCount = mostHeaders + 1
   server.on("clientError", onClientError)
 
   server.on("connection", (socket) => {
+    if (openInAll >= capacity.connections) return void socket.destroy()
+    openInAll++
+    socket.once("close", () => openInAll--)
     const client = clientOf(socket.remoteAddress ?? "")
     const open = (connections.get(client) ?? 0) + 1
     if (open > capacity.connections / 2) return refuseOnWire(socket, tooManyConnections)
@@ -137,7 +141,7 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
   }
   // Node asks whether anybody listens before it emits.
   server.on("checkExpectation", () => {})
-  return server
+  return takingSoon(server)
 }
 
 /** A request's target without the origin that it may begin with (RFC 9112, 3.2.2). */

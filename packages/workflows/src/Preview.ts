@@ -85,15 +85,19 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], text
     const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
     return { available: false, redacted: false, truncated: true, ...about, ...nothing }
   }
-  yield
+  const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
+  const redactor = new Redactor(isSecret)
   const isPart = size_bytes > wholeAtMost
+  if (!isPart && texts?.isEmpty !== false && redactor.isPlain(value) && withoutCards(value, 1) === value) {
+    return { ...usual, ...about, preview: value }
+  }
+  yield
   // First cut off and then looked at, so that what is cut is looked at as it will be seen.
   const whole = isPart ? beginningOf(value, 1) : value
   // But a text that is a secret is only known as long as it is whole.
   const open = texts === undefined ? value : yield* texts.masked(value)
   const seen = open === value ? whole : isPart ? beginningOf(open, 1) : open
-  const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
-  const preview = yield* new Redactor(isSecret).value(withoutCards(seen, 1))
+  const preview = yield* redactor.value(withoutCards(seen, 1))
   const redacted_paths: Array<string> = []
   changes(whole, preview, "", redacted_paths)
   const isRedacted = preview !== whole

@@ -23,6 +23,11 @@ export class SecretTexts {
   #within: ReadonlyArray<string> = []
   #isFull = false
 
+  /** Whether there were none. */
+  get isEmpty(): boolean {
+    return this.#texts.size === 0
+  }
+
   /** Whether there were more than are remembered. */
   get isFull(): boolean {
     return this.#isFull

@@ -20,6 +20,8 @@ const formText = /^[^\s=&<>{"]{1,256}=[^\s&]*(?:&[^\s=&]*(?:=[^\s&]*)?)*$/
 const harmless = /^[\w .-]{0,11}$/
 /** What a text has in which something is named, encoded or written as in a language. */
 const mayHold = /[:=<%[{"\n]|[\w+/-]{16}/
+/** Nothing that is nested so deep is told at a glance. */
+const mostPlainLevels = 32
 const multipart = /^--[^\s]{1,100}\r?\n/
 
 /** Work in parts: between two of them others may have their turn. A part is a few milliseconds at the most. */
@@ -62,7 +64,7 @@ export class Redactor {
     for (const item of items) {
       // Names and values may follow each other: ["Authorization", "Bearer x"].
       const next = isNamed ? masked(item) : yield* this.value(item, layer)
-      isNamed = !isNamed && typeof item === "string" && item.length <= 128 && this.isSecret(item)
+      isNamed = !isNamed && this.#isSecretText(item)
       isChanged ||= next !== item
       shown.push(next)
     }
@@ -72,10 +74,7 @@ export class Redactor {
   *#members(members: Schema.JsonObject, layer: number): Work<Schema.Json> {
     const entries = Object.entries(members)
     // {"name": "password", "value": "x"}
-    const isNamed = entries.some(
-      ([name, value]) =>
-        typeof value === "string" && value.length <= 128 && nameNames.test(name) && this.isSecret(value)
-    )
+    const isNamed = entries.some(([name, value]) => nameNames.test(name) && this.#isSecretText(value))
     let isChanged = false
     const shown: Array<readonly [string, Schema.Json]> = []
     for (const [name, value] of entries) {
@@ -88,10 +87,33 @@ export class Redactor {
     return isChanged ? Object.fromEntries(shown) : members
   }
 
+  /**
+   * Whether a value plainly has no secret, told at a glance: of most it is, and they need not be taken apart. False says nothing. In one go: for values
+   * of some kilobytes.
+   */
+  isPlain(value: Schema.Json, level = 0): boolean {
+    if (typeof value === "string") return isPlainText(value)
+    if (typeof value !== "object" || value === null) return true
+    if (level >= mostPlainLevels) return false
+    if (Array.isArray(value)) {
+      return value.every((item: Schema.Json) => !this.#isSecretText(item) && this.isPlain(item, level + 1))
+    }
+    for (const name of Object.keys(value)) {
+      const of = (value as Schema.JsonObject)[name]!
+      if (this.isSecret(name) || !isPlainText(name) || !this.isPlain(of, level + 1)) return false
+      if (nameNames.test(name) && this.#isSecretText(of)) return false
+    }
+    return true
+  }
+
+  /** Whether a value is a name that says that another one is secret. */
+  #isSecretText(value: Schema.Json): boolean {
+    return typeof value === "string" && value.length <= 128 && this.isSecret(value)
+  }
+
   /** Any text: JSON, a form, parts of a form, XML, or what people write, and whatever is encoded in it. */
   *text(text: string, layer = 0): Work<string> {
-    if (harmless.test(text)) return text
-    if (text.length <= longText && !mayHold.test(text) && !anyLook.test(text)) return text
+    if (isPlainText(text)) return text
     if (layer > mostLayers) return redacted
     yield
     return (
@@ -216,6 +238,10 @@ export class Redactor {
     return (yield* this.#plain(plain)) === plain ? token : redacted
   }
 }
+
+/** Whether there is nothing in a text that could be a secret, or hold one. */
+const isPlainText = (text: string): boolean =>
+  harmless.test(text) || (text.length <= longText && !mayHold.test(text) && !anyLook.test(text))
 
 /** A text with each match replaced by what the work on it comes to. */
 function* replaced(text: string, pattern: RegExp, work: (match: string) => Work<string>): Work<string> {

@@ -37,21 +37,49 @@ export interface DueRun extends StoredHead {
 export const bytesOf = ({ body, carried, headers, kept }: DueRun): number =>
   (body?.length ?? 0) + headers.length + (carried?.length ?? 0) + kept
 
+/** A workflow as its runs go by it now. */
+export interface RunningWorkflow {
+  readonly team_id: string
+  readonly status: "draft" | "active" | "paused" | "disabled"
+  readonly deleted: boolean
+}
+
+/** What there is to do for a workflow. */
+export interface DueWork {
+  readonly running: RunningWorkflow
+  readonly runs: ReadonlyArray<DueRun>
+}
+
+interface Running {
+  readonly running_team: string
+  readonly running_status: RunningWorkflow["status"]
+  readonly running_deleted: boolean
+}
+
+/** Without a run it has the workflow alone. */
+type DueRow = Running & (DueRun | { readonly id: null })
+
 /**
- * Runs of a workflow that are due, the longest due first, with so many bytes in all (the first always comes): of their requests, and of what their steps
- * have given. Not those that whoever asks has in hand. `headers` is empty where retention took the request's payload.
+ * A workflow with its runs that are due as it stands, the longest due first, with so many bytes in all (the first always comes): of their requests,
+ * and of what their steps have given. While it is paused, or was deleted, none; of one that is disabled all, whenever they are due. Not those that
+ * whoever asks has in hand. `headers` is empty where retention took the request's payload. Null: there is no workflow.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
   workflowId: string,
   now: number,
   { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
-): Effect.fn.Return<ReadonlyArray<DueRun>, SqlError.SqlError, HotSql> {
+): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  return yield* sql<DueRun>`
-    with due as (
+  const rows = yield* sql<DueRow>`
+    with running as materialized (
+      select team_id, status, deleted_at is not null as deleted from workflows where id = ${workflowId}
+    ), due as (
       select run_id, due_at, carried from workflow_queue
-      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= ${now === Number.POSITIVE_INFINITY ? "infinity" : new Date(now)}
+      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= (
+          select case when deleted or status = 'paused' then '-infinity' when status = 'active' then ${new Date(now)}::timestamptz
+            else 'infinity' end from running
+        )
         and run_id <> all(${Columns.text(inHand)})
       order by due_at, run_id limit ${limit}
     ), chosen as (
@@ -61,16 +89,23 @@ export const dueRuns = Effect.fnUntraced(function* (
         cross join lateral (select request_id, kept from workflow_runs where workflow_runs.id = d.run_id limit 1) r
         left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
         cross join lateral (select coalesce(q.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
+    ), chosen_runs as (
+      select c.found, r.id, r.team_id, r.request_id, r.source_id,
+        coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
+        c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
+        coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
+      from chosen c
+        cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
+        left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
+      where c.before < ${bytes}
     )
-    select c.found, r.id, r.team_id, r.request_id, r.source_id,
-      coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
-      c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
-      coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
-    from chosen c
-      cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
-      left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
-    where c.before < ${bytes}
-    order by c.due_at, c.run_id`
+    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, chosen_runs.*
+    from running left join chosen_runs on true
+    order by due_at, id`
+  const [first] = rows
+  if (first === undefined) return null
+  const { running_deleted: deleted, running_status: status, running_team: team_id } = first
+  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null) }
 })
 
 export interface StoredPart {
@@ -101,21 +136,13 @@ export const partsOf = Effect.fnUntraced(function* (
     order by s.run_id, s.part`
 })
 
-/** A workflow as its runs go by it now. */
-export interface RunningWorkflow {
-  readonly team_id: string
-  readonly name: string
-  readonly status: "draft" | "active" | "paused" | "disabled"
-  readonly deleted: boolean
-}
-
 /** Null: there is none. */
 export const readRunning = Effect.fnUntraced(function* (
   workflowId: string
 ): Effect.fn.Return<RunningWorkflow | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const [row] = yield* sql<RunningWorkflow>`
-    select team_id, name, status, deleted_at is not null as deleted from workflows where id = ${workflowId}`
+    select team_id, status, deleted_at is not null as deleted from workflows where id = ${workflowId}`
   return row ?? null
 })
 

@@ -73,30 +73,38 @@ const commit = Effect.fnUntraced(function* (...items: ReadonlyArray<RunTransitio
   return rows.map(({ id }) => id).toSorted()
 })
 
-const due = (inHand: ReadonlyArray<string> = [], limit = 100) =>
-  Effect.map(dueRuns(shard, workflow, Date.now() + 1_000, { limit, bytes: 1_000_000, inHand }), (rows) =>
-    rows.map(({ id }) => id)
-  )
+const dueRows = (limits: Parameters<typeof dueRuns>[3]) =>
+  Effect.map(dueRuns(shard, workflow, Date.now() + 1_000, limits), (due) => due!.runs)
 
-const forget = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`delete from workflow_queue`)
+const due = (inHand: ReadonlyArray<string> = [], limit = 100) =>
+  Effect.map(dueRows({ limit, bytes: 1_000_000, inHand }), (rows) => rows.map(({ id }) => id))
+
+/** The workflow, as it stands, with no runs. */
+const forget = Effect.fnUntraced(function* (status = "active", deleted = false) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`delete from workflow_queue`
+  yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at, deleted_at)
+    values (${workflow}, ${team}, 'one', null, ${status}, 1, '[]', '[]', '', now(), now(), ${deleted ? new Date() : null})
+    on conflict (id) do update set status = excluded.status, deleted_at = excluded.deleted_at`
+})
 
 layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (it) => {
   it.effect("has the runs that are due with their requests, the longest due first, and none that is in hand", () =>
     Effect.gen(function* () {
-      yield* forget
+      yield* forget()
       const ids = [yield* begun(), yield* begun(), yield* begun()]
-      const [row] = yield* dueRuns(shard, workflow, Date.now() + 1_000, { limit: 1, bytes: 1, inHand: [] })
+      const [row] = yield* dueRows({ limit: 1, bytes: 1, inHand: [] })
       expect(row).toMatchObject({ id: ids[0], team_id: team, status: "queued", parts: 0, method: "POST", path: "/" })
       expect(Buffer.from(row!.body!).toString()).toBe("body")
       expect(yield* due()).toEqual(ids)
       expect(yield* due([ids[0]!])).toEqual(ids.slice(1))
-      expect(yield* dueRuns(shard, workflow, Date.now() + 1_000, { limit: 100, bytes: 5, inHand: [] })).toHaveLength(2)
+      expect(yield* dueRows({ limit: 100, bytes: 5, inHand: [] })).toHaveLength(2)
     })
   )
 
   it.effect("a run that is at its end is in it no more, and its steps are there", () =>
     Effect.gen(function* () {
-      yield* forget
+      yield* forget()
       const sql = yield* SqlClient.SqlClient
       const [one, other] = [yield* begun(), yield* begun()]
       expect(
@@ -115,7 +123,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
 
   it.effect("of two that take the same run on, one is stored, with its part", () =>
     Effect.gen(function* () {
-      yield* forget
+      yield* forget()
       const id = yield* begun()
       const running = { status: "running", outcome: null, finishedAt: null, dueAt: Date.now() } as const
       const answers = yield* Effect.all(
@@ -130,6 +138,29 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
       expect(yield* due()).toEqual([])
       expect(yield* commit(transition(id, { part: 3 }))).toEqual([id])
       expect((yield* partsOf([id])).map(({ part }) => part)).toEqual([1, 2, 3])
+    })
+  )
+
+  it.effect("is read as the workflow stands: paused or deleted it has nothing to do, disabled all that is left", () =>
+    Effect.gen(function* () {
+      const later = Effect.fnUntraced(function* (id: string) {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update workflow_queue set due_at = now() + interval '1 day' where run_id = ${id}`
+        return id
+      })
+      const look = dueRuns(shard, workflow, Date.now() + 1_000, { limit: 9, bytes: 1_000, inHand: [] })
+      yield* forget("paused")
+      const [now, then] = [yield* begun(), yield* Effect.flatMap(begun(), later)]
+      expect(yield* look).toEqual({ running: { team_id: team, status: "paused", deleted: false }, runs: [] })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update workflows set status = 'disabled'`
+      expect((yield* look)?.runs.map(({ id }) => id)).toEqual([now, then])
+      yield* sql`update workflows set status = 'active'`
+      expect((yield* look)?.runs.map(({ id }) => id)).toEqual([now])
+      yield* sql`update workflows set deleted_at = now()`
+      expect(yield* look).toEqual({ running: { team_id: team, status: "active", deleted: true }, runs: [] })
+      yield* sql`delete from workflows`
+      expect(yield* look).toBeNull()
     })
   )
 })

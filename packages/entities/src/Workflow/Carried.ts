@@ -35,10 +35,7 @@ export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, par
 }
 
 /** A run as it was when it went into its wait: its request, where retention took that meanwhile, and where its steps stood. */
-export function* unpacked(
-  workflow: Workflow,
-  run: DueRun
-): Parts<{ readonly run: DueRun; readonly state: RunState }> {
+export function* unpacked(workflow: Workflow, run: DueRun): Parts<{ readonly run: DueRun; readonly state: RunState }> {
   const { carried } = run
   if (carried === null) return { run, state: queuedRun(workflow) }
   const [headEnd, bodyEnd] = ends(carried)

@@ -1,21 +1,13 @@
 import { Clock, Effect, Latch, Queue, Semaphore } from "effect"
 import { clearDeleted } from "@tidegate/storage/RunClearing"
 import { RunJournal } from "@tidegate/storage/RunJournal"
-import {
-  bytesOf,
-  type DueRun,
-  dueRuns,
-  partsOf,
-  readRunning,
-  type RunningWorkflow,
-  type StoredPart
-} from "@tidegate/storage/Runs"
+import { bytesOf, type DueRun, dueRuns, partsOf, type RunningWorkflow, type StoredPart } from "@tidegate/storage/Runs"
 import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { carriedTo } from "./Carried.ts"
 import type { Plan, plansOf } from "./Plans.ts"
 import { abandoned } from "./RunRecord.ts"
-import { Room } from "./RunRoom.ts"
+import { Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 
@@ -62,6 +54,7 @@ export const runPump = Effect.fnUntraced(function* (
   /** A run has ended, or come to a wait; or somebody has woken this. */
   const stirred = Latch.makeUnsafe()
   let standing: Standing = { kind: "going" }
+  let team: TeamRoom | null = null
   let woken = false
 
   /** Tells the runs in hand how the workflow stands, where that has changed. */
@@ -123,17 +116,18 @@ export const runPump = Effect.fnUntraced(function* (
 
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
-    const running = yield* readRunning(id)
-    if (running === null || !mayGoOn()) return false
+    // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. Whose they are tells the first look.
+    const hasRoom = inHand.size < mostInHand && team?.hasRoom(1) === true
+    const limits = { limit: hasRoom ? readAtOnce.limit : 0, bytes: readAtOnce.bytes, inHand: [...inHand.keys()] }
+    const now = yield* Clock.currentTimeMillis
+    const due = yield* dueRuns(shard, id, now, limits)
+    if (due === null || !mayGoOn()) return false
+    const { running, runs } = due
+    team = rooms.of(running.team_id)
     stand(standingOf(running))
     if (standing.kind === "held") return false
-    const room = rooms.of(running.team_id)
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
-    // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may.
-    if (inHand.size >= mostInHand || !room.hasRoom(1)) return true
-    const now = yield* Clock.currentTimeMillis
-    const until = standing.kind === "stopped" ? Number.POSITIVE_INFINITY : now
-    const runs = yield* dueRuns(shard, id, until, { ...readAtOnce, inHand: [...inHand.keys()] })
+    if (!hasRoom) return true
     const begun = runs.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
       begun.map(({ id }) => id),

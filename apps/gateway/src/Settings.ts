@@ -1,5 +1,6 @@
-import { Config, Effect, Option, Redacted, Result, Schema } from "effect"
+import { Config, Context, Effect, Option, Redacted, Result, Schema } from "effect"
 import { resolve } from "node:path"
+import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
 import { knownOrigins } from "@tidegate/connectors/Connectors"
 import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
@@ -31,6 +32,8 @@ export interface Settings {
   readonly apiOrigins: ReadonlyMap<string, string>
   /** Public bins that live and nobody has claimed, at the most, of all processes; 0: none are made. */
   readonly publicBins: number
+  /** Calls that the runs of one workflow have under way at once. */
+  readonly workflowConcurrency: number
   readonly signIn: SignIn
   /** Domains that the service sends e-mail from itself. */
   readonly senderDomains: ReadonlySet<string>
@@ -46,8 +49,10 @@ export const port = (name: string) =>
 const upTo = (maximum: number, name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum })), name)
 
-const days = (name: string) =>
-  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 3650 })), name)
+const from1To = (maximum: number, name: string) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum })), name)
+
+const days = (name: string) => from1To(3650, name)
 
 /** The parts of a list with commas. */
 const listed = (text: string): ReadonlyArray<string> =>
@@ -118,6 +123,10 @@ export const settings = Effect.gen(function* () {
   )
   const apiRateLimit = yield* Config.withDefault(upTo(1_000_000, "TIDEGATE_API_RATE_LIMIT"), 6_000)
   const publicBins = yield* Config.withDefault(upTo(100_000, "TIDEGATE_PUBLIC_BINS"), 1_000)
+  const workflowConcurrency = yield* Config.withDefault(
+    from1To(1_000, "TIDEGATE_WORKFLOW_CONCURRENCY"),
+    Context.get(Context.empty(), CallsAtOnce)
+  )
   const payloadDays = yield* Config.withDefault(days("TIDEGATE_PAYLOAD_RETENTION_DAYS"), retentionDefaults.payloadDays)
   const recordDays = yield* Config.withDefault(days("TIDEGATE_RECORD_RETENTION_DAYS"), retentionDefaults.recordDays)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
@@ -184,6 +193,7 @@ export const settings = Effect.gen(function* () {
     apiRateLimit,
     apiOrigins,
     publicBins,
+    workflowConcurrency,
     signIn: {
       // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
       demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",

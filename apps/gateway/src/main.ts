@@ -13,6 +13,7 @@ import * as Doors from "@tidegate/doors/Doors"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Actors from "@tidegate/entities/Actors"
+import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
@@ -69,12 +70,13 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ apiOrigins, retention, senderDomains }: Settings) =>
+const actors = ({ apiOrigins, retention, senderDomains, workflowConcurrency }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
     Layer.mergeAll(
       Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
       Layer.succeed(SenderDomains, senderDomains),
+      Layer.succeed(CallsAtOnce, workflowConcurrency),
       PostgresServers.layer()
     )
   )

@@ -45,6 +45,16 @@ describe("the settings of the gateway", () => {
     })
   )
 
+  it.effect("say how many calls a workflow's runs have under way", () =>
+    Effect.gen(function* () {
+      expect((yield* read({})).workflowConcurrency).toBe(10)
+      expect((yield* read({ TIDEGATE_WORKFLOW_CONCURRENCY: "1000" })).workflowConcurrency).toBe(1_000)
+      for (const wrong of ["0", "1001", "2.5", "many"]) {
+        yield* Effect.flip(read({ TIDEGATE_WORKFLOW_CONCURRENCY: wrong }))
+      }
+    })
+  )
+
   it("know every origin that a type asks for", () => {
     for (const row of connectors) {
       const asked: Array<string> = []

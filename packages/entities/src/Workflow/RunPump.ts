@@ -7,7 +7,7 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import { carriedTo } from "./Carried.ts"
 import type { Plan, plansOf } from "./Plans.ts"
 import { abandoned } from "./RunRecord.ts"
-import { Room, type TeamRoom } from "./RunRoom.ts"
+import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 
@@ -15,8 +15,6 @@ import { OwnRuns } from "./RunsInHand.ts"
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
 /** Runs that are under way, with what they were made of: while there are so many, no more are read. */
 const mostInHand = 100
-/** What the runs of one workflow have outside of the process at once. */
-const slotsEach = 10
 /** How soon somebody looks again for room that other workflows have taken (ms). */
 const roomAfter = 200
 
@@ -49,7 +47,7 @@ export const runPump = Effect.fnUntraced(function* (
   const journal = yield* RunJournal
   const rooms = yield* Room
   const own = yield* OwnRuns
-  const slots = Semaphore.makeUnsafe(slotsEach)
+  const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const inHand = new Map<string, Queue.Queue<Told>>()
   /** A run has ended, or come to a wait; or somebody has woken this. */
   const stirred = Latch.makeUnsafe()

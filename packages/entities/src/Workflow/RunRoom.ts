@@ -64,3 +64,8 @@ export class RunRoom {
 export const Room = Context.Reference<RunRoom>("@tidegate/entities/Workflow/RunRoom", {
   defaultValue: () => new RunRoom()
 })
+
+/** What the runs of one workflow have outside of the process at once. */
+export const CallsAtOnce = Context.Reference<number>("@tidegate/entities/Workflow/CallsAtOnce", {
+  defaultValue: () => 10
+})

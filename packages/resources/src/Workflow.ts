@@ -152,9 +152,13 @@ export const workflow = resource({
       description:
         "Steps, or edges, that are given replace all that were there. A change makes a new version; runs that have begun end by theirs. Without a change the version stays."
     },
-    delete: { description: "With its runs; those under way begin no further step." }
+    delete: { description: "With its runs; those under way begin no further step. Its source stays." }
   },
   record: Workflow,
+  deleted: {
+    fields: { source_id: Schema.NullOr(Schema.String), source_deleted: Schema.Literal(false) },
+    example: { source_id: ids.source, source_deleted: false }
+  },
   write: judged(bodyOf(Write)),
   patch: judged(bodyOf(Patch)),
   create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>

@@ -11,13 +11,17 @@ import { ids, times } from "./Story.ts"
 
 const longestDescription = 4_000
 
-const Description = Schema.NullOr(text)
+const isTooLong = (text: string): boolean => text.length > longestDescription && [...text].length > longestDescription
+
+const Description = Schema.NullOr(
+  text.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longestDescription }) }))
+)
   .annotate({ message: "must be a string or null" })
   .check(
     Schema.makeFilter(
       (value: string | null) =>
         value === null ||
-        (value.length <= longestDescription && isStorable(value)) ||
+        (!isTooLong(value) && isStorable(value)) ||
         `must be at most ${longestDescription} characters of valid Unicode without NUL`
     )
   )

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
 import { Redactor } from "@tidegate/signatures/redaction/Redactor"
-import { redacted } from "@tidegate/signatures/redaction/SecretValues"
+import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import { Predicate } from "effect"
 import { isSecretHere, secretIn } from "./SecretHere.ts"
@@ -57,7 +57,7 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], text
   const open = texts === undefined ? value : yield* texts.masked(value)
   const seen = open === value ? whole : isPart ? beginningOf(open, 1) : open
   const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
-  const preview = yield* new Redactor(isSecret).value(withoutCards(seen, 1))
+  const preview = yield* new Redactor(isSecret, mask).value(withoutCards(seen, 1))
   const redacted_paths: Array<string> = []
   changes(whole, preview, "", redacted_paths)
   const isRedacted = preview !== whole
@@ -91,7 +91,7 @@ const mapped = (members: Members, change: (value: Json) => Json): Members =>
 /** Numbers of cards, as text or as numbers; itself where there is none. */
 const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
-  if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? redacted : value
+  if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? mask : value
   if (level > mostLevels) return value
   if (isList(value)) {
     let next: Array<Json> | null = null
@@ -116,7 +116,7 @@ const withoutCards = (value: Json, level: number): Json => {
 /** 13 to 19 digits, with single spaces or dashes between them. */
 const digits = /(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g
 
-const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? redacted : written)
+const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? mask : written)
 
 /** By its check digit (Luhn). */
 const isCard = (number: string): boolean => {

@@ -76,7 +76,12 @@ describe("the formatter in a workflow", () => {
     const wrong: ReadonlyArray<readonly [action: string, inputs: Written, field: string, code: string]> = [
       ["text.replace_pattern", { input: "a", pattern: "(" }, "pattern", "FORMATTER_PATTERN_INVALID"],
       ["text.extract_pattern", { input: "a", pattern: "(?=a)" }, "pattern", "FORMATTER_PATTERN_INVALID"],
-      ["date.parts", { input: "{{trigger.body.at}}", timezone: "Mars/Olympus" }, "timezone", "FORMATTER_TIMEZONE_UNKNOWN"],
+      [
+        "date.parts",
+        { input: "{{trigger.body.at}}", timezone: "Mars/Olympus" },
+        "timezone",
+        "FORMATTER_TIMEZONE_UNKNOWN"
+      ],
       ["number.currency", { input: 1, currency: "XXY" }, "currency", "FORMATTER_CURRENCY_UNKNOWN"],
       ["number.formula", { formula: "ABND({{trigger.body.x}})" }, "formula", "FORMATTER_FORMULA_UNKNOWN_FUNCTION"],
       ["number.formula", { formula: "1 +" }, "formula", "FORMATTER_FORMULA_SYNTAX"]

@@ -91,7 +91,7 @@ describe("what is told of a run", () => {
     ]
     const begin = { status: "succeeded", attempt: 1, ports: ["matched"], warnings }
     reports.take({ part: 1, at: 0, steps: JSON.stringify({ steps: { 0: begin } }) })
-    expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [redacted]" }])
+    expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [REDACTED]" }])
   })
 
   it("says nothing of a part that nobody could read, and leaves out of a summary what no part told of", () => {

@@ -11,7 +11,8 @@ import { ids, times } from "./Story.ts"
 
 const longestDescription = 4_000
 
-const isTooLong = (text: string): boolean => text.length > longestDescription && [...text].length > longestDescription
+/** Characters, as the document counts them, and not halves of them. */
+const isShort = new RegExp(`^[^]{0,${longestDescription}}$`, "u")
 
 const Description = Schema.NullOr(
   text.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longestDescription }) }))
@@ -21,7 +22,7 @@ const Description = Schema.NullOr(
     Schema.makeFilter(
       (value: string | null) =>
         value === null ||
-        (!isTooLong(value) && isStorable(value)) ||
+        (isShort.test(value) && isStorable(value)) ||
         `must be at most ${longestDescription} characters of valid Unicode without NUL`
     )
   )

@@ -54,7 +54,7 @@ it("is tried on the last request of its source, or on one that is named; people 
   const shown = await gateway.api("GET", `/workflows/${made.id}`)
   expect(shown.source).toMatchObject({
     schema_provenance: "sample",
-    sample: { method: "POST", path: "/in", query: { page: "2" }, body: { name: "Grace", password: "[redacted]" } }
+    sample: { method: "POST", path: "/in", query: { page: "2" }, body: { name: "Grace", password: "[REDACTED]" } }
   })
   expect((await gateway.call("GET", `/workflows?id=${made.id}`)).body.models[0].source.sample).toBeNull()
 

@@ -286,12 +286,15 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
 
       yield* call("PUT", `/actions/${saved.id}/disable`)
       expect(yield* call("GET", `/workflows/${workflow.body.id}`)).toMatchObject({
-        body: { capabilities: { runtime_executable: false, runtime_issue: { code: "workflow_resource_disabled" } } }
+        body: { capabilities: { runtime_executable: false, runtime_issue: { code: "workflow_action_disabled" } } }
       })
-      expect(yield* call("PATCH", `/workflows/${workflow.body.id}`, { body: { name: named("flow") } })).toMatchObject({
-        status: 409,
-        body: { code: "WORKFLOW_NOT_EXECUTABLE" }
-      })
+      for (const [body, status] of [
+        [{ name: named("flow") }, 200],
+        [{ status: "paused" }, 200],
+        [{ status: "active" }, 409]
+      ] as const) {
+        expect((yield* call("PATCH", `/workflows/${workflow.body.id}`, { body })).status).toBe(status)
+      }
       yield* call("DELETE", `/workflows/${workflow.body.id}`)
       expect((yield* call("DELETE", `/actions/${saved.id}`)).status).toBe(200)
     })

@@ -159,7 +159,14 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("project keys
         ["GET", path],
         ["GET", "/project-secrets"],
         ["GET", "/auth/me"],
-        ["POST", "/auth/logout"]
+        ["POST", "/auth/logout"],
+        // Of what is automated, filters and the formatter alone.
+        ["GET", "/workflows"],
+        ["GET", "/workflow-activity"],
+        ["GET", "/workflow-templates"],
+        ["GET", "/actions"],
+        ["GET", "/action-providers"],
+        ["GET", "/metrics/workflows"]
       ] as const) {
         expect(codeOf(yield* as(reader, method, to)), to).toEqual([403, "USER_SESSION_REQUIRED"])
       }

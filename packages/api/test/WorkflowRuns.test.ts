@@ -302,7 +302,7 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
         content_type: "application/json",
         size_bytes: expect.any(Number),
         sha256: expect.stringMatching(/^sha256:/),
-        preview: { query: { page: "2" }, body: { kept: "plain", password: "[redacted]" } },
+        preview: { query: { page: "2" }, body: { kept: "plain", password: "[REDACTED]" } },
         redacted_paths: expect.arrayContaining([
           "headers.authorization",
           "query.token",
@@ -312,7 +312,7 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
         reason: null
       })
       expect(body.steps[0]).toMatchObject({
-        input_preview: { available: true, redacted: true, preview: { input: expect.stringContaining("[redacted]") } },
+        input_preview: { available: true, redacted: true, preview: { input: expect.stringContaining("[REDACTED]") } },
         output_preview: { available: true, redacted: true, redacted_paths: ["result"] }
       })
       expect(body.steps[1].output_preview).toMatchObject({ preview: { status: 201 }, redacted: true })

@@ -61,12 +61,26 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows",
         expect(row).toMatchObject({ id, version: 3, steps_count: 1 })
         expect(row).not.toHaveProperty("steps")
         expect(row).not.toHaveProperty("edges")
-        expect(yield* call("DELETE", one)).toMatchObject({ status: 200, body: { id, deleted: true } })
+        const deleted = { id, deleted: true, source_id: body.source_id, source_deleted: false }
+        expect(yield* call("DELETE", one)).toEqual(expect.objectContaining({ status: 200, body: deleted }))
         expect((yield* call("GET", one)).status).toBe(404)
         expect((yield* call("GET", `/sources/${body.source_id}`)).status).toBe(200)
       })
     )
   }
+
+  it.effect("a description has as many characters as are stated, however many bytes", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf()
+      for (const [description, status] of [
+        ["\u{1f4e6}".repeat(4_001), 400],
+        ["x".repeat(4_001), 400],
+        ["\u{1f4e6}".repeat(4_000), 200]
+      ] as const) {
+        expect((yield* call("POST", "/workflows", { body: { ...body, description } })).status).toBe(status)
+      }
+    })
+  )
 
   it.effect("of many changes of one version at once, one is made", () =>
     Effect.gen(function* () {

@@ -1960,7 +1960,7 @@ export interface paths {
     post?: never
     /**
      * Delete a workflow
-     * @description With its runs; those under way begin no further step.
+     * @description With its runs; those under way begin no further step. Its source stays.
      */
     delete: operations["deleteWorkflow"]
     options?: never
@@ -9264,6 +9264,14 @@ export interface components {
       runtime_issue: components["schemas"]["WorkflowRuntimeIssue"] | null
       sequential_action_loop: boolean
     }
+    WorkflowDeleted: {
+      /** @enum {boolean} */
+      deleted: true
+      id: string
+      /** @enum {boolean} */
+      source_deleted: false
+      source_id: string | null
+    }
     WorkflowMetrics: {
       /** @description Of those that have ended, waits included; null: none has */
       avg_duration_ms: number | null
@@ -9381,7 +9389,7 @@ export interface components {
     }
     WorkflowRuntimeIssue: {
       /** @enum {string} */
-      code: "workflow_resource_missing" | "workflow_resource_disabled"
+      code: "workflow_resource_missing" | "workflow_resource_disabled" | "workflow_action_disabled"
       field: string | null
       message: string
       step_id: string | null
@@ -20557,7 +20565,7 @@ export interface operations {
     }
     requestBody?: never
     responses: {
-      /** @description Deleted */
+      /** @description WorkflowDeleted */
       200: {
         headers: {
           [name: string]: unknown
@@ -20566,10 +20574,12 @@ export interface operations {
           /**
            * @example {
            *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
-           *       "deleted": true
+           *       "deleted": true,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "source_deleted": false
            *     }
            */
-          "application/json": components["schemas"]["Deleted"]
+          "application/json": components["schemas"]["WorkflowDeleted"]
         }
       }
       /** @description What was wrong */

@@ -17,7 +17,7 @@ type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
 
 const Deleted = Schema.Struct({ id: Schema.String })
 /** `more`: what there is to tell beside its id. */
-const DeletedWithMore = Schema.Struct({ id: Schema.String, more: carried(Schema.JsonObject) })
+const DeletedWithMore = Schema.Struct({ id: Schema.String, more: Schema.optionalKey(carried(Schema.JsonObject)) })
 type Deleted = Schema.Codec<{ readonly id: string; readonly more?: Schema.JsonObject }, unknown>
 
 type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>

@@ -32,6 +32,27 @@ export const bound = <Value>(
   }
 }
 
+/**
+ * Inputs as they were written, some with templates in them: a fault where one is wrong whatever it is resolved to. What is wrong with a
+ * formula is known with its templates, which are names in it.
+ */
+export const judgedAsWritten = (
+  { fields }: Operation,
+  inputs: Readonly<Record<string, unknown>>
+): Result.Result<void, Fault> => {
+  try {
+    for (const [name, { judge, type }] of Object.entries(fields)) {
+      const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined
+      if (judge === null || typeof value !== "string" || value.trim() === "") continue
+      if (type === "formula" || !value.includes("{{")) judge(value, { field: name, timezone: "UTC", warn: () => {} })
+    }
+    return Result.void
+  } catch (cause) {
+    if (cause instanceof Fault) return Result.fail(cause)
+    throw cause
+  }
+}
+
 /** Where an input was written that has been bound. */
 export const shownAt = (operation: Operation, path: string): string =>
   isBound(path) ? (formulaOf(operation) ?? path) : path

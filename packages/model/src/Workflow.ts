@@ -25,7 +25,7 @@ const Trigger = Schema.Struct({
 
 /** Why a workflow that is stored cannot run as it stands. */
 const RuntimeIssue = Schema.Struct({
-  code: Schema.Literals(["workflow_resource_missing", "workflow_resource_disabled"]),
+  code: Schema.Literals(["workflow_resource_missing", "workflow_resource_disabled", "workflow_action_disabled"]),
   message: Schema.String,
   step_id: textOrNull,
   step_number: Schema.NullOr(Schema.Int),

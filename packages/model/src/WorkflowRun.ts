@@ -114,7 +114,11 @@ export const StepExecution = Schema.Struct({
   attempts: Schema.Array(StepAttempt).annotate({
     description: "The latest 50; of a step that runs for a list, those of its last element"
   }),
-  wait: Schema.NullOr(Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold"]), until: Timestamp })),
+  wait: Schema.NullOr(
+    Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold"]), until: Timestamp }).annotate({
+      description: "`hold`: the workflow is paused; `until` is when the step could have begun"
+    })
+  ),
   warnings: Schema.Array(
     Schema.Struct({
       code: Schema.String,

@@ -11,13 +11,18 @@ import { ids, times } from "./Story.ts"
 
 const longestDescription = 4_000
 
-const Description = Schema.NullOr(text)
+/** Characters, as the document counts them, and not halves of them. */
+const isShort = new RegExp(`^[^]{0,${longestDescription}}$`, "u")
+
+const Description = Schema.NullOr(
+  text.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longestDescription }) }))
+)
   .annotate({ message: "must be a string or null" })
   .check(
     Schema.makeFilter(
       (value: string | null) =>
         value === null ||
-        (value.length <= longestDescription && isStorable(value)) ||
+        (isShort.test(value) && isStorable(value)) ||
         `must be at most ${longestDescription} characters of valid Unicode without NUL`
     )
   )
@@ -152,9 +157,13 @@ export const workflow = resource({
       description:
         "Steps, or edges, that are given replace all that were there. A change makes a new version; runs that have begun end by theirs. Without a change the version stays."
     },
-    delete: { description: "With its runs; those under way begin no further step." }
+    delete: { description: "With its runs; those under way begin no further step. Its source stays." }
   },
   record: Workflow,
+  deleted: {
+    fields: { source_id: Schema.NullOr(Schema.String), source_deleted: Schema.Literal(false) },
+    example: { source_id: ids.source, source_deleted: false }
+  },
   write: judged(bodyOf(Write)),
   patch: judged(bodyOf(Patch)),
   create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>

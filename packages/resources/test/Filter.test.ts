@@ -105,9 +105,9 @@ describe("a trial of a filter", () => {
       }
     })
     expect(explanation.map(({ actual }) => actual)).toStrictEqual([
-      "[redacted]",
-      "[redacted]",
-      "see https://[redacted]@example.com/"
+      "[REDACTED]",
+      "[REDACTED]",
+      "see https://[REDACTED]@example.com/"
     ])
   })
 

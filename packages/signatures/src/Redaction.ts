@@ -2,7 +2,7 @@ import type { Schema } from "effect"
 import { parseQuery, type Values } from "@tidegate/model/Message"
 import type { RequestData } from "@tidegate/model/Request"
 import { Redactor } from "./redaction/Redactor.ts"
-import { atOnce, redacted } from "./redaction/SecretValues.ts"
+import { atOnce, redacted, redactedInPreviews } from "./redaction/SecretValues.ts"
 
 export { withoutSecretLooks } from "./redaction/SecretValues.ts"
 
@@ -54,7 +54,7 @@ export const redact = (data: RequestData, options: Options): Redacted => atOnce(
 
 /** A single small value as strangers may see it, by the path that it stands at: a step that is called like a secret hides it. */
 export const shownOf = (): ((path: string, value: Schema.Json) => Schema.Json) => {
-  const redactor = new Redactor()
+  const redactor = new Redactor([], redactedInPreviews)
   return (path, value) => atOnce(redactor.named(path, value))
 }
 

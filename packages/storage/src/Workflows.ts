@@ -80,6 +80,18 @@ const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =
       : []
   })
 
+const noSteps: ReadonlySet<string> = new Set()
+
+/** Steps that named the same before. A workflow that is active already goes on with what was disabled since: its runs tell. */
+const keptBy = (before: WorkflowRow | null, steps: ReadonlyArray<unknown>): ReadonlySet<string> => {
+  if (before?.status !== "active") return noSteps
+  const named = new Set(referencesOf(before.steps).map(({ id, step_id }) => `${step_id}/${id}`))
+  return new Set(referencesOf(steps).flatMap(({ id, step_id }) => (named.has(`${step_id}/${id}`) ? [step_id] : [])))
+}
+
+const disabledCode = (id: string): RuntimeIssue["code"] =>
+  id.startsWith(prefixes.action) ? "workflow_action_disabled" : "workflow_resource_disabled"
+
 const invalidGraph = (issues: ReadonlyArray<Issue>): GatewayError => {
   const [first] = issues
   const more = issues.length === 1 ? "" : ` (and ${issues.length - 1} more, see data.issues)`
@@ -136,7 +148,7 @@ const make = Effect.gen(function* () {
   const compiled = Effect.fnUntraced(function* (
     team_id: string,
     { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
-    standIns: ReadonlySet<string> = new Set()
+    standIns: ReadonlySet<string>
   ) {
     const references = referencesOf(steps)
     const saved = yield* savedActions(team_id, references)
@@ -205,7 +217,7 @@ const make = Effect.gen(function* () {
       const [code, what] =
         resource === undefined
           ? (["workflow_resource_missing", "is not there"] as const)
-          : (["workflow_resource_disabled", "is disabled"] as const)
+          : ([disabledCode(resource_id), "is disabled"] as const)
       const step = { step_id: id, step_number: index + 1, step_name: name }
       return { code, message: `${resource_id} ${what}`, ...step, field: "resource_id" }
     }
@@ -283,7 +295,7 @@ const make = Effect.gen(function* () {
           issues: [{ code: "RESOURCE_REQUIRED", step_id: null, edge_id: null, field: "source_id", message: "is null" }]
         })
       }
-      const { edges, steps } = yield* compiled(team_id, written)
+      const { edges, steps } = yield* compiled(team_id, written, keptBy(before, written.steps))
       const after = { ...written, steps, edges }
       if (before !== null && versioned.every((field) => isDeepStrictEqual(before[field], after[field]))) return null
       return {
@@ -301,7 +313,8 @@ const make = Effect.gen(function* () {
       }
       yield* keepVersion(sql, before, after)
       return nobody
-    })
+    }),
+    deleted: ({ source_id }) => Effect.succeed({ source_id, source_deleted: false })
   })
   return {
     ...store,

@@ -206,6 +206,13 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
         runtime_executable: false,
         runtime_issue: { code: "workflow_resource_disabled", step_id: "to_it", step_number: 1, field: "resource_id" }
       })
+      // What it named when it became active is no reason to refuse another change; what it comes to name is.
+      expect(yield* update(id, { description: "as it is" })).toMatchObject({ status: "active", version: 2 })
+      const more = {
+        steps: [send("to_it", destination.id), send("again", destination.id)],
+        edges: [begin("to_it"), begin("again")]
+      }
+      expect(issuesOf(yield* refused(update(id, more)))).toEqual(["RESOURCE_DISABLED again resource_id"])
       yield* update(id, { status: "draft" })
       const error = yield* refused(update(id, { status: "active" }))
       expect(error.code).toBe("WORKFLOW_NOT_EXECUTABLE")

@@ -38,9 +38,15 @@ interface Values {
   readonly [input: string]: Json
 }
 
-/** `shown`: where an input was written that `inputs` has made of another. */
+interface WrongInput {
+  readonly input: string
+  readonly message: string
+}
+
+/** `judge`: of what is written out in inputs, when they are stored. `shown`: where an input was written that `inputs` has made of another. */
 export interface Bind {
-  readonly inputs: (written: Values) => Result.Result<Values, { readonly input: string; readonly message: string }>
+  readonly judge: (written: Values) => Result.Result<void, WrongInput>
+  readonly inputs: (written: Values) => Result.Result<Values, WrongInput>
   readonly shown: (path: string) => string
 }
 
@@ -60,6 +66,8 @@ export interface Catalog {
   readonly filter?: (id: string) => Json | undefined
   /** The hash of the code that a transformation has. Undefined: it runs by what it has when it runs. */
   readonly code?: (id: string) => string | undefined
+  /** Whether the graph is stored: what is written out in its inputs was judged then, and fails its own step where it is wrong by now. */
+  readonly isStored?: boolean
 }
 
 /** A catalog of several providers, by their keys. */

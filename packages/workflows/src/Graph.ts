@@ -11,12 +11,16 @@ import { stepKindOf } from "./StepKinds.ts"
 export interface Graph {
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<Edge>
-  /** Every step behind all that lead to it; of several, the one that was written first. */
+  /** Every step behind all that lead to it; of several, the one that was written first. Steps of a circle come last. */
   readonly order: ReadonlyArray<Step>
   readonly kinds: ReadonlyMap<string, StepKind<unknown>>
+  /** Of all steps that were written, also of those that are none. */
+  readonly ids: ReadonlySet<string>
+  /** Otherwise steps or edges are missing, or there is a circle: what leads to what is not known. */
+  readonly isWhole: boolean
 }
 
-/** Null when the shape leaves nothing to go on with; what is wrong is in `issues`, then and otherwise. */
+/** Null when there is more than is looked at; what is wrong is in `issues`, then and otherwise. */
 export function* readGraph(
   writtenSteps: ReadonlyArray<unknown>,
   writtenEdges: ReadonlyArray<unknown>,
@@ -35,21 +39,23 @@ export function* readGraph(
     steps.push(...readStep(written, kinds, issues))
     yield
   }
-  const edges = readEdges(writtenEdges, kinds, steps, issues)
-  const whole = steps.length === writtenSteps.length && edges.length === writtenEdges.length
-  if (!whole) return null
-  for (const { id } of steps) {
-    if (!edges.some(({ target_step_id }) => target_step_id === id)) {
-      issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
-    }
+  const ids = new Set(writtenSteps.flatMap((written) => textAt(written, "id") ?? []))
+  const edges = readEdges(writtenEdges, kinds, steps, ids, issues)
+  const isRead = steps.length === writtenSteps.length && edges.length === writtenEdges.length
+  const targets = new Set(writtenEdges.map((written) => textAt(written, "target_step_id")))
+  for (const id of ids) {
+    if (!targets.has(id)) issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
   }
   const order = sorted(steps, edges)
-  if (order.length < steps.length) reportCycle(steps, edges, order, issues)
-  return order.length === steps.length ? { steps, edges, order, kinds } : null
+  if (order.length < steps.length) reportCycle(steps, edges, order, isRead, issues)
+  const rest = steps.filter((step) => !order.includes(step))
+  return { steps, edges, order: [...order, ...rest], kinds, ids, isWhole: isRead && rest.length === 0 }
 }
 
-const idOf = (written: unknown): string | null =>
-  Predicate.isReadonlyObject(written) && Predicate.isString(written["id"]) ? written["id"].slice(0, 96) : null
+const textAt = (written: unknown, member: string): string | null =>
+  Predicate.isReadonlyObject(written) && Predicate.isString(written[member]) ? written[member].slice(0, 96) : null
+
+const idOf = (written: unknown): string | null => textAt(written, "id")
 
 const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issues: Issues): ReadonlyArray<Step> => {
   const read = decodeAll(Step, written, "a step")
@@ -75,10 +81,11 @@ const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issue
   return [{ ...step, kind: kind.kind }]
 }
 
-/** The ports that a step can be left by; `error` where its kind can be configured to go on from a failure. */
-const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> => {
+/** The ports that a step can be left by; `error` where its kind can be configured to go on from a failure. Null: its config is none. */
+const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | null => {
   const config = decodeAll(kind.config, onlyOwn(step, kind), "config")
-  const ports = Result.isSuccess(config) ? kind.ports(config.success) : []
+  if (Result.isFailure(config)) return null
+  const ports = kind.ports(config.success)
   return kind.settings.includes("on_error") ? [...ports, "error"] : ports
 }
 
@@ -90,6 +97,7 @@ const readEdges = (
   written: ReadonlyArray<unknown>,
   kinds: ReadonlyMap<string, StepKind<unknown>>,
   steps: ReadonlyArray<Step>,
+  stepIds: ReadonlySet<string>,
   issues: Issues
 ): ReadonlyArray<Edge> => {
   const ports = new Map(steps.map((step) => [step.id, portsOf(step, kinds.get(step.id)!)]))
@@ -111,16 +119,17 @@ const readEdges = (
     if (ids.has(id)) refuse("DUPLICATE_EDGE_ID", "id", "another edge has this id")
     ids.add(id)
     const fromTrigger = source_type === "trigger"
-    const known = fromTrigger ? ["out"] : source_step_id === null ? undefined : ports.get(source_step_id)
-    if (fromTrigger && source_step_id !== null) {
-      refuse("EDGE_SOURCE_UNKNOWN", "source_step_id", "is null where the edge begins at the trigger")
-    } else if (known === undefined) {
-      refuse("EDGE_SOURCE_UNKNOWN", "source_step_id", "no step has this id")
+    if (fromTrigger ? source_step_id !== null : !stepIds.has(source_step_id ?? "")) {
+      const what = fromTrigger ? "is null where the edge begins at the trigger" : "no step has this id"
+      refuse("EDGE_SOURCE_UNKNOWN", "source_step_id", what)
     }
-    if (!ports.has(target_step_id)) refuse("EDGE_TARGET_UNKNOWN", "target_step_id", "no step has this id")
+    if (!stepIds.has(target_step_id)) refuse("EDGE_TARGET_UNKNOWN", "target_step_id", "no step has this id")
+    const known = fromTrigger ? ["out"] : ports.get(source_step_id ?? "")
+    // What is wrong with the steps themselves is said of them.
+    isRight &&= known != null && ports.has(target_step_id)
     const required = source_step_id !== null && (kinds.get(source_step_id)?.portRequired ?? false)
     const port = source_port ?? (required ? null : (known?.[0] ?? null))
-    if (known !== undefined && (port === null || !known.includes(port))) {
+    if (known != null && (port === null || !known.includes(port))) {
       const choice = known.length === 0 ? "" : `: one of ${known.join(", ")}`
       refuse("PORT_UNKNOWN", "source_port", `is not a port of the step it begins at${choice}`)
     }
@@ -170,6 +179,7 @@ const reportCycle = (
   steps: ReadonlyArray<Step>,
   edges: ReadonlyArray<Edge>,
   placed: ReadonlyArray<Step>,
+  isRead: boolean,
   issues: Issues
 ): void => {
   const left = new Set(steps.filter((step) => !placed.includes(step)).map(({ id }) => id))
@@ -184,6 +194,8 @@ const reportCycle = (
   }
   const cycle = walked.slice(walked.indexOf(at)).toReversed()
   issues.graph("GRAPH_CYCLE", `these steps lead to each other: ${cycle.join(", ")}`)
+  // An edge that is missing here may lead to them.
+  if (!isRead) return
   const reached = new Set(placed.map(({ id }) => id))
   let grew = edges.some(({ source_step_id }) => source_step_id === null)
   while (grew) {

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
 import { Redactor } from "@tidegate/signatures/redaction/Redactor"
-import { redacted } from "@tidegate/signatures/redaction/SecretValues"
+import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import { Predicate } from "effect"
 import { isSecretHere, secretIn } from "./SecretHere.ts"
@@ -86,7 +86,7 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], text
     return { available: false, redacted: false, truncated: true, ...about, ...nothing }
   }
   const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
-  const redactor = new Redactor(isSecret)
+  const redactor = new Redactor(isSecret, mask)
   const isPart = size_bytes > wholeAtMost
   if (!isPart && texts?.isEmpty !== false && redactor.isPlain(value) && withoutCards(value, 1) === value) {
     return { ...usual, ...about, preview: value }
@@ -131,7 +131,7 @@ const mapped = (members: Members, change: (value: Json) => Json): Members =>
 /** Numbers of cards, as text or as numbers; itself where there is none. */
 const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
-  if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? redacted : value
+  if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? mask : value
   if (level > mostLevels) return value
   if (isList(value)) {
     let next: Array<Json> | null = null
@@ -156,7 +156,7 @@ const withoutCards = (value: Json, level: number): Json => {
 /** 13 to 19 digits, with single spaces or dashes between them. */
 const digits = /(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g
 
-const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? redacted : written)
+const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? mask : written)
 
 /** By its check digit (Luhn). */
 const isCard = (number: string): boolean => {

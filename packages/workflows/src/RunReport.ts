@@ -143,6 +143,8 @@ export class StepReports {
   readonly #edges: Outline["edges"]
   readonly #known: ReadonlyArray<Known>
   readonly #edgeStates: Array<EdgeState | undefined> = []
+  /** When they came to that (Unix milliseconds). */
+  readonly #settledAt: Array<number> = []
   readonly #masked = masked()
 
   /** `outline`: of the version that ran. */
@@ -156,7 +158,10 @@ export class StepReports {
   take({ at, part, steps }: ReportedPart): void {
     const progress: unknown = JSON.parse(steps)
     if (!isPart(progress)) return
-    for (const [edge, state] of Object.entries(progress.edges ?? {})) this.#edgeStates[Number(edge)] = state
+    for (const [edge, state] of Object.entries(progress.edges ?? {})) {
+      this.#edgeStates[Number(edge)] = state
+      this.#settledAt[Number(edge)] = at
+    }
     for (const [index, state] of Object.entries(progress.steps ?? {})) {
       const known = this.#known[Number(index)]
       if (known !== undefined) takeStep(known, wholeStep(state), part, at)
@@ -175,9 +180,9 @@ export class StepReports {
       .map((index) => this.#summary(index))
   }
 
-  /** `previewsOf`: of what a step was given and gave, by its position. */
-  executions(previewsOf: PreviewsOf = () => null): ReadonlyArray<StepExecution> {
-    return this.#inOrder().map((index) => this.#execution(index, previewsOf(index)))
+  /** `previewsOf`: of what a step was given and gave, by its position. `held`: no step of the run may begin now. */
+  executions(previewsOf: PreviewsOf = () => null, held = false): ReadonlyArray<StepExecution> {
+    return this.#inOrder().map((index) => this.#execution(index, previewsOf(index), held))
   }
 
   /** Those that failed. */
@@ -224,7 +229,19 @@ export class StepReports {
     }
   }
 
-  #execution(index: number, previews: ReturnType<PreviewsOf>): StepExecution {
+  /** What a step waits for: what it says itself, or that the run is held where it could begin. */
+  #waitOf(index: number, held: boolean): StepExecution["wait"] {
+    const state = this.#known[index]!.state
+    if (state?.wait != null) return { kind: state.wait.kind, until: new Date(state.wait.until).toISOString() }
+    if (!held || (state !== null && state.status !== "pending")) return null
+    const { id } = this.#steps[index]!
+    const into = this.#edges.flatMap((edge, i) => (edge.target_step_id === id ? [i] : []))
+    const isSettled = into.every((i) => (this.#edgeStates[i] ?? "open") !== "open")
+    if (!isSettled || !into.some((i) => this.#edgeStates[i] === "taken")) return null
+    return { kind: "hold", until: new Date(Math.max(...into.map((i) => this.#settledAt[i]!))).toISOString() }
+  }
+
+  #execution(index: number, previews: ReturnType<PreviewsOf>, held: boolean): StepExecution {
     const { config, resource_id } = this.#steps[index]!
     const known = this.#known[index]!
     const state = known.state
@@ -238,7 +255,7 @@ export class StepReports {
       attempt_count: state?.attempt ?? 0,
       max_attempts: mostAttemptsOf(config),
       attempts: known.attempts.map((attempt) => shownAttempt(attempt, summary.response_status)),
-      wait: state?.wait == null ? null : { kind: state.wait.kind, until: new Date(state.wait.until).toISOString() },
+      wait: this.#waitOf(index, held),
       warnings: (state?.warnings ?? []).map((warning) =>
         warning.message === undefined ? warning : Object.assign({}, warning, { message: this.#masked(warning.message) })
       ),
@@ -323,5 +340,5 @@ export const detailOf = (
     last_step_id: about.retriedStepId,
     retryable_step_ids: run.finished_at === null ? [] : about.reports.failed()
   },
-  steps: about.reports.executions(about.previewsOf)
+  steps: about.reports.executions(about.previewsOf, run.hold_reason !== null)
 })

@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
-import { redacted } from "@tidegate/signatures/redaction/SecretValues"
+import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
 import { Predicate } from "effect"
 import { isSecretHere } from "./SecretHere.ts"
 import type { Parts } from "./StepKind.ts"
@@ -61,7 +61,7 @@ export class SecretTexts {
   }
 
   #add(text: string): void {
-    if (text.length < shortest.whole || text === redacted) return
+    if (text.length < shortest.whole || text === mask) return
     if (this.#texts.size >= mostTexts && !this.#texts.has(text)) this.#isFull = true
     else this.#texts.add(text)
   }
@@ -73,7 +73,7 @@ export class SecretTexts {
 
   *#value(value: Json): Parts<Json> {
     if (typeof value === "string") return yield* this.#text(value)
-    if (typeof value === "number") return this.#texts.has(String(value)) ? redacted : value
+    if (typeof value === "number") return this.#texts.has(String(value)) ? mask : value
     if (typeof value !== "object" || value === null) return value
     yield
     if (Array.isArray(value)) {
@@ -92,12 +92,12 @@ export class SecretTexts {
   }
 
   *#text(text: string): Parts<string> {
-    if (this.#texts.has(text)) return redacted
+    if (this.#texts.has(text)) return mask
     let shown = text
     for (const secret of this.#within) {
       if (shown.length < secret.length) continue
       if (shown.length > longText) yield
-      if (shown.includes(secret)) shown = shown.replaceAll(secret, redacted)
+      if (shown.includes(secret)) shown = shown.replaceAll(secret, mask)
     }
     return shown
   }

@@ -32,7 +32,8 @@ export interface Surroundings {
   readonly issues: Issues
   readonly isStep: (id: string) => boolean
   readonly isUpstream: (id: string) => boolean
-  readonly hasErrorEdge: boolean
+  /** Null: not all edges are known. */
+  readonly hasErrorEdge: boolean | null
   /** What is left of the tokens that a workflow may hold. */
   readonly tokens: { left: number }
 }
@@ -179,7 +180,8 @@ class StepCompiler implements Compiler {
   inputs(written: Edge["mapping"], action: Action | null, field: string): Mapping | null {
     const bind = action?.bind
     if (bind === undefined) return this.mapping(written, field)
-    const inputs = bind.inputs(written)
+    const judged = this.around.catalog.isStored === true ? Result.void : bind.judge(written)
+    const inputs = Result.flatMap(judged, () => bind.inputs(written))
     if (Result.isFailure(inputs)) {
       this.issue("FORMATTER_CONFIG_INVALID", within(field, inputs.failure.input), inputs.failure.message)
       return null
@@ -204,10 +206,10 @@ class StepCompiler implements Compiler {
       return {}
     }
     const common = read.success as Common
-    if (common.on_error === "branch" && !this.around.hasErrorEdge) {
+    if (common.on_error === "branch" && this.around.hasErrorEdge === false) {
       this.issue("STEP_CONFIG_INVALID", "config.on_error", "branch needs an edge from the step's error port")
     }
-    if (common.on_error !== "branch" && this.around.hasErrorEdge) {
+    if (common.on_error !== "branch" && this.around.hasErrorEdge === true) {
       this.issue(
         "STEP_CONFIG_INVALID",
         "config.on_error",

@@ -94,9 +94,11 @@ export function* compiling(
         catalog,
         issues,
         tokens,
-        isStep: (id) => indexes.has(id),
-        isUpstream: (id) => readable.has(id),
-        hasErrorEdge: graph.edges.some((edge) => edge.source_step_id === step.id && edge.source_port === "error")
+        isStep: (id) => graph.ids.has(id),
+        isUpstream: (id) => !graph.isWhole || readable.has(id),
+        hasErrorEdge:
+          graph.edges.some((edge) => edge.source_step_id === step.id && edge.source_port === "error") ||
+          (graph.isWhole ? false : null)
       }
     )
     compiled.push({ parts, incoming })

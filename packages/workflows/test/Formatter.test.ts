@@ -72,6 +72,50 @@ describe("the formatter in a workflow", () => {
     expect(play.at("step")).toMatchObject({ output: { result: 7 } })
   })
 
+  it("tells what is wrong with a pattern, zone, currency or formula that is written out, wherever it stands", () => {
+    const wrong: ReadonlyArray<readonly [action: string, inputs: Written, field: string, code: string]> = [
+      ["text.replace_pattern", { input: "a", pattern: "(" }, "pattern", "FORMATTER_PATTERN_INVALID"],
+      ["text.extract_pattern", { input: "a", pattern: "(?=a)" }, "pattern", "FORMATTER_PATTERN_INVALID"],
+      [
+        "date.parts",
+        { input: "{{trigger.body.at}}", timezone: "Mars/Olympus" },
+        "timezone",
+        "FORMATTER_TIMEZONE_UNKNOWN"
+      ],
+      ["number.currency", { input: 1, currency: "XXY" }, "currency", "FORMATTER_CURRENCY_UNKNOWN"],
+      ["number.formula", { formula: "ABND({{trigger.body.x}})" }, "formula", "FORMATTER_FORMULA_UNKNOWN_FUNCTION"],
+      ["number.formula", { formula: "1 +" }, "formula", "FORMATTER_FORMULA_SYNTAX"]
+    ]
+    for (const [action, inputs, field, code] of wrong) {
+      const step = format("step", action, inputs)
+      const graph = [[step], [edge("", "step")]] as const
+      const refused = compileWorkflow(...graph, catalog)
+      expect(Result.isFailure(refused) ? refused.failure : []).toEqual([
+        expect.objectContaining({
+          code: "FORMATTER_CONFIG_INVALID",
+          field: `invocation_inputs.${field}`,
+          message: expect.stringContaining(code)
+        })
+      ])
+      const brought = compileWorkflow(
+        [format("step", action, {})],
+        [edge("", "step", { id: "edge", mapping: inputs })],
+        catalog
+      )
+      expect(Result.isFailure(brought) ? brought.failure : []).toMatchObject([
+        { edge_id: "edge", field: `mapping.${field}` }
+      ])
+      // What was stored before goes on, and fails where it comes to that.
+      expect(Result.isSuccess(compileWorkflow(...graph, { ...catalog, isStored: true }))).toBe(true)
+    }
+    const mapped = { input: "a", pattern: "{{trigger.body.pattern}}" }
+    expect(issuesOf(format("step", "text.replace_pattern", mapped))).toEqual([])
+    expect(played(format("step", "text.replace_pattern", mapped), { pattern: "(" })).toMatchObject({
+      error: { code: "FORMATTER_PATTERN_INVALID" }
+    })
+    expect(issuesOf(format("step", "date.parts", { input: "now", timezone: "" }))).toEqual([])
+  })
+
   it("tells where a formula's template is wrong", () => {
     const step = format("step", "number.formula", { formula: "{{steps.later.output}} + {{nobody.x}}" })
     expect(issuesOf(step)).toEqual(["TEMPLATE_INVALID invocation_inputs.formula"])

@@ -12,7 +12,7 @@ const shown = (value: Json, secretNames: ReadonlyArray<string> = []) => {
   }
 }
 
-const mask = "[redacted]"
+const mask = "[REDACTED]"
 
 /** The preview of a value in a run in which `others` were before. */
 const shownAfter = (value: Json, ...others: ReadonlyArray<Json>) => {

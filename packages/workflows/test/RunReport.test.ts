@@ -83,6 +83,24 @@ describe("what is told of a run", () => {
     expect(play.reports.failed()).toEqual([])
   })
 
+  it("tells that a step could begin, and does not, where the run is held", () => {
+    const workflow = compiled(
+      [call("begin"), call("next"), call("last"), filter("beside", { body: { yes: true } }), call("never")],
+      [edge("", "begin"), edge("begin", "next"), edge("next", "last"), edge("", "beside"), edge("beside", "never")]
+    )
+    const play = new Told(workflow, facts({ yes: false }), () => done({}))
+    play.tell({ type: "begun" }).tell({ type: "held" })
+    const { attempt } = play.state.steps[0]!
+    const ended = { type: "succeeded", step: 0, attempt, iteration: null, output: {}, ports: ["out"] } as const
+    play.now += 5_000
+    play.tell(ended)
+    const waits = (held: boolean) =>
+      Object.fromEntries(play.reports.executions(undefined, held).map(({ step_id, wait }) => [step_id, wait]))
+    const nothing = { begin: null, last: null, beside: null, never: null }
+    expect(waits(true)).toEqual({ ...nothing, next: { kind: "hold", until: new Date(play.now).toISOString() } })
+    expect(waits(false)).toEqual({ ...nothing, next: null })
+  })
+
   it("tells what was warned of, without what is secret", () => {
     const reports = new StepReports("wfr_1", listed())
     const warnings = [
@@ -91,7 +109,7 @@ describe("what is told of a run", () => {
     ]
     const begin = { status: "succeeded", attempt: 1, ports: ["matched"], warnings }
     reports.take({ part: 1, at: 0, steps: JSON.stringify({ steps: { 0: begin } }) })
-    expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [redacted]" }])
+    expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [REDACTED]" }])
   })
 
   it("says nothing of a part that nobody could read, and leaves out of a summary what no part told of", () => {

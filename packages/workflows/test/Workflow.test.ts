@@ -512,13 +512,45 @@ describe("what is wrong with a graph", () => {
       [echo("one1", { a: "{{x}}" }), filter("two2", 7), { id: "three", kind: "loop" }],
       [edge("", "one1"), edge("one1", "two2")]
     )
-    expect(issues.map(({ code, step_id }) => `${code} ${step_id}`)).toEqual(["STEP_KIND_UNKNOWN three"])
+    expect(issues.map(({ code, step_id }) => `${code} ${step_id}`)).toEqual([
+      "STEP_KIND_UNKNOWN three",
+      "STEP_WITHOUT_INPUT three",
+      "TEMPLATE_INVALID one1",
+      "CONDITION_INVALID two2"
+    ])
     expect(
       issuesOf(
         [echo("one1", { a: "{{x}}" }), filter("two2", 7)],
         [edge("", "one1"), edge("one1", "two2", { condition: 7 })]
       ).map(({ code, edge_id, step_id }) => `${code} ${step_id ?? edge_id}`)
     ).toEqual(["TEMPLATE_INVALID one1", "CONDITION_INVALID two2", "CONDITION_INVALID e_01"])
+    // Circles, edges that are none and settings beside each other; nothing follows from what is missing.
+    const told = issuesOf(
+      [
+        echo("one1", { a: "{{steps.two2.output}} {{steps.none.output}}" }),
+        echo("two2"),
+        delay("wait", { mode: "for", amount: 1, unit: "months" }),
+        send("sent", { on_error: "branch", timeout_ms: 1 }),
+        { id: "odd_one", kind: "loop" }
+      ],
+      [
+        edge("", "one1"),
+        edge("one1", "two2"),
+        edge("two2", "one1"),
+        edge("", "wait"),
+        edge("wait", "sent", { source_port: "out" }),
+        edge("sent", "odd_one"),
+        edge("odd_one", "none")
+      ]
+    ).map(({ code, edge_id, field, step_id }) => `${code} ${step_id ?? edge_id} ${field}`)
+    expect(told).toEqual([
+      "STEP_KIND_UNKNOWN odd_one kind",
+      "EDGE_TARGET_UNKNOWN e_06 target_step_id",
+      "GRAPH_CYCLE null null",
+      "STEP_CONFIG_INVALID wait config.unit",
+      "STEP_CONFIG_INVALID sent config.timeout_ms",
+      "TEMPLATE_REFERENCE_UNKNOWN one1 invocation_inputs.a"
+    ])
     const junk = Array.from({ length: 248 }, () => ({ a: 1, b: 2 }))
     const many = issuesOf([echo("step")], [edge("", "step"), ...junk, edge("nope", "step", { source_port: "out" })])
     expect(many).toHaveLength(200)

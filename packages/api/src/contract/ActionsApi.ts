@@ -51,7 +51,7 @@ export class ActionsApi extends groupOf(action, {}, [
   }).annotateMerge(
     operation({
       id: "getActionProviders",
-      permission: reading,
+      permission: { ...reading, scope: null },
       summary: "List the providers of actions",
       description:
         "With the credentials, inputs and outputs of each of their actions. 304 to who has its `ETag` in `If-None-Match`.",

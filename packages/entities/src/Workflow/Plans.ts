@@ -87,7 +87,8 @@ export const plansOf = (id: string) => {
           : []
       )
     )
-    const compiled = yield* inTurns(compiling(steps, edges, yield* catalogFor(steps, actions, filters, codes)))
+    const catalog = { ...(yield* catalogFor(steps, actions, filters, codes)), isStored: true }
+    const compiled = yield* inTurns(compiling(steps, edges, catalog))
     if (Result.isFailure(compiled)) {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null

@@ -89,7 +89,8 @@ const format = (label: string, preset: string | null, choices: ReadonlyArray<str
       piecesOf(written, field)
       return written
     },
-    absent: () => literalT(preset ?? "")
+    absent: () => literalT(preset ?? ""),
+    judge: null
   })
 
 export const toFormat = (preset: string | null = null): Field<string> => ({

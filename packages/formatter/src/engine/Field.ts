@@ -49,6 +49,8 @@ export interface Field<out A = unknown> {
   /** The value as the operation takes it; null and undefined are `absent`. Throws a `Fault`. */
   readonly read: (value: unknown, at: Reading) => A
   readonly absent: (at: Reading) => A
+  /** Throws the `Fault` that a value would be whatever else the operation is given; null: nothing tells before it runs. */
+  readonly judge: ((value: unknown, at: Reading) => void) | null
 }
 
 export type Fields = Readonly<Record<string, Field>>

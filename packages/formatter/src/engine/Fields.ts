@@ -1,4 +1,5 @@
 import { Predicate, type Schema } from "effect"
+import { checkZone } from "../date/Zone.ts"
 import { numberIn } from "../number/Numerals.ts"
 import { localeOf } from "./Locale.ts"
 import { Fault, previewOf, tooMuch } from "./Fault.ts"
@@ -32,6 +33,7 @@ const make = <A>(
   minimum: null,
   maximum: null,
   help: null,
+  judge: null,
   ...about,
   read,
   absent
@@ -305,12 +307,15 @@ export const moment = (label: string, about: About = {}): Field<string | number 
 
 /** A name of a time zone. */
 export const zone = (label: string): Field<string> =>
-  make(
-    label,
-    "timezone",
-    { default: "UTC" },
-    (value, at) => (value === "" ? at.timezone : textOf(value, at)),
-    ({ timezone }) => timezone
+  judged(
+    make<string>(
+      label,
+      "timezone",
+      { default: "UTC" },
+      (value, at) => (value === "" ? at.timezone : textOf(value, at)),
+      ({ timezone }) => timezone
+    ),
+    checkZone
   )
 
 /** A locale, as `en-US` or `en_US`. */
@@ -363,6 +368,12 @@ export const formula = (label: string): Field<string> =>
     },
     () => ""
   )
+
+/** The same field, of which some values are wrong wherever they stand: `check` throws. */
+export const judged = <A>(field: Field<A>, check: (value: A, name: string) => unknown): Field<A> => ({
+  ...field,
+  judge: (value, at) => void check(field.read(value, at), at.field)
+})
 
 /** The same field as an option: it is set once, and not mapped. */
 export const option = <A>(field: Field<A>): Field<A> => ({ ...field, mappable: false })

@@ -43,22 +43,26 @@ const compiled = memo(200, (key: string): Compiled => {
   }
 })
 
+const programOf = (pattern: string, { dot_all, ignore_case, multi_line }: PatternFlags): RE2JS => {
+  const { fault, pattern: program } = compiled(
+    `${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}${pattern}`
+  )
+  if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
+  return program
+}
+
+/** Refuses a pattern that is none, however it is read. */
+export const checkPattern = (pattern: string): unknown =>
+  programOf(pattern, { dot_all: false, ignore_case: false, multi_line: false })
+
 /** A search in a text. */
-export const searchIn = (
-  pattern: string,
-  { dot_all, ignore_case, multi_line }: PatternFlags,
-  input: string,
-  call: Call
-) => {
+export const searchIn = (pattern: string, flags: PatternFlags, input: string, call: Call) => {
   if (input.length * 3 > patternLimits.subject_bytes) {
     const actual = Buffer.byteLength(input)
     if (actual > patternLimits.subject_bytes)
       throw tooMuch("the text is too long for a pattern", patternLimits.subject_bytes, actual, "input")
   }
-  const { fault, pattern: program } = compiled(
-    `${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}${pattern}`
-  )
-  if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
+  const program = programOf(pattern, flags)
   const steps = program.programSize() * (input.length + 1)
   if (steps > patternLimits.program_steps) {
     throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern is too large for a text of this length", {

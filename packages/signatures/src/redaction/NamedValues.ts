@@ -1,12 +1,15 @@
 import { unescape } from "node:querystring"
 import type { IsSecretName } from "./SecretNames.ts"
-import { redacted } from "./SecretValues.ts"
 
 /**
  * Secrets that are named in text which is no JSON, or broken: `password=x`, `Cookie: x`, `"token":"x"` with its quotes escaped or not,
  * `<secret>x</secret>`. Where a value ends is guessed, and rather too late than too early. Each character is looked at a few times.
  */
-export function* namedSecretsRemoved(text: string, isSecret: IsSecretName): Generator<void, string, void> {
+export function* namedSecretsRemoved(
+  text: string,
+  isSecret: IsSecretName,
+  mask: string
+): Generator<void, string, void> {
   let kept = ""
   let keptTo = 0
   /** A name that stands as a value: `name: "password", value: "x"`. */
@@ -20,7 +23,7 @@ export function* namedSecretsRemoved(text: string, isSecret: IsSecretName): Gene
       const element = elementAt(text, end)
       if (element === null || !isSecret(element.name)) continue
       const closing = text.indexOf(`</${element.name}`, element.from)
-      kept += text.slice(keptTo, element.from) + redacted
+      kept += text.slice(keptTo, element.from) + mask
       keptTo = closing < 0 ? text.length : closing
     } else {
       const name = nameBefore(text, found.index, keptTo)
@@ -30,7 +33,7 @@ export function* namedSecretsRemoved(text: string, isSecret: IsSecretName): Gene
       if (isSecret(name) || isValue) {
         const to = valueEnd(text, from, found[0] === "=")
         if (to === from || nothing.test(text.slice(from, to))) continue
-        kept += text.slice(keptTo, from) + redactedLike(text, from)
+        kept += text.slice(keptTo, from) + maskedLike(text, from, mask)
         keptTo = to
         isNamed = false
       } else if (nameNames.test(name)) {
@@ -76,9 +79,9 @@ const nameBefore = (text: string, separator: number, least: number): string => {
 }
 
 /** The mask in the quotes that the value had. */
-const redactedLike = (text: string, from: number): string => {
+const maskedLike = (text: string, from: number, mask: string): string => {
   const quote = /^\\*["'`]/.exec(text.slice(from, from + 16))?.[0] ?? ""
-  return quote + redacted + quote
+  return quote + mask + quote
 }
 
 /** Where the value that begins here ends. */

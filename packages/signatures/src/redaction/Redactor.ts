@@ -30,24 +30,26 @@ type Work<A> = Generator<void, A, void>
 /** Takes secrets out of values, by what they are called, what they look like, and what is encoded in them. */
 export class Redactor {
   readonly isSecret: IsSecretName
+  readonly #mask: string
   #level = 0
   #seen = 0
 
   /** `names`: those that are secret beside those that always are, or who knows all of them and remembers names from one value to the next. */
-  constructor(names: ReadonlyArray<string> | IsSecretName = []) {
+  constructor(names: ReadonlyArray<string> | IsSecretName = [], mask: string = redacted) {
+    this.#mask = mask
     this.isSecret = typeof names === "function" ? names : secretNames(names)
   }
 
   /** What is named so: a secret is masked, whatever it is; that there is none may be seen. */
   *named(name: string, value: Schema.Json, layer = 0): Work<Schema.Json> {
-    return this.isSecret(name) ? masked(value) : yield* this.value(value, layer)
+    return this.isSecret(name) ? masked(value, this.#mask) : yield* this.value(value, layer)
   }
 
   /** A JSON value; itself when nothing in it is secret. */
   *value(value: Schema.Json, layer = 0): Work<Schema.Json> {
     if (typeof value === "string") return yield* this.text(value, layer)
     if (typeof value !== "object" || value === null) return value
-    if (this.#level >= mostLevels) return redacted
+    if (this.#level >= mostLevels) return this.#mask
     if (++this.#seen % valuesAtOnce === 0) yield
     this.#level++
     const shown = Array.isArray(value)
@@ -63,7 +65,7 @@ export class Redactor {
     const shown: Array<Schema.Json> = []
     for (const item of items) {
       // Names and values may follow each other: ["Authorization", "Bearer x"].
-      const next = isNamed ? masked(item) : yield* this.value(item, layer)
+      const next = isNamed ? masked(item, this.#mask) : yield* this.value(item, layer)
       isNamed = !isNamed && this.#isSecretText(item)
       isChanged ||= next !== item
       shown.push(next)
@@ -79,8 +81,8 @@ export class Redactor {
     const shown: Array<readonly [string, Schema.Json]> = []
     for (const [name, value] of entries) {
       if (shown.length % 64 === 63) yield
-      const nextName = harmless.test(name) ? name : yield* secretLooksRemoved(name)
-      const next = isNamed && valueNames.test(name) ? masked(value) : yield* this.named(name, value, layer)
+      const nextName = harmless.test(name) ? name : yield* secretLooksRemoved(name, this.#mask)
+      const next = isNamed && valueNames.test(name) ? masked(value, this.#mask) : yield* this.named(name, value, layer)
       isChanged ||= next !== value || nextName !== name
       shown.push([nextName, next])
     }
@@ -114,7 +116,7 @@ export class Redactor {
   /** Any text: JSON, a form, parts of a form, XML, or what people write, and whatever is encoded in it. */
   *text(text: string, layer = 0): Work<string> {
     if (isPlainText(text)) return text
-    if (layer > mostLayers) return redacted
+    if (layer > mostLayers) return this.#mask
     yield
     return (
       (yield* this.#asJson(text, layer)) ??
@@ -166,7 +168,7 @@ export class Redactor {
       const next = this.isSecret(plain(name))
         ? value === ""
           ? ""
-          : write(redacted)
+          : write(this.#mask)
         : yield* this.#changed(value, plain(value), layer, write)
       pieces.push(`${yield* this.#changed(name, plain(name), layer, write)}=${next}`)
     }
@@ -191,8 +193,8 @@ export class Redactor {
       }
       const name = /\bname="?([^"\r\n;]{1,256})/i.exec(head)?.[1] ?? ""
       const content = part.slice(head.length)
-      const shown = this.isSecret(name) ? `${redacted}\r\n` : yield* this.text(content, layer + 1)
-      parts.push((yield* secretLooksRemoved(head)) + shown)
+      const shown = this.isSecret(name) ? `${this.#mask}\r\n` : yield* this.text(content, layer + 1)
+      parts.push((yield* secretLooksRemoved(head, this.#mask)) + shown)
     }
     return parts.join(boundary)
   }
@@ -208,8 +210,8 @@ export class Redactor {
   }
 
   *#plain(text: string): Work<string> {
-    const unnamed = yield* namedSecretsRemoved(text, this.isSecret)
-    return yield* secretLooksRemoved(unnamed)
+    const unnamed = yield* namedSecretsRemoved(text, this.isSecret, this.#mask)
+    return yield* secretLooksRemoved(unnamed, this.#mask)
   }
 
   /** A token that may be base64. It is tried as a whole, and by the pieces that a path or line breaks make of it. */
@@ -221,7 +223,7 @@ export class Redactor {
 
   *#decoded(token: string, layer: number): Work<string> {
     // Compressed: nobody sees what is in it.
-    if (/^H4sI[\w+/-]{12}/.test(token)) return redacted
+    if (/^H4sI[\w+/-]{12}/.test(token)) return this.#mask
     const isUrl = /[_-]/.test(token)
     const bytes = Buffer.from(token, isUrl ? "base64url" : "base64")
     if (isUtf8(bytes)) {
@@ -235,7 +237,7 @@ export class Redactor {
     // Bytes, perhaps with text in them, or text of two bytes a character: nothing of it is shown if there is a secret.
     yield
     const plain = bytes.toString("latin1").replaceAll("\u0000", "")
-    return (yield* this.#plain(plain)) === plain ? token : redacted
+    return (yield* this.#plain(plain)) === plain ? token : this.#mask
   }
 }
 
@@ -257,5 +259,5 @@ function* replaced(text: string, pattern: RegExp, work: (match: string) => Work<
 
 const written = (text: string): string => escape(text.toWellFormed())
 
-const masked = (value: Schema.Json): Schema.Json =>
-  value === null || typeof value === "boolean" || value === "" ? value : redacted
+const masked = (value: Schema.Json, mask: string): Schema.Json =>
+  value === null || typeof value === "boolean" || value === "" ? value : mask

@@ -1,25 +1,27 @@
-/** What is read in the place of a secret. */
+/** What is read in the place of a secret, in what is shared. */
 export const redacted = "[redacted]"
 
+/** The same in what is shown of runs of workflows, and of what filters are tried on. */
+export const redactedInPreviews = "[REDACTED]"
+
 /** Secrets that their look gives away, whatever they are called. Each is found in a time that grows with the text alone. */
-const looks: ReadonlyArray<readonly [look: RegExp, instead: string]> = [
+const looks: ReadonlyArray<readonly [look: RegExp, before?: string, after?: string]> = [
   // Also cut off before its end.
-  [/-----BEGIN [A-Z0-9 ]{0,40}KEY[A-Z0-9 ]{0,40}-----[^]*?(?:-----END [A-Z0-9 ]{0,80}-----|$)/g, redacted],
-  [/\b(bearer|basic)((?:\s|%20|\+){1,20})[\w.~+/=:%-]{6,}/gi, `$1$2${redacted}`],
-  [/\b([a-z][a-z0-9+.-]{1,30}:\/\/)[^\s/?#"'<>]*@/gi, `$1${redacted}@`],
-  [/\b(hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>]+/gi, `$1${redacted}`],
-  [/\b(discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/)[^\s"'<>]+/gi, `$1${redacted}`],
-  [/\b(api\.telegram\.org\/bot)[^\s"'<>/]+/gi, `$1${redacted}`],
-  [/\b\d{8,10}:[\w-]{35}\b/g, redacted],
+  [/-----BEGIN [A-Z0-9 ]{0,40}KEY[A-Z0-9 ]{0,40}-----[^]*?(?:-----END [A-Z0-9 ]{0,80}-----|$)/g],
+  [/\b(bearer|basic)((?:\s|%20|\+){1,20})[\w.~+/=:%-]{6,}/gi, "$1$2"],
+  [/\b([a-z][a-z0-9+.-]{1,30}:\/\/)[^\s/?#"'<>]*@/gi, "$1", "@"],
+  [/\b(hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>]+/gi, "$1"],
+  [/\b(discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/)[^\s"'<>]+/gi, "$1"],
+  [/\b(api\.telegram\.org\/bot)[^\s"'<>/]+/gi, "$1"],
+  [/\b\d{8,10}:[\w-]{35}\b/g],
   [
-    /\b(?:[spr]k_(?:live|test)|whsec|gh[pousr]|github_pat|npm|gw[kps]|rsh|pbn|ses|shp(?:at|ca|pa|ss)|dop_v1|hf)_[\w+/=-]{8,}/g,
-    redacted
+    /\b(?:[spr]k_(?:live|test)|whsec|gh[pousr]|github_pat|npm|gw[kps]|rsh|pbn|ses|shp(?:at|ca|pa|ss)|dop_v1|hf)_[\w+/=-]{8,}/g
   ],
-  [/\b(?:glpat|xox[a-z]|xapp|sk|pypi)-[\w-]{10,}/g, redacted],
-  [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, redacted],
-  [/\bAIza[\w-]{30,}/g, redacted],
-  [/\bya29\.[\w-]{10,}/g, redacted],
-  [/\bSG\.[\w-]{10,}\.[\w-]{10,}/g, redacted]
+  [/\b(?:glpat|xox[a-z]|xapp|sk|pypi)-[\w-]{10,}/g],
+  [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g],
+  [/\bAIza[\w-]{30,}/g],
+  [/\bya29\.[\w-]{10,}/g],
+  [/\bSG\.[\w-]{10,}\.[\w-]{10,}/g]
 ]
 
 /** A JSON web token, or half of one. Without a dot it may be anything that begins like an object; that is not told here. */
@@ -32,18 +34,18 @@ export const anyLook =
   /-----BEGIN|bearer|basic|:\/\/|slack\.com\/|discord|telegram|\d{8}:|_[\w+/=-]{8}|-[\w-]{10}|AKIA|ASIA|AIza|ya29\.|SG\.|eyJ/i
 
 /** A text without what looks like a secret. Of a long one, each look is a part of the work. */
-export function* secretLooksRemoved(text: string): Generator<void, string, void> {
+export function* secretLooksRemoved(text: string, mask: string): Generator<void, string, void> {
   if (text.length <= longText && !anyLook.test(text)) return text
-  let rest = text.replace(webToken, (token) => (token.includes(".") ? redacted : token))
-  for (const [look, instead] of looks) {
+  let rest = text.replace(webToken, (token) => (token.includes(".") ? mask : token))
+  for (const [look, before = "", after = ""] of looks) {
     if (rest.length > longText) yield
-    rest = rest.replace(look, instead)
+    rest = rest.replace(look, before + mask + after)
   }
   return rest
 }
 
 /** The same at once. */
-export const withoutSecretLooks = (text: string): string => atOnce(secretLooksRemoved(text))
+export const withoutSecretLooks = (text: string): string => atOnce(secretLooksRemoved(text, redacted))
 
 /** Work in parts, done without a pause. */
 export const atOnce = <A>(work: Iterator<void, A, void>): A => {

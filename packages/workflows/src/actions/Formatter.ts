@@ -1,4 +1,4 @@
-import { bound, shownAt, unbound } from "@tidegate/formatter/Binding"
+import { bound, judgedAsWritten, shownAt, unbound } from "@tidegate/formatter/Binding"
 import {
   compile,
   type Failure,
@@ -6,11 +6,11 @@ import {
   type Step as FormatterStep,
   supportedVersions
 } from "@tidegate/formatter/Formatter"
-import type { Operation } from "@tidegate/formatter/engine/Operation"
+import type { Fault } from "@tidegate/formatter/engine/Fault"
 import { operations } from "@tidegate/formatter/Operations"
 import type { Json } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
-import type { Action, ActionComplaint, Bind } from "../Catalog.ts"
+import type { Action, ActionComplaint } from "../Catalog.ts"
 import type { InlineAction, Step } from "../Definition.ts"
 import type { Evaluation, Outcome, Parts } from "../StepKind.ts"
 
@@ -36,7 +36,11 @@ export const formatterAction = ({ action_key, version }: InlineAction): Action |
     // The operation tells by itself what it lacks: its own code says that no other attempt can end otherwise.
     required: [],
     pure: true,
-    bind: { inputs: (written) => boundOf(operation, written), shown: (path) => shownAt(operation, path) },
+    bind: {
+      judge: (written) => Result.mapError(judgedAsWritten(operation, written), wrongInput),
+      inputs: (written) => Result.mapError(bound(operation, written), wrongInput),
+      shown: (path) => shownAt(operation, path)
+    },
     compile: (step) => {
       const { engine_version, options = {} } = settingsOf(step)
       const compiled = compile({ operation: action_key, engine_version, options })
@@ -50,12 +54,10 @@ export const formatterAction = ({ action_key, version }: InlineAction): Action |
   }
 }
 
-/** A formula that is none is told when it is written, not when it runs. */
-const boundOf = (operation: Operation, written: Parameters<Bind["inputs"]>[0]): ReturnType<Bind["inputs"]> =>
-  Result.mapError(bound(operation, written), ({ code, details, message }) => ({
-    input: details.field ?? "formula",
-    message: `${code}: ${message}`
-  }))
+const wrongInput = ({ code, details, message }: Fault): { readonly input: string; readonly message: string } => ({
+  input: details.field ?? "formula",
+  message: `${code}: ${message}`
+})
 
 const complaint = ({ code, details, message }: Failure): ActionComplaint => {
   const option = details.field === undefined ? "options" : `options.${details.field}`

@@ -13,15 +13,25 @@ const formulaOf = ({ fields }: Operation): string | undefined =>
 
 const isBound = (name: string): boolean => name.startsWith("{{")
 
-/** Inputs as their templates are to be resolved; a fault: the formula is none that could be read. */
+/** Judges what stands in the inputs themselves: what a template brings is judged when it runs. */
+const judge = ({ fields }: Operation, inputs: Readonly<Record<string, unknown>>): void => {
+  for (const [name, { judge, type }] of Object.entries(fields)) {
+    const value = judge !== null && Object.hasOwn(inputs, name) ? inputs[name] : undefined
+    if (typeof value !== "string" || value === "") continue
+    if (type === "formula" || !value.includes("{{")) judge!(value, name)
+  }
+}
+
+/** Inputs as their templates are to be resolved; a fault: what is written there itself is none, as a formula or a zone. */
 export const bound = <Value>(
   operation: Operation,
   inputs: Readonly<Record<string, Value>>
 ): Result.Result<Readonly<Record<string, Value | string>>, Fault> => {
   const name = formulaOf(operation)
   const formula = name !== undefined && Object.hasOwn(inputs, name) ? inputs[name] : undefined
-  if (typeof formula !== "string") return Result.succeed(inputs)
   try {
+    judge(operation, inputs)
+    if (typeof formula !== "string") return Result.succeed(inputs)
     const templates = templatesOf(formula)
     if (templates.length === 0) return Result.succeed(inputs)
     const variables = Object.fromEntries(templates.map((template) => [template, template]))

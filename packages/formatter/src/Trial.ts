@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { formatterCodes } from "@tidegate/model/FormatterCode"
 import { compileMapping, contextRoots } from "@tidegate/templates/Mapping"
 import { bound, shownAt, unbound } from "./Binding.ts"
 import { Fault } from "./engine/Fault.ts"
@@ -149,7 +150,8 @@ export function* trial(
   } catch (cause) {
     if (!(cause instanceof Fault)) throw cause
     const { code, details, message } = cause
-    return failed({ code, stage: "input", message, details }, step.version, null)
+    const { stage } = formatterCodes[code]
+    return failed({ code, stage, message, details }, step.version, null)
   }
   const context: Context = { anchor, timezone, seed, clock }
   const ran = yield* inParts(step, resolved.inputs, context)

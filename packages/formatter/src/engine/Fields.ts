@@ -1,4 +1,5 @@
 import { Predicate, type Schema } from "effect"
+import { checkZone } from "../date/Zone.ts"
 import { numberIn } from "../number/Numerals.ts"
 import { localeOf } from "./Locale.ts"
 import { Fault, previewOf, tooMuch } from "./Fault.ts"
@@ -32,6 +33,7 @@ const make = <A>(
   minimum: null,
   maximum: null,
   help: null,
+  judge: null,
   ...about,
   read,
   absent
@@ -127,7 +129,7 @@ const within = (value: number, { maximum, minimum }: Bounds, at: Reading, given:
 }
 
 const wholeOf = (value: unknown, bounds: Bounds, at: Reading): number => {
-  const read = typeof value === "string" ? Number(value.trim() === "" ? "none" : value) : value
+  const read = typeof value === "string" ? Number(numberIn(value, ".") ?? "none") : value
   if (!Number.isSafeInteger(read)) throw invalid(at, value, "a whole number")
   return within(read as number, bounds, at, value)
 }
@@ -222,13 +224,13 @@ export const selectOr = <const V extends string, C>(
 export const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ""
 
 /** Any value. */
-export const any = (label: string, about: About = {}): Field<Schema.Json> =>
+export const any = (label: string, about: About & { readonly default?: string } = {}): Field<Schema.Json> =>
   make<Schema.Json>(
     label,
     "any",
     about,
     (value, at) => (typeof value === "string" ? bounded(value, at) : (value as Schema.Json)),
-    () => null
+    () => about.default ?? null
   )
 
 /** A list; one value is a list of one. */
@@ -308,7 +310,7 @@ export const zone = (label: string): Field<string> =>
   make(
     label,
     "timezone",
-    { default: "UTC" },
+    { default: "UTC", judge: checkZone },
     (value, at) => (value === "" ? at.timezone : textOf(value, at)),
     ({ timezone }) => timezone
   )
@@ -356,16 +358,16 @@ export const formula = (label: string): Field<string> =>
     label,
     "formula",
     { required: true, maximum: 4096 },
-    (value, at) => {
-      const read = textOf(value, at)
-      if (read.length > 4096) throw tooMuch("the formula is too long", 4096, read.length, at.field)
-      return read
-    },
+    // How long one may be, the language says.
+    textOf,
     () => ""
   )
 
 /** The same field as an option: it is set once, and not mapped. */
 export const option = <A>(field: Field<A>): Field<A> => ({ ...field, mappable: false })
+
+/** The same field, of which a text that is written into a step is judged before it runs. */
+export const judged = (field: Field<string>, judge: Field["judge"]): Field<string> => ({ ...field, judge })
 
 /** The same field, which has to be given. */
 export const needed = <A>(field: Field<A>): Field<A> => ({ ...field, required: true })

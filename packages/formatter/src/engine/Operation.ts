@@ -103,7 +103,8 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     output,
     random = false
   } = declared
-  const rejects = lines === "reject" || linesFor !== undefined
+  // Those that map refuse a list within a list.
+  const rejects = lines !== "aggregate" || linesFor !== undefined
   return {
     key: declared.key,
     label: declared.label,

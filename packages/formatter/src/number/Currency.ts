@@ -1,4 +1,4 @@
-import { locale, mapped, option, quantity, select, symbols } from "../engine/Fields.ts"
+import { judged, locale, mapped, option, quantity, select, symbols } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { currencyOf, money, patterns } from "./Money.ts"
 import { numberIn } from "./Numerals.ts"
@@ -9,7 +9,7 @@ export const currency = operation({
   description: "An amount of money, with as many decimals as its currency has",
   fields: {
     input: mapped(quantity("Amount", { required: true })),
-    currency: symbols("Currency", { default: "USD", help: "Three letters of ISO 4217" }),
+    currency: judged(symbols("Currency", { default: "USD", help: "Three letters of ISO 4217" }), currencyOf),
     locale: option(locale("en-US")),
     pattern: option(select("Pattern", patterns, "¤#,##0.00 ¤¤"))
   },

@@ -1,7 +1,7 @@
 import { Fault } from "../engine/Fault.ts"
-import { formula as field, mapped, pairs } from "../engine/Fields.ts"
+import { formula as field, judged, mapped, pairs } from "../engine/Fields.ts"
 import { bool, either, nullable, num, operation, string } from "../engine/Operation.ts"
-import { evaluate } from "../formula/Formula.ts"
+import { compileFormula, evaluate } from "../formula/Formula.ts"
 import { formulaLimits } from "../formula/Tokens.ts"
 import { emitted, isNumber } from "../formula/Values.ts"
 
@@ -15,7 +15,9 @@ export const formula = operation({
   label: "Formula",
   description: "Calculates as a spreadsheet does, with variables: `=IF(price > 10, price * 0.9, price)`",
   fields: {
-    formula: field("Formula"),
+    formula: judged(field("Formula"), (text) => {
+      if (text.trim() !== "") compileFormula(text)
+    }),
     variables: mapped(pairs("Variables", { maximum: mostVariables }))
   },
   lines: "map",

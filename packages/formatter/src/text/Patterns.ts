@@ -1,6 +1,6 @@
 import type { RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
-import { flag, option } from "../engine/Fields.ts"
+import { flag, judged, option, pattern } from "../engine/Fields.ts"
 import { re2 } from "../engine/Libraries.ts"
 import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
@@ -43,6 +43,17 @@ const compiled = memo(200, (key: string): Compiled => {
   }
 })
 
+/** The program of a pattern; `flags` are a letter each. */
+const programOf = (flags: string, pattern: string): RE2JS => {
+  const { fault, pattern: program } = compiled(flags + pattern)
+  if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
+  return program
+}
+
+export const patternField = judged(pattern("Pattern"), (text) => {
+  if (text.length <= patternLimits.pattern) programOf("---", text)
+})
+
 /** A search in a text. */
 export const searchIn = (
   pattern: string,
@@ -55,10 +66,7 @@ export const searchIn = (
     if (actual > patternLimits.subject_bytes)
       throw tooMuch("the text is too long for a pattern", patternLimits.subject_bytes, actual, "input")
   }
-  const { fault, pattern: program } = compiled(
-    `${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}${pattern}`
-  )
-  if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
+  const program = programOf(`${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}`, pattern)
   const steps = program.programSize() * (input.length + 1)
   if (steps > patternLimits.program_steps) {
     throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern is too large for a text of this length", {

@@ -50,10 +50,10 @@ export const formatterAction = ({ action_key, version }: InlineAction): Action |
   }
 }
 
-/** A formula that is none is told when it is written, not when it runs. */
+/** A formula, a zone or a pattern that is none is told when it is written, not when it runs. */
 const boundOf = (operation: Operation, written: Parameters<Bind["inputs"]>[0]): ReturnType<Bind["inputs"]> =>
   Result.mapError(bound(operation, written), ({ code, details, message }) => ({
-    input: details.field ?? "formula",
+    input: details.field ?? "",
     message: `${code}: ${message}`
   }))
 

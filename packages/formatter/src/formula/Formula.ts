@@ -96,8 +96,7 @@ class Parser {
   }
 
   #expression(level: number): Term {
-    if (++this.#depth > formulaLimits.depth)
-      throw beyond("is nested too deep", formulaLimits.depth, this.#depth)
+    if (++this.#depth > formulaLimits.depth) throw beyond("is nested too deep", formulaLimits.depth, this.#depth)
     let left = this.#unary()
     for (;;) {
       if (this.#is("%")) {

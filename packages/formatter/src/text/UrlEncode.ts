@@ -1,4 +1,3 @@
-import type { Field } from "../engine/Field.ts"
 import { flag, mapped, option, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
 
@@ -10,8 +9,10 @@ export const urlEncode = operation({
   description: "As it may stand in a URL",
   fields: {
     input: mapped(text("Text", { required: true })),
-    use_plus: option(flag("Plus for a space", false, "As forms are written; slashes are encoded, too, unless they are kept")),
-    keep_slash: option({ ...flag("Keep slashes", true), absent: () => null } as Field<boolean | null>)
+    use_plus: option(
+      flag("Plus for a space", false, "As forms are written; slashes are encoded, too, unless they are kept")
+    ),
+    keep_slash: option({ ...flag("Keep slashes", true), absent: () => null })
   },
   lines: "map",
   output: { result: string },

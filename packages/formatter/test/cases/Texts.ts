@@ -382,7 +382,7 @@ export const texts: Cases = {
       "|a|b|\n|-|-|\n|1|2|",
       "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>\n"
     ),
-    bad("a".repeat(12_289), "LIMIT_EXCEEDED")
+    bad("[".repeat(8193), "LIMIT_EXCEEDED")
   ],
   "text.html_to_markdown": [
     ...ofText.slice(0, 2),

@@ -47,6 +47,16 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("the formatt
     })
   )
 
+  it.effect("takes texts that cannot be stored, as a run does", () =>
+    Effect.gen(function* () {
+      const config = { operation: "text.uppercase" }
+      const torn = yield* call("POST", test, { body: { config, inputs: { input: "a\ud800b" } } })
+      expect(torn).toMatchObject({ status: 200, body: { output: { result: "A\ufffdB" } } })
+      const nul = yield* call("POST", test, { body: { config, inputs: { input: "a\u0000b" } } })
+      expect(nul).toMatchObject({ status: 200, body: { output: { result: "A\u0000B" } } })
+    })
+  )
+
   it.effect("what gives no value is 422, with the stage and the resolved inputs", () =>
     Effect.gen(function* () {
       const answer = yield* call("POST", test, {

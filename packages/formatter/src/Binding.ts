@@ -44,7 +44,7 @@ export const judgedAsWritten = (
     for (const [name, { judge, type }] of Object.entries(fields)) {
       const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined
       if (judge === null || typeof value !== "string" || value.trim() === "") continue
-      if (type === "formula" || !value.includes("{{")) judge(value, { field: name, timezone: "UTC", warn: () => {} })
+      if (type === "formula" || !value.includes("{{")) judge(value, name)
     }
     return Result.void
   } catch (cause) {

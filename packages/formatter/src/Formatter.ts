@@ -5,7 +5,7 @@ import type { Reading, Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
 import { linesOf } from "./engine/Lines.ts"
 import { charactersIn, Meter, withinElement, withinOutput } from "./engine/Meter.ts"
-import type { Operation, Output } from "./engine/Operation.ts"
+import type { Operation, Output, Parts } from "./engine/Operation.ts"
 import { seeded } from "./engine/Random.ts"
 import type { Step } from "./engine/Step.ts"
 import { checkZone } from "./date/Zone.ts"
@@ -127,8 +127,8 @@ export const run = (
   }
 }
 
-/** The same in parts of a few milliseconds, so that a caller may let others have their turn between them: a part for each line item, and one
- * for each library that it is the first to need.
+/** The same in parts of a few milliseconds, so that a caller may let others have their turn between them: a part for each line item, or several
+ * where the operation says so, and one for each library that it is the first to need.
  */
 export function* inParts(
   step: Step,
@@ -163,7 +163,7 @@ export function* inParts(
       random: () => (random ??= seeded(context.seed, Math.max(element, 0)))()
     }
     const at = { field: "", timezone: context.timezone, warn }
-    const once = (): Output => {
+    const once = function* (): Parts {
       meter.begin()
       const values: Record<string, unknown> = { ...options }
       let isEmpty = false
@@ -188,17 +188,24 @@ export function* inParts(
         warn("INPUT_EMPTY", "the input is empty", step.inputs[0]?.[0])
         if (operation.empty !== null) return operation.empty
       }
-      return operation.run(values, call)
+      const made = operation.run(values, call)
+      if (!isParts(made)) return made
+      for (;;) {
+        const part = made.next()
+        if (part.done === true) return part.value
+        yield
+        meter.begin()
+      }
     }
     if (count === null) {
-      const output = once()
+      const output = yield* once()
       withinOutput(output)
       return Result.succeed({ output, warnings, lineItems: { applied: false, count: 0 } })
     }
     const outputs: Array<Output> = []
     for (element = 0; element < count; element++) {
       if (element > 0) yield
-      outputs.push(once())
+      outputs.push(yield* once())
     }
     element = -1
     const output = gathered(operation, outputs)
@@ -210,6 +217,8 @@ export function* inParts(
     return Result.fail({ ...failure, details })
   }
 }
+
+const isParts = (made: Output | Parts): made is Parts => Symbol.iterator in made
 
 /** Every member becomes a list of what it was for each element. */
 const gathered = ({ output }: Operation, outputs: ReadonlyArray<Output>): Output => {

@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
+import { formatterCodes } from "@tidegate/model/FormatterCode"
 import { compileMapping, contextRoots } from "@tidegate/templates/Mapping"
-import { bound, shownAt, unbound } from "./Binding.ts"
+import { bound, judgedAsWritten, shownAt, unbound } from "./Binding.ts"
 import { Fault } from "./engine/Fault.ts"
 import type { Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
@@ -108,7 +109,7 @@ const resolveInputs = (
   inputs: Readonly<Record<string, unknown>>,
   sample: Readonly<Record<string, unknown>>
 ): Resolved => {
-  const written = bound(operation, inputs)
+  const written = Result.flatMap(judgedAsWritten(operation, inputs), () => bound(operation, inputs))
   if (Result.isFailure(written)) throw written.failure
   const mapping = compileMapping(written.success, contextRoots)
   if (Result.isFailure(mapping)) {
@@ -149,7 +150,8 @@ export function* trial(
   } catch (cause) {
     if (!(cause instanceof Fault)) throw cause
     const { code, details, message } = cause
-    return failed({ code, stage: "input", message, details }, step.version, null)
+    const { stage } = formatterCodes[code]
+    return failed({ code, stage, message, details }, step.version, null)
   }
   const context: Context = { anchor, timezone, seed, clock }
   const ran = yield* inParts(step, resolved.inputs, context)

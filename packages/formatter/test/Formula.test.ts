@@ -138,6 +138,14 @@ describe("the language", () => {
     ["#", "FORMATTER_FORMULA_SYNTAX"],
     ["IF(1;2;3)", 2],
     [`${"(".repeat(31)}1${")".repeat(31)}`, 1],
-    [`${"(".repeat(33)}1${")".repeat(33)}`, "FORMATTER_LIMIT_EXCEEDED"]
+    [`${"(".repeat(33)}1${")".repeat(33)}`, "FORMATTER_FORMULA_LIMIT"]
   ])("%s is %j", (formula, value) => expect(valueOf(formula)).toBe(value))
+
+  it.each([
+    ["characters", `1${" ".repeat(4095)}+1`],
+    ["tokens", `1${"+1".repeat(250)}`],
+    ["arguments", `SUM(${Array.from({ length: 101 }, () => "1").join(",")})`]
+  ])("is bounded in its %s", (what, formula) => {
+    expect(valueOf(formula)).toBe(what === "arguments" ? "FORMATTER_FORMULA_ARGUMENTS" : "FORMATTER_FORMULA_LIMIT")
+  })
 })

@@ -37,18 +37,26 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
     "<blockquote>"
   ].flatMap((piece) => [
     ["text.html_to_markdown", { input: fill(piece, 4096) }] as const,
+    ["text.html_to_markdown", { input: fill(piece, 131_072) }] as const,
     ["text.strip_html", { input: fill(piece, 131_072) }] as const
   ]),
   ["text.html_to_markdown", { input: `${"<b>".repeat(100)}${fill("x ", 3500)}` }],
   ["text.html_to_markdown", { input: `<pre><code>${fill("\n", 4000)}x` }],
   ["text.html_to_markdown", { input: `<pre><code>${fill(" \n", 4000)}x` }],
+  ["text.html_to_markdown", { input: `<pre><code>${fill(" \n", 131_000)}x` }],
+  ["text.html_to_markdown", { input: `<pre>${fill("&#32;", 131_000)}x` }],
+  ["text.html_to_markdown", { input: `${"<b>".repeat(24)}${fill("x *y ", 131_000)}` }],
   ["text.html_to_markdown", { input: `${"<ul><li>".repeat(50)}${fill("x<br>", 3500)}` }],
   ...["[", "![", "*a **", "> ", "- ", "`", "[a](", "[a][", "|a|b\n|-|-\n", "<", "*_", "  - a\n", "a**b_"].map(
-    (piece) => ["text.markdown_to_html", { input: fill(piece, 12_288) }, { linkify: true }] as const
+    (piece) => ["text.markdown_to_html", { input: fill(piece, 8192) }, { linkify: true }] as const
+  ),
+  ...["# a\n\n", "[a]: b\n\n", "[a][b]\n\n", "word ", "***\n\n", "~~~\nx\n~~~\n\n"].map(
+    (piece) => ["text.markdown_to_html", { input: fill(piece, 131_072) }, { linkify: true }] as const
   ),
   ...["1", "800-555-1212 ", "(800) ", "+1 ", "1 ", "ext. 1 "].map(
     (piece) => ["text.extract_phone", { input: fill(piece, 8192) }, { which: "all" }] as const
   ),
+  ["text.extract_phone", { input: fill("800-555-1212\n", 131_072) }, { which: "last" }],
   ...["2 days and ", "3 hours 4 minutes ", "monday ", "12:00 ", "jan ", "1/"].map(
     (piece) => ["date.format", { input: fill(piece, 512) }, { to_format: "YYYY" }] as const
   ),

@@ -124,11 +124,25 @@ describe("a trial", () => {
   })
 
   it.each([
-    ['"Hello {{trigger.name}}"', "FORMATTER_FORMULA_SYNTAX"],
-    ["1 + {{trigger.x", "FORMATTER_TEMPLATE_INVALID"],
-    ["{{nowhere.x}}", "FORMATTER_TEMPLATE_INVALID"]
-  ])("refuses a template that is none of a formula: %s", (formula, code) => {
-    expect(tryBody(step("number.formula", { formula }))).toMatchObject({ failure: { code, stage: "input" } })
+    ['"Hello {{trigger.name}}"', "FORMATTER_FORMULA_SYNTAX", "config"],
+    ["1 + {{trigger.x", "FORMATTER_TEMPLATE_INVALID", "input"],
+    ["{{nowhere.x}}", "FORMATTER_TEMPLATE_INVALID", "input"]
+  ])("refuses a template that is none of a formula: %s", (formula, code, stage) => {
+    expect(tryBody(step("number.formula", { formula }))).toMatchObject({ failure: { code, stage } })
+  })
+
+  it.each([
+    ["FORMATTER_PATTERN_INVALID", "text.extract_pattern", { input: "a" }, "pattern", "("],
+    ["FORMATTER_TIMEZONE_UNKNOWN", "date.parts", { input: "now" }, "timezone", "Mars/Utopia"],
+    ["FORMATTER_CURRENCY_UNKNOWN", "number.currency", { input: 1 }, "currency", "ZZZ"]
+  ])("tells %s of what is written from what was mapped", (code, operation, inputs, field, value) => {
+    expect(tryBody(step(operation, { ...inputs, [field]: value }))).toMatchObject({
+      failure: { code, stage: "config", details: { field } }
+    })
+    const context = { trigger: { value } }
+    expect(tryBody(step(operation, { ...inputs, [field]: "{{trigger.value}}" }, { context }))).toMatchObject({
+      failure: { code, stage: "input", details: { field } }
+    })
   })
 
   it.each([

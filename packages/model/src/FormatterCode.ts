@@ -38,7 +38,9 @@ export const formatterCodes = {
   FORMATTER_FORMULA_ARGUMENTS: execution("A function was given too few or too many arguments."),
   FORMATTER_FORMULA_TYPE: execution("A function or operator was given a value of another type."),
   FORMATTER_FORMULA_DOMAIN: execution("A function has no value there: the root of a negative number."),
-  FORMATTER_FORMULA_LIMIT: execution("The formula takes more steps, or makes a longer text, than is allowed."),
+  FORMATTER_FORMULA_LIMIT: execution(
+    "The formula is longer or deeper, takes more steps or makes a longer text than is allowed."
+  ),
   FORMATTER_CSV_INVALID: execution("A quote is not closed."),
   FORMATTER_OUTPUT_TOO_LARGE: execution("The output is larger than is allowed."),
   FORMATTER_TIMEOUT: execution("The operation takes longer than is allowed.")

@@ -61,8 +61,7 @@ const shape = (path: string, message: string) => fault("VALIDATION_ERROR", path,
 
 const nameOf = (written: unknown): Result.Result<string | undefined, Fault> => {
   if (written === undefined) return Result.succeed(undefined)
-  if (typeof written !== "string") return shape("name", "must be a string")
-  return namePattern.test(written)
+  return typeof written === "string" && namePattern.test(written)
     ? Result.succeed(written)
     : fault("INVALID_FILTER_NAME", "name", "must be 1 to 155 letters, digits, underscores and hyphens")
 }
@@ -116,7 +115,7 @@ const judge =
     const conditions = conditionsOf(body)
     const missing: Array<Fault> = []
     if (isWhole && Result.isSuccess(name) && name.success === undefined) {
-      missing.push({ code: "VALIDATION_ERROR", path: "name", message: "is required" })
+      missing.push({ code: "INVALID_FILTER_NAME", path: "name", message: "is required" })
     }
     if (isWhole && Result.isSuccess(conditions) && conditions.success === undefined) {
       missing.push({ code: "EMPTY_FILTER", path: "conditions", message: "are required" })

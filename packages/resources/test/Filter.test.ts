@@ -50,11 +50,12 @@ describe("a filter", () => {
     const wrong = failure(created({ name: "a", conditions: { body: { total: { $gt: {} } } } }))
     expect(wrong).toMatchObject({ code: "RULE_INVALID", data: { path: "body.total.$gt", operator: "$gt" } })
     // What is no body of a filter at all is told first, and all of it at once.
-    expect(failure(created({ name: 1, conditions: {} }))).toMatchObject({
+    expect(failure(created({ name: 1, conditions: [] }))).toMatchObject({
       code: "VALIDATION_ERROR",
-      data: { fields: [{ path: "name", message: "must be a string" }, { path: "conditions" }] }
+      data: { fields: [{ path: "conditions" }, { path: "name" }] }
     })
-    expect(refused({ conditions: { body } })).toStrictEqual(["VALIDATION_ERROR", null])
+    expect(refused({ name: 1, conditions: { body } })).toStrictEqual(["INVALID_FILTER_NAME", "name"])
+    expect(refused({ conditions: { body } })).toStrictEqual(["INVALID_FILTER_NAME", "name"])
     expect(refused({ name: "a", conditions: [] })).toStrictEqual(["VALIDATION_ERROR", null])
   })
 

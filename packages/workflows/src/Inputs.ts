@@ -116,7 +116,8 @@ const inputsOf = (
     values = Object.fromEntries([...Object.entries(values), ...Object.entries(resolved.value as object)])
     for (const path of resolved.missing) {
       const shown = step.action?.bind?.shown(path) ?? path
-      warnings.push({ code: "TEMPLATE_VALUE_MISSING", field: `${at}.${shown}` })
+      const message = "a template stands for nothing"
+      warnings.push({ code: "TEMPLATE_VALUE_MISSING", field: `${at}.${shown}`, line_item_index: null, message })
     }
   }
   if (jsonLengthWithin(values, limits.valueLength) === null) return tooLarge

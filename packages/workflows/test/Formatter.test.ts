@@ -50,7 +50,14 @@ describe("the formatter in a workflow", () => {
       status: "failed",
       attempt: 1,
       error: { code: "FORMATTER_INPUT_REQUIRED" },
-      warnings: [{ code: "TEMPLATE_VALUE_MISSING", field: "invocation_inputs.input" }]
+      warnings: [
+        {
+          code: "TEMPLATE_VALUE_MISSING",
+          field: "invocation_inputs.input",
+          line_item_index: null,
+          message: "a template stands for nothing"
+        }
+      ]
     })
     expect(issuesOf({ ...step, config: { retry: { interval: 1000, count: 1 } } })).toEqual([
       "RETRY_INVALID config.retry"
@@ -136,6 +143,16 @@ describe("the formatter in a workflow", () => {
     expect(played(random, {}, "wfr_2").output).not.toEqual(played(random, {}).output)
   })
 
+  it("leaves what is mapped to the run", () => {
+    const step = format("step", "text.extract_pattern", { input: "a", pattern: "{{trigger.body.pattern}}" })
+    expect(played(step, { pattern: "(" })).toMatchObject({ error: { code: "FORMATTER_PATTERN_INVALID" } })
+    const brought = edge("", "step", { mapping: { timezone: "Mars/Utopia" } })
+    const result = compileWorkflow([format("step", "date.parts", { input: "now" })], [brought], catalog)
+    expect(Result.isFailure(result) && result.failure.map(({ code, field }) => [code, field])).toEqual([
+      ["FORMATTER_CONFIG_INVALID", "mapping.timezone"]
+    ])
+  })
+
   it.each([
     ["no such operation", format("step", "text.shout", {}), "ACTION_UNKNOWN action"],
     [
@@ -152,6 +169,31 @@ describe("the formatter in a workflow", () => {
       "a version that there is not",
       format("step", "text.trim", { input: "a" }, { formatter: { engine_version: "9.0.0" } }),
       "FORMATTER_CONFIG_INVALID config.formatter.engine_version"
+    ],
+    [
+      "a pattern that is none",
+      format("step", "text.extract_pattern", { input: "{{trigger.body.a}}", pattern: "(" }),
+      "FORMATTER_CONFIG_INVALID invocation_inputs.pattern"
+    ],
+    [
+      "a zone that there is not",
+      format("step", "date.parts", { input: "{{trigger.body.a}}", timezone: "Mars/Utopia" }),
+      "FORMATTER_CONFIG_INVALID invocation_inputs.timezone"
+    ],
+    [
+      "a currency that there is not",
+      format("step", "number.currency", { input: "{{trigger.body.a}}", currency: "ZZZ" }),
+      "FORMATTER_CONFIG_INVALID invocation_inputs.currency"
+    ],
+    [
+      "a formula that is none",
+      format("step", "number.formula", { formula: "{{trigger.body.a}} +" }),
+      "FORMATTER_CONFIG_INVALID invocation_inputs.formula"
+    ],
+    [
+      "a formula with a function that there is not",
+      format("step", "number.formula", { formula: "REPT({{trigger.body.a}}, 3)" }),
+      "FORMATTER_CONFIG_INVALID invocation_inputs.formula"
     ],
     [
       "an input that it does not take",

@@ -28,7 +28,14 @@ describe("a run", () => {
     const play = new Play(compiled([echo("step", { a: "{{trigger.body.none}}" })], [edge("", "step")]), facts()).run()
     expect(play.at("step")).toMatchObject({
       output: { a: null },
-      warnings: [{ code: "TEMPLATE_VALUE_MISSING", field: "invocation_inputs.a" }]
+      warnings: [
+        {
+          code: "TEMPLATE_VALUE_MISSING",
+          field: "invocation_inputs.a",
+          line_item_index: null,
+          message: "a template stands for nothing"
+        }
+      ]
     })
   })
 

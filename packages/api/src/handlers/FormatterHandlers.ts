@@ -57,7 +57,8 @@ export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
     )
     .handleRaw("test", ({ request }: WithBody) =>
       Effect.gen(function* () {
-        const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody), ownCode)
+        // Requests bring texts that cannot be stored, too, and runs take them as they are.
+        const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, false), ownCode)
         const { trial, versions } = yield* engine
         const now = yield* Clock.currentTimeMillis
         const clock = () => performance.now()

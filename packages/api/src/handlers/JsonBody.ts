@@ -14,14 +14,14 @@ const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf
 
 /**
  * What keeps a JSON value out of the database or of JSON itself, and where: NUL characters and lone surrogates (PostgreSQL
- * stores neither), numbers beyond the range of a double, too deep nesting.
+ * stores neither), numbers beyond the range of a double, too deep nesting. Texts of what is not `stored` may be any.
  */
-const unstorable = (root: unknown): { readonly path: string; readonly message: string } | null => {
+const unstorable = (root: unknown, stored: boolean): { readonly path: string; readonly message: string } | null => {
   const queue: Array<readonly [value: unknown, path: string, depth: number]> = [[root, "", 0]]
   for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
     const [value, path, depth] = at
     if (typeof value === "string") {
-      const message = unstorableText(value)
+      const message = stored ? unstorableText(value) : null
       if (message !== null) return { path, message }
     } else if (typeof value === "number") {
       if (!Number.isFinite(value)) return { path, message: "is too large a number" }
@@ -29,7 +29,7 @@ const unstorable = (root: unknown): { readonly path: string; readonly message: s
       if (depth === nestAtMost)
         return { path: path.slice(0, 200), message: `is nested deeper than ${nestAtMost} levels` }
       for (const [name, member] of Object.entries(value)) {
-        const message = Array.isArray(value) ? null : unstorableText(name)
+        const message = !stored || Array.isArray(value) ? null : unstorableText(name)
         if (message !== null) return { path, message: `has a member whose name ${message}` }
         queue.push([member, path === "" ? name : `${path}.${name}`, depth + 1])
       }
@@ -65,12 +65,13 @@ const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelea
 )
 
 /**
- * The body of a write, of at most `largest` bytes: a JSON object as it was sent, free of what cannot be stored. What it
+ * The body of a write, of at most `largest` bytes: a JSON object as it was sent, free of what cannot be stored, where it is. What it
  * means is its owner's to judge.
  */
 export const readJsonObject = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
-  largest: number = maxControlBody
+  largest: number = maxControlBody,
+  stored = true
 ): Effect.fn.Return<Schema.JsonObject, GatewayError, Scope.Scope> {
   const type = request.headers["content-type"]
   if (type !== undefined && !jsonType.test(type.trim())) {
@@ -95,7 +96,7 @@ export const readJsonObject = Effect.fnUntraced(function* (
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ path: "body", message: "must be a JSON object" }])
   }
-  const wrong = unstorable(value)
+  const wrong = unstorable(value, stored)
   if (wrong !== null) return yield* invalid([{ ...wrong, path: wrong.path === "" ? "body" : wrong.path }])
   return value as Schema.JsonObject
 })

@@ -22,7 +22,7 @@ export const formatDate = operation({
   output: { result: string },
   empty: { result: "" },
   warnings: dateWarnings,
-  errors: dateErrors,
+  errors: [...dateErrors, "FORMATTER_LOCALE_UNKNOWN"],
   limits: dateLimits,
   cost: { call: 120, character: 1000 },
   sample: {

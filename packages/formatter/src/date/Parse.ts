@@ -39,7 +39,7 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
   }
   if (typeof value === "number") return ofNumber(value)
   const text = value.trim()
-  if (/^[+-]?\d{1,16}(?:\.\d{1,9})?$/.test(text)) return ofNumber(Number(text))
+  if (/^[+-]?\d+(?:\.\d+)?$/.test(text)) return ofNumber(Number(text))
   const found = written(text)
   if (found === "invalid") throw unparseable(value, origin)
   if (found !== null) {

@@ -82,6 +82,7 @@ const format = (label: string, preset: string | null, choices: ReadonlyArray<str
     custom: true,
     minimum: null,
     maximum: null,
+    judge: null,
     help: "YYYY MM DD HH mm ss and their like; literal text stands in [brackets]",
     read: (value, { field }) => {
       if (typeof value !== "string") throw new Fault("FORMATTER_INPUT_INVALID", `${field} takes a format`, { field })
@@ -89,8 +90,7 @@ const format = (label: string, preset: string | null, choices: ReadonlyArray<str
       piecesOf(written, field)
       return written
     },
-    absent: () => literalT(preset ?? ""),
-    judge: null
+    absent: () => literalT(preset ?? "")
   })
 
 export const toFormat = (preset: string | null = null): Field<string> => ({

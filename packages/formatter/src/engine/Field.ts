@@ -46,11 +46,11 @@ export interface Field<out A = unknown> {
   readonly minimum: number | null
   readonly maximum: number | null
   readonly help: string | null
+  /** Judges what a text names that is written into a step, and no template: a zone, a pattern. Throws a `Fault`. */
+  readonly judge: ((text: string, field: string) => void) | null
   /** The value as the operation takes it; null and undefined are `absent`. Throws a `Fault`. */
   readonly read: (value: unknown, at: Reading) => A
   readonly absent: (at: Reading) => A
-  /** Throws the `Fault` that a value would be whatever else the operation is given; null: nothing tells before it runs. */
-  readonly judge: ((value: unknown, at: Reading) => void) | null
 }
 
 export type Fields = Readonly<Record<string, Field>>

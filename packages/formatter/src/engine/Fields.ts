@@ -129,7 +129,7 @@ const within = (value: number, { maximum, minimum }: Bounds, at: Reading, given:
 }
 
 const wholeOf = (value: unknown, bounds: Bounds, at: Reading): number => {
-  const read = typeof value === "string" ? Number(value.trim() === "" ? "none" : value) : value
+  const read = typeof value === "string" ? Number(numberIn(value, ".") ?? "none") : value
   if (!Number.isSafeInteger(read)) throw invalid(at, value, "a whole number")
   return within(read as number, bounds, at, value)
 }
@@ -224,13 +224,13 @@ export const selectOr = <const V extends string, C>(
 export const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ""
 
 /** Any value. */
-export const any = (label: string, about: About = {}): Field<Schema.Json> =>
+export const any = (label: string, about: About & { readonly default?: string } = {}): Field<Schema.Json> =>
   make<Schema.Json>(
     label,
     "any",
     about,
     (value, at) => (typeof value === "string" ? bounded(value, at) : (value as Schema.Json)),
-    () => null
+    () => about.default ?? null
   )
 
 /** A list; one value is a list of one. */
@@ -307,15 +307,12 @@ export const moment = (label: string, about: About = {}): Field<string | number 
 
 /** A name of a time zone. */
 export const zone = (label: string): Field<string> =>
-  judged(
-    make<string>(
-      label,
-      "timezone",
-      { default: "UTC" },
-      (value, at) => (value === "" ? at.timezone : textOf(value, at)),
-      ({ timezone }) => timezone
-    ),
-    checkZone
+  make(
+    label,
+    "timezone",
+    { default: "UTC", judge: checkZone },
+    (value, at) => (value === "" ? at.timezone : textOf(value, at)),
+    ({ timezone }) => timezone
   )
 
 /** A locale, as `en-US` or `en_US`. */
@@ -361,22 +358,16 @@ export const formula = (label: string): Field<string> =>
     label,
     "formula",
     { required: true, maximum: 4096 },
-    (value, at) => {
-      const read = textOf(value, at)
-      if (read.length > 4096) throw tooMuch("the formula is too long", 4096, read.length, at.field)
-      return read
-    },
+    // How long one may be, the language says.
+    textOf,
     () => ""
   )
 
-/** The same field, of which some values are wrong wherever they stand: `check` throws. */
-export const judged = <A>(field: Field<A>, check: (value: A, name: string) => unknown): Field<A> => ({
-  ...field,
-  judge: (value, at) => void check(field.read(value, at), at.field)
-})
-
 /** The same field as an option: it is set once, and not mapped. */
 export const option = <A>(field: Field<A>): Field<A> => ({ ...field, mappable: false })
+
+/** The same field, of which a text that is written into a step is judged before it runs. */
+export const judged = (field: Field<string>, judge: Field["judge"]): Field<string> => ({ ...field, judge })
 
 /** The same field, which has to be given. */
 export const needed = <A>(field: Field<A>): Field<A> => ({ ...field, required: true })

@@ -11,6 +11,12 @@ export type LinePolicy = "map" | "aggregate" | "reject"
 
 export type Output = Readonly<Record<string, Schema.Json>>
 
+/**
+ * The work of one element in parts, each of which holds the loop for as long as an element may: of operations whose libraries are slow beside the length of
+ * a text. What a part may cost, it spends before it begins.
+ */
+export type Parts = Generator<void, Output, void>
+
 /** What an operation may use beside its inputs: nothing else reaches it. */
 export interface Call {
   /** What is now, in milliseconds since 1970. */
@@ -57,7 +63,7 @@ export interface Operation {
   /** Libraries that take more than a few milliseconds to load: they are loaded one after the other, with turns of the loop between. */
   readonly loads: ReadonlyArray<Library>
   readonly sample: { readonly inputs: Schema.JsonObject; readonly options: Schema.JsonObject; readonly output: Output }
-  readonly run: (values: Readonly<Record<string, unknown>>, call: Call) => Output
+  readonly run: (values: Readonly<Record<string, unknown>>, call: Call) => Output | Parts
 }
 
 interface Declaration<F extends Fields> extends Pick<Operation, "key" | "label" | "description" | "lines" | "sample"> {
@@ -77,7 +83,7 @@ interface Declaration<F extends Fields> extends Pick<Operation, "key" | "label" 
   readonly limits?: Readonly<Record<string, number>>
   readonly cost?: Partial<Cost>
   readonly loads?: ReadonlyArray<Library>
-  readonly run: (values: ValuesOf<F>, call: Call) => Output
+  readonly run: (values: ValuesOf<F>, call: Call) => Output | Parts
 }
 
 const ofAll: ReadonlyArray<FormatterCode> = [
@@ -103,7 +109,8 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     output,
     random = false
   } = declared
-  const rejects = lines === "reject" || linesFor !== undefined
+  // Those that map refuse a list within a list.
+  const rejects = lines !== "aggregate" || linesFor !== undefined
   return {
     key: declared.key,
     label: declared.label,

@@ -1,10 +1,10 @@
-import { Fault, tooMuch } from "../engine/Fault.ts"
+import { Fault } from "../engine/Fault.ts"
 import { decimal } from "../engine/Libraries.ts"
 import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
 import { boundedText, divided, finite, power, type Scope, type Term } from "./Arithmetic.ts"
 import { functions } from "./Functions.ts"
-import { formulaLimits, syntax, type Token, tokensOf } from "./Tokens.ts"
+import { beyond, formulaLimits, syntax, type Token, tokensOf } from "./Tokens.ts"
 import { compare, domain, isNumber, numeric, textual, type Value, valueOf } from "./Values.ts"
 
 /**
@@ -96,8 +96,7 @@ class Parser {
   }
 
   #expression(level: number): Term {
-    if (++this.#depth > formulaLimits.depth)
-      throw tooMuch("the formula is nested too deep", formulaLimits.depth, this.#depth, "formula")
+    if (++this.#depth > formulaLimits.depth) throw beyond("is nested too deep", formulaLimits.depth, this.#depth)
     let left = this.#unary()
     for (;;) {
       if (this.#is("%")) {
@@ -204,6 +203,8 @@ const compiled = memo(200, (formula): Term | Fault => {
 
 /** The formula, compiled; throws what is wrong with it. */
 export const compileFormula = (formula: string): Term => {
+  const most = formulaLimits.characters
+  if (formula.length > most) throw beyond("has too many characters", most, formula.length)
   const term = compiled(formula)
   if (term instanceof Fault) throw term
   return term

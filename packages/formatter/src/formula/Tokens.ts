@@ -1,5 +1,5 @@
 import { readToken } from "@tidegate/templates/MappingToken"
-import { Fault, tooMuch } from "../engine/Fault.ts"
+import { Fault } from "../engine/Fault.ts"
 
 export const formulaLimits = {
   characters: 4096,
@@ -19,6 +19,14 @@ export interface Token {
 
 export const syntax = (message: string, position: number): Fault =>
   new Fault("FORMATTER_FORMULA_SYNTAX", message, { field: "formula", position })
+
+/** The formula is more than the language takes. */
+export const beyond = (what: string, limit: number, actual: number): Fault =>
+  new Fault("FORMATTER_FORMULA_LIMIT", `the formula ${what}: at most ${limit}, not ${actual}`, {
+    field: "formula",
+    limit,
+    actual
+  })
 
 const token =
   /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d{1,3})?|\.\d+(?:[eE][+-]?\d{1,3})?)|"((?:[^"]|"")*)"|([\p{L}_][\p{L}\p{N}_.]*)|(<=|>=|<>|[-+*/^%&=<>(),;]))/uy
@@ -44,7 +52,7 @@ const literalOf = (quoted: string, position: number): string => {
   return text
 }
 
-/** The templates of a formula, each once. Of a formula that is too long there are none: the field refuses it. */
+/** The templates of a formula, each once. Of a formula that is too long there are none: it is refused when it is compiled. */
 export const templatesOf = (formula: string): ReadonlyArray<string> =>
   formula.length > formulaLimits.characters
     ? []
@@ -84,8 +92,7 @@ export const tokensOf = (formula: string): ReadonlyArray<Token> => {
     else if (quoted !== undefined) tokens.push({ kind: "text", text: literalOf(quoted, position), position })
     else if (name !== undefined) tokens.push({ kind: "name", text: name, position })
     else tokens.push({ kind: "operator", text: operator!, position })
-    if (tokens.length > formulaLimits.tokens)
-      throw tooMuch("the formula has too many tokens", formulaLimits.tokens, tokens.length, "formula")
+    if (tokens.length > formulaLimits.tokens) throw beyond("has too many tokens", formulaLimits.tokens, tokens.length)
     at += whole.length
   }
   return [...tokens, { kind: "end", text: "", position: text.length }]

@@ -95,9 +95,10 @@ export const emitted = (value: Decimal, call: Call): number | string => {
   const rounded = value.toSignificantDigits(15)
   const number = rounded.toNumber()
   if (!Number.isFinite(number)) throw domain("the number is too large")
-  if (value.isInteger() && !Number.isSafeInteger(number)) {
+  const whole = value.isInteger() ? value : rounded
+  if (whole.isInteger() && whole.abs().greaterThan(Number.MAX_SAFE_INTEGER)) {
     call.warn("NUMBER_AS_TEXT", "the number is too large for JSON's readers, and given as text")
-    return value.toFixed(0)
+    return whole.toFixed(0)
   }
   return number
 }

@@ -1,5 +1,7 @@
 import type { CountryCode, PhoneNumber } from "libphonenumber-js/max"
+import { tooMuch } from "../engine/Fault.ts"
 import { type Library, phoneMetadata, phoneNumbers, phones } from "../engine/Libraries.ts"
+import type { Call } from "../engine/Operation.ts"
 
 /** Phone numbers, by the metadata that all telephones share. A region is one of those that a step may name. */
 
@@ -8,13 +10,62 @@ export const phoneLibraries: ReadonlyArray<Library> = [phoneNumbers, phones]
 export const phoneOf = (text: string, region: string): PhoneNumber | null =>
   phones().parsePhoneNumberFromString(text, { defaultCountry: region as CountryCode, extract: false }) ?? null
 
-export const phonesIn = (
+/** Characters of a stretch of a text that may be one phone number after the other. */
+export const mostStretch = 8192
+
+/** Digits that stand so far from each other, or on two lines, are never of one number. */
+const apart = 32
+
+/** Where phone numbers may stand: digits, and what is between and just beside them. */
+const stretchesOf = (text: string): ReadonlyArray<readonly [from: number, to: number]> => {
+  const stretches: Array<[from: number, to: number, digits: number]> = []
+  let end = -apart
+  for (const { 0: digits, index } of text.matchAll(/\p{Nd}+/gu)) {
+    const last = stretches.at(-1)
+    if (last === undefined || index - end >= apart || /[\n\r]/.test(text.slice(end, index))) {
+      stretches.push([Math.max(end, index - 8, 0), index + digits.length, digits.length])
+    } else {
+      last[1] = index + digits.length
+      last[2] += digits.length
+    }
+    end = index + digits.length
+  }
+  // No country has shorter numbers.
+  return stretches.flatMap(([from, to, digits]) => (digits < 4 ? [] : [[from, Math.min(to + 2, text.length)] as const]))
+}
+
+export interface FoundPhone {
+  readonly text: string
+  readonly number: PhoneNumber
+}
+
+/**
+ * The phone numbers in a text that are `wanted`, and no more than are asked for. The library tries every stretch of digits in every way: 3 µs a character of digits
+ * and spaces.
+ */
+export function* phonesIn(
   text: string,
-  region: string
-): ReadonlyArray<{ readonly text: string; readonly number: PhoneNumber }> =>
-  phones()
-    .findPhoneNumbersInText(text, { defaultCountry: region as CountryCode })
-    .map(({ endsAt, number, startsAt }) => ({ text: text.slice(startsAt, endsAt), number }))
+  region: string,
+  wanted: (found: FoundPhone) => boolean,
+  most: number,
+  call: Call
+): Generator<void, ReadonlyArray<FoundPhone>, void> {
+  const found: Array<FoundPhone> = []
+  for (const [from, to] of stretchesOf(text)) {
+    if (to - from > mostStretch)
+      throw tooMuch("there are too many digits beside each other", mostStretch, to - from, "input")
+    call.spend(20 + (to - from) * 4)
+    const stretch = text.slice(from, to)
+    const options = { defaultCountry: region as CountryCode }
+    for (const { endsAt, number, startsAt } of phones().findPhoneNumbersInText(stretch, options)) {
+      const one = { text: stretch.slice(startsAt, endsAt), number }
+      if (wanted(one)) found.push(one)
+    }
+    if (found.length >= most) break
+    yield
+  }
+  return found
+}
 
 /** How a number is written within its country by the format that the metadata has for calls from abroad, its own separators kept. */
 const ungrouped = (number: PhoneNumber): string => {

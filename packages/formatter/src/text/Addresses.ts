@@ -1,4 +1,6 @@
+import { tooMuch } from "../engine/Fault.ts"
 import { linkify } from "../engine/Libraries.ts"
+import type { Call } from "../engine/Operation.ts"
 
 export interface Place {
   readonly text: string
@@ -31,8 +33,8 @@ export const emailsIn = (input: string): ReadonlyArray<Place> => {
   return places
 }
 
-/** URLs as they are written, with and without a scheme; addresses of e-mail are none. */
-export const urlsIn = (input: string): ReadonlyArray<string> => {
+/** A text without its addresses of e-mail, which would be taken for URLs. */
+const withoutEmails = (input: string): string => {
   let rest = ""
   let from = 0
   for (const place of emailsIn(input)) {
@@ -42,6 +44,30 @@ export const urlsIn = (input: string): ReadonlyArray<string> => {
     rest += `${input.slice(from, place.from)} `
     from = place.to
   }
-  rest += input.slice(from)
-  return (linkify().match(rest) ?? []).filter(({ schema }) => schema !== "mailto:").map(({ raw }) => raw)
+  return rest + input.slice(from)
+}
+
+/** Characters without white space among them that URLs are looked for in. */
+export const mostStretch = 40_000
+
+/** Characters that are looked at in one go, and some more: no URL goes beyond white space. */
+const piece = 4096
+
+/** URLs as they are written, with and without a scheme; addresses of e-mail are none. */
+export function* urlsIn(input: string, call: Call): Generator<void, ReadonlyArray<string>, void> {
+  call.spend(input.length / 4)
+  const text = withoutEmails(input)
+  const urls: Array<string> = []
+  const space = /\s/g
+  for (let from = 0; from < text.length;) {
+    yield
+    space.lastIndex = from + piece
+    const to = space.exec(text)?.index ?? text.length
+    if (to - from > mostStretch)
+      throw tooMuch("there are too many characters without white space", mostStretch, to - from, "input")
+    call.spend((to - from) * 0.9)
+    for (const { raw, schema } of linkify().match(text.slice(from, to)) ?? []) if (schema !== "mailto:") urls.push(raw)
+    from = to
+  }
+  return urls
 }

@@ -1,7 +1,7 @@
 import type { Matcher } from "re2js"
-import { judged, mapped, option, pattern, select, text } from "../engine/Fields.ts"
+import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, bool, int, nullable, object, operation, type Output } from "../engine/Operation.ts"
-import { checkPattern, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
+import { patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 import { lengthOf, whichOf } from "./Search.ts"
 
 const mostMatches = 1000
@@ -28,7 +28,7 @@ export const extractPattern = operation({
   description: "What a pattern finds, with its groups: `0` is all of it",
   fields: {
     input: mapped(text("Text", { required: true, long: true })),
-    pattern: judged(pattern("Pattern"), checkPattern),
+    pattern: patternField,
     ...patternOptions,
     which: option(select("Which", whichOf, "first"))
   },

@@ -1,7 +1,7 @@
 import { mapped, option, region, select, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { phoneLibraries, phonesIn } from "../number/Phones.ts"
-import { chosen } from "./Matches.ts"
+import { type FoundPhone, mostStretch, phoneLibraries, phonesIn } from "../number/Phones.ts"
+import { chosen, mostMatches } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
 export const extractPhone = operation({
@@ -21,21 +21,25 @@ export const extractPhone = operation({
   linesFor: ({ which }) => (which === "all" ? "reject" : "map"),
   output: { result: either(string, array(string)) },
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
-  // The library tries every stretch of digits in every way: 3 µs a character of digits and spaces.
-  limits: { characters: 8192, matches: 1000 },
+  limits: { stretch: mostStretch, matches: 1000 },
   loads: phoneLibraries,
-  cost: { call: 50, character: 4000 },
+  cost: { call: 50, character: 60 },
   sample: { inputs: { input: "Call (800) 555-1212 today" }, options: {}, output: { result: "(800) 555-1212" } },
-  run: ({ format, input, output, region, which }, call) =>
-    chosen(
-      phonesIn(input, region)
-        .filter(
-          ({ number, text }) =>
-            format === "any" ||
-            (format === "north_america" ? number.countryCallingCode === "1" : text.trimStart().startsWith("+"))
-        )
-        .map(({ number, text }) => (output === "e164" ? number.number : text)),
+  run: function* ({ format, input, output, region, which }, call) {
+    const wanted = ({ number, text }: FoundPhone): boolean =>
+      format === "any" ||
+      (format === "north_america" ? number.countryCallingCode === "1" : text.trimStart().startsWith("+"))
+    const found = yield* phonesIn(
+      input,
+      region,
+      wanted,
+      which === "first" ? 1 : which === "all" ? mostMatches + 1 : Infinity,
+      call
+    )
+    return chosen(
+      found.map(({ number, text }) => (output === "e164" ? number.number : text)),
       which,
       call
     )
+  }
 })

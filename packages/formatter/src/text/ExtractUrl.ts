@@ -1,6 +1,6 @@
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { urlsIn } from "./Addresses.ts"
+import { mostStretch, urlsIn } from "./Addresses.ts"
 import { chosen } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
@@ -16,8 +16,9 @@ export const extractUrl = operation({
   linesFor: ({ which }) => (which === "all" ? "reject" : "map"),
   output: { result: either(string, array(string)) },
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
-  limits: { characters: 40_000, matches: 1000 },
-  cost: { call: 20, character: 900 },
+  limits: { stretch: mostStretch, matches: 1000 },
   sample: { inputs: { input: "See www.example.com/a." }, options: {}, output: { result: "www.example.com/a" } },
-  run: ({ input, which }, call) => chosen(urlsIn(input), which, call)
+  run: function* ({ input, which }, call) {
+    return chosen(yield* urlsIn(input, call), which, call)
+  }
 })

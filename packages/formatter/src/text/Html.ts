@@ -12,12 +12,19 @@ interface Listener {
   readonly close: (name: string) => void
 }
 
-/** Reads HTML as it comes, without what nobody sees. Every element that is opened is closed; none stands in more than a hundred others. */
-export const readHtml = (
+/** Characters that are read in one part. */
+const part = 16_384
+
+/**
+ * Reads HTML as it comes, in parts, without what nobody sees. Every element that is opened is closed; none stands in more than a hundred others.
+ * `micros` are those of a character.
+ */
+export function* readHtml(
   html: string,
   { close, open, text }: Listener,
-  silence: ReadonlySet<string> = silent
-): void => {
+  spend: (micros: number) => void,
+  micros: number
+): Generator<void, void, void> {
   let depth = 0
   let quiet = 0
   const parser = new (htmlparser().Parser)(
@@ -27,19 +34,25 @@ export const readHtml = (
       },
       onopentag: (name, attributes) => {
         if (++depth > mostNesting) throw tooMuch("elements are nested too deep", mostNesting, depth, "input")
-        if (silence.has(name)) quiet++
+        if (silent.has(name)) quiet++
         if (quiet === 0) open(name, attributes)
       },
       onclosetag: (name) => {
         depth--
         if (quiet === 0) close(name)
-        if (silence.has(name)) quiet--
+        if (silent.has(name)) quiet--
       }
     },
     { decodeEntities: true }
   )
   try {
-    parser.end(html)
+    for (let at = 0; at < html.length; at += part) {
+      if (at > 0) yield
+      const some = html.slice(at, at + part)
+      spend(some.length * micros)
+      parser.write(some)
+    }
+    parser.end()
   } catch (cause) {
     throw cause instanceof Fault
       ? cause

@@ -44,40 +44,150 @@ const dropped = new Set(["b", "div", "em", "i", "p", "strong", "section", "artic
 /** Levels of elements that the converter is given: it takes the square of them. */
 const mostLevels = 24
 
-/** Elements that the converter is given. */
+/** Elements of one piece that the converter is given. */
 const mostElements = 500
 
-/**
- * HTML that is well nested, of what Markdown can say: a browser's parser may make a thousand elements of ten characters that are not. `unsafe` is called for
- * links that are dropped.
- */
-const tidied = (html: string, unsafe: () => void): string => {
-  const tidy: Array<string> = []
-  const open: Array<boolean> = []
-  let levels = 0
-  let elements = 0
-  // The converter takes the square of line breaks that follow each other: two of them are kept.
-  let breaks = 0
-  const kept = (piece: string): string => {
-    let text = ""
-    for (const char of piece) {
-      breaks = char === "\n" || char === "\r" ? breaks + 1 : 0
-      if (breaks <= 2) text += char
+/** Characters, and elements, that are enough for a piece: the converter takes the square of elements, and some time for each piece. */
+const enough = 2048
+const enoughElements = 48
+
+/** Elements of which only the text is kept where they stand in none, and that what is before and behind them is apart from. */
+const apart = new Set(
+  "address article aside body center dd details div dl dt fieldset figcaption figure footer form header html main nav section summary table tbody td tfoot th thead tr".split(
+    " "
+  )
+)
+
+/** Elements that what is before and behind them is apart from. */
+const blocks = new Set("blockquote h1 h2 h3 h4 h5 h6 hr li ol p pre ul".split(" "))
+
+/** Characters of white space beside each other: the converter takes the square of more. */
+const mostSpace = 200
+
+/** HTML that is converted by itself, and what stands before it in the Markdown. */
+interface Piece {
+  readonly html: string
+  readonly before: string
+  /** Microseconds that the converter takes. */
+  readonly cost: number
+}
+
+/** HTML as it grows, piece by piece. */
+class Growing {
+  readonly pieces: Array<Piece> = []
+  readonly #tags: Array<string> = []
+  /** Where text begins that stands in no block. */
+  #loose = 0
+  #elements = 0
+  #deepest = 0
+  #length = 0
+  #before = ""
+  /** What the piece begins with, as soon as there is something in it: the list or quotation that goes on. */
+  #again = ""
+
+  add(html: string): void {
+    if (this.#again !== "" && html.trim() !== "") {
+      this.#tags.push(this.#again)
+      this.#again = ""
     }
-    return text
+    this.#tags.push(html)
+    this.#length += html.length
   }
-  readHtml(html, {
-    text: (piece) => {
-      tidy.push(escapeHtml(kept(piece)))
+
+  element(tag: string, depth: number): void {
+    if (++this.#elements > mostElements)
+      throw tooMuch("there are too many elements in one", mostElements, this.#elements, "input")
+    this.#deepest = Math.max(this.#deepest, depth)
+    this.add(tag)
+  }
+
+  /** Takes back the tag of an element that has nothing in it: the converter looks at all of what there is for each. */
+  takeBack(tag: string): boolean {
+    if (this.#tags.at(-1) !== tag) return false
+    this.#tags.pop()
+    return true
+  }
+
+  get isLong(): boolean {
+    return this.#length > enough || this.#elements > enoughElements
+  }
+
+  /** The list or quotation has its end: where it had one in the piece before, there is nothing to close. */
+  close(tag: string): void {
+    if (this.#again === "") this.add(tag)
+    else this.end()
+  }
+
+  /** What comes is apart from what there is. `isBlock`: that is a block already. */
+  part(isBlock: boolean): void {
+    if (!isBlock && this.#tags.slice(this.#loose).some((tag) => tag.trim() !== "")) {
+      this.#tags.splice(this.#loose, 0, "<div>")
+      this.#tags.push("</div>")
+      this.#elements++
+    }
+    this.#loose = this.#tags.length
+    if (this.isLong) this.end()
+  }
+
+  /** Ends the piece; the next one begins with `again`, and stands behind `before`. */
+  end(before = "\n\n", again = ""): void {
+    const html = this.#tags.join("")
+    if (html.trim() !== "") {
+      const cost = 60 + this.#elements * (6 + this.#elements / 10) + (html.length * (2 + this.#deepest)) / 20
+      this.pieces.push({ html, before: this.#before, cost })
+    }
+    this.#tags.length = 0
+    this.#loose = 0
+    this.#elements = 0
+    this.#deepest = 0
+    this.#length = 0
+    this.#before = before
+    this.#again = again
+  }
+}
+
+/**
+ * HTML that is well nested, of what Markdown can say, in pieces: a browser's parser may make a thousand elements of ten characters that are not.
+ * `unsafe` is called for links that are dropped.
+ */
+function* tidied(
+  html: string,
+  unsafe: () => void,
+  spend: (micros: number) => void
+): Generator<void, ReadonlyArray<Piece>, void> {
+  const growing = new Growing()
+  /** Of each element that is open, its name where it is kept. */
+  const open: Array<string | null> = []
+  /** Those of them that are kept. */
+  const kept: Array<string> = []
+  /** The number of the next item of the list that stands in nothing, and whether the one before has blocks in it. */
+  let number = 0
+  let hasBlocks = false
+  let spaces = 0
+  const bounded = (piece: string): string =>
+    piece.replaceAll(/\s+|\S+/g, (run) => {
+      if (run.trim() !== "") {
+        spaces = 0
+        return run
+      }
+      const taken = run.slice(0, mostSpace - spaces)
+      spaces += taken.length
+      return taken
+    })
+  const listener = {
+    text: (piece: string) => {
+      growing.add(escapeHtml(bounded(piece)))
     },
-    open: (name, attributes) => {
-      const taken = known.has(name) && (levels < mostLevels || empty.has(name))
+    open: (name: string, attributes: Readonly<Record<string, string>>) => {
+      const isOuter = kept.length === 0
+      if (isOuter && (apart.has(name) || blocks.has(name))) growing.part(false)
+      if (apart.has(name) || blocks.has(name)) hasBlocks ||= name !== "li"
+      const taken = known.has(name) && !(isOuter && apart.has(name)) && (kept.length < mostLevels || empty.has(name))
       if (!empty.has(name)) {
-        open.push(taken)
-        if (taken) levels++
+        open.push(taken ? name : null)
+        if (taken) kept.push(name)
       }
       if (!taken) return
-      if (++elements > mostElements) throw tooMuch("there are too many elements", mostElements, elements, "input")
       const address = name === "a" ? "href" : name === "img" ? "src" : null
       let shown = ""
       if (address !== null) {
@@ -86,19 +196,42 @@ const tidied = (html: string, unsafe: () => void): string => {
         else if (target !== "") shown += ` ${address}="${escapeHtml(target.trim().replaceAll(/\s/g, "%20"))}"`
         if (name === "img") shown += ` alt="${escapeHtml(attributes["alt"] ?? "")}"`
       }
-      if (name === "ol" && /^\d{1,9}$/.test(attributes["start"] ?? "")) shown += ` start="${attributes["start"]}"`
-      tidy.push(`<${name}${shown}>`)
+      const start = name === "ol" && /^\d{1,9}$/.test(attributes["start"] ?? "") ? attributes["start"]! : null
+      if (start !== null) shown += ` start="${start}"`
+      if (isOuter && name === "ol") number = Number(start ?? 1)
+      if (kept.length === 2 && name === "li") hasBlocks = false
+      growing.element(`<${name}${shown}>`, kept.length)
+      if (isOuter && name === "hr") growing.part(true)
     },
-    close: (name) => {
+    close: (name: string) => {
       if (empty.has(name)) return
-      if (open.pop() !== true) return
-      levels--
-      // The converter looks at all of what there is for each that is empty.
-      if (dropped.has(name) && tidy.at(-1) === `<${name}>`) tidy.pop()
-      else tidy.push(`</${name}>`)
+      if (open.pop() === null) {
+        if (kept.length === 0 && apart.has(name)) growing.part(false)
+        return
+      }
+      kept.pop()
+      const isGone = dropped.has(name) && growing.takeBack(`<${name}>`)
+      if (!isGone) growing.close(`</${name}>`)
+      const [outer] = kept
+      if (outer === undefined && blocks.has(name)) growing.part(true)
+      if (kept.length !== 1) return
+      // A list or a quotation goes on in another piece, behind an item or a paragraph.
+      const isItem = name === "li" && (outer === "ol" || outer === "ul")
+      if (isItem && outer === "ol") number++
+      if (!growing.isLong) return
+      if (isItem) {
+        growing.add(`</${outer}>`)
+        growing.end(hasBlocks ? "\n\n" : "\n", outer === "ol" ? `<ol start="${number}">` : "<ul>")
+      } else if (outer === "blockquote" && (apart.has(name) || blocks.has(name))) {
+        growing.add("</blockquote>")
+        growing.end("\n> \n", "<blockquote>")
+      }
     }
-  })
-  return tidy.join("")
+  }
+  yield* readHtml(html, listener, spend, 0.3)
+  growing.part(false)
+  growing.end()
+  return growing.pieces
 }
 
 export const htmlToMarkdown = operation({
@@ -113,16 +246,24 @@ export const htmlToMarkdown = operation({
   lines: "map",
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
-  limits: { characters: 4096, elements: mostElements, nesting: mostNesting },
+  limits: { elements: mostElements, nesting: mostNesting },
   loads: [htmlparser, turndown],
-  cost: { call: 100, character: 9000 },
+  cost: { call: 100, character: 60 },
   sample: { inputs: { input: "<h1>Hello <em>you</em></h1>" }, options: {}, output: { result: "# Hello _you_" } },
-  run: ({ bullet, heading_style, input }, call) => {
+  run: function* ({ bullet, heading_style, input }, call) {
     let unsafe = false
-    const tidy = tidied(input, () => {
+    const dropLink = (): void => {
       unsafe = true
-    })
+    }
+    const pieces = yield* tidied(input, dropLink, call.spend)
     if (unsafe) call.warn("LINK_SCHEME_REMOVED", "a link with a dangerous scheme was dropped", "input")
-    return { result: tidy === "" ? "" : converter(heading_style, bullet).turndown(tidy) }
+    let result = ""
+    for (const { before, cost, html } of pieces) {
+      yield
+      call.spend(cost)
+      const markdown = converter(heading_style, bullet).turndown(html)
+      if (markdown !== "") result += result === "" ? markdown : before + markdown
+    }
+    return { result }
   }
 })

@@ -4,6 +4,10 @@ import { flag, mapped, option, text } from "../engine/Fields.ts"
 import { markdownIt } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { mostNesting, safeScheme } from "./Html.ts"
+import { piecesOf } from "./MarkdownBlocks.ts"
+
+/** Marks in a block that is not ended by an empty line and a line that begins another one: what takes the library long. */
+const mostMarks = 8192
 
 let dropped = false
 
@@ -31,23 +35,52 @@ export const markdownToHtml = operation({
   lines: "map",
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
-  // 2 µs a character where all of them are brackets.
-  limits: { characters: 12_288, nesting: mostNesting },
-  cost: { call: 20, character: 2400 },
+  limits: { marks: mostMarks, nesting: mostNesting },
+  cost: { call: 20, character: 60 },
   sample: {
     inputs: { input: "# Hello *you*" },
     options: {},
     output: { result: "<h1>Hello <em>you</em></h1>\n" }
   },
-  run: ({ breaks, input, linkify }, call) => {
+  run: function* ({ breaks, input, linkify }, call) {
     const deepest = /^(?:[ \t]*(?:>|[-*+]|\d+[.)])){101}/m.exec(input)
     if (deepest !== null) throw tooMuch("blocks are nested too deep", mostNesting, mostNesting + 1, "input")
     const key = `${breaks}${linkify}`
     const kept = renderers.get(key) ?? renderer(breaks, linkify)
     renderers.set(key, kept)
-    dropped = false
-    const result = kept.render(input)
-    if (dropped) call.warn("LINK_SCHEME_REMOVED", "a link with a dangerous scheme was dropped", "input")
+    const [normalize, block, ...inline] = kept.core.ruler.getRules("")
+    let unsafe = false
+    /** One step of the library, whose links are looked at by it alone. */
+    const step = (cost: number, work: () => void): void => {
+      call.spend(cost)
+      dropped = false
+      work()
+      unsafe ||= dropped
+    }
+    // Links that are defined anywhere hold everywhere: all blocks are read before what is in them.
+    const links = {}
+    const blocks: Array<{ readonly state: InstanceType<typeof kept.core.State>; readonly cost: number }> = []
+    for (const piece of piecesOf(input.replaceAll(/\r\n?/g, "\n"), 4096)) {
+      const marks = piece.match(/[^\p{L}\p{N} ,.]/gu)?.length ?? 0
+      if (marks > mostMarks) throw tooMuch("a list, a table or another block is too long", mostMarks, marks, "input")
+      const state = new kept.core.State(piece, kept, links)
+      const plain = (piece.length - marks) / 10
+      step(marks * 0.8 + plain, () => {
+        normalize!(state)
+        block!(state)
+      })
+      blocks.push({ state, cost: marks * 2.4 + plain * (linkify ? 2 : 1) })
+      yield
+    }
+    let result = ""
+    for (const { cost, state } of blocks) {
+      step(cost, () => {
+        for (const rule of inline) rule(state)
+        result += kept.renderer.render(state.tokens, kept.options, links)
+      })
+      yield
+    }
+    if (unsafe) call.warn("LINK_SCHEME_REMOVED", "a link with a dangerous scheme was dropped", "input")
     return { result }
   }
 })

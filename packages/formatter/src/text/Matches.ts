@@ -1,6 +1,6 @@
 import type { Call, Output } from "../engine/Operation.ts"
 
-const mostMatches = 1000
+export const mostMatches = 1000
 
 /** What was found: the first, the last, or all; nothing is an empty text, and is said. */
 export const chosen = (found: ReadonlyArray<string | number>, which: "first" | "last" | "all", call: Call): Output => {

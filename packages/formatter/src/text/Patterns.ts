@@ -1,6 +1,6 @@
 import type { RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
-import { flag, option } from "../engine/Fields.ts"
+import { flag, judged, option, pattern } from "../engine/Fields.ts"
 import { re2 } from "../engine/Libraries.ts"
 import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
@@ -43,17 +43,16 @@ const compiled = memo(200, (key: string): Compiled => {
   }
 })
 
-const programOf = (pattern: string, { dot_all, ignore_case, multi_line }: PatternFlags): RE2JS => {
-  const { fault, pattern: program } = compiled(
-    `${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}${pattern}`
-  )
+/** The program of a pattern; `flags` are a letter each. */
+const programOf = (flags: string, pattern: string): RE2JS => {
+  const { fault, pattern: program } = compiled(flags + pattern)
   if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
   return program
 }
 
-/** Refuses a pattern that is none, however it is read. */
-export const checkPattern = (pattern: string): unknown =>
-  programOf(pattern, { dot_all: false, ignore_case: false, multi_line: false })
+export const patternField = judged(pattern("Pattern"), (text) => {
+  if (text.length <= patternLimits.pattern) programOf("---", text)
+})
 
 /** A search in a text. */
 export const searchIn = (pattern: string, flags: PatternFlags, input: string, call: Call) => {
@@ -62,7 +61,8 @@ export const searchIn = (pattern: string, flags: PatternFlags, input: string, ca
     if (actual > patternLimits.subject_bytes)
       throw tooMuch("the text is too long for a pattern", patternLimits.subject_bytes, actual, "input")
   }
-  const program = programOf(pattern, flags)
+  const { dot_all, ignore_case, multi_line } = flags
+  const program = programOf(`${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}`, pattern)
   const steps = program.programSize() * (input.length + 1)
   if (steps > patternLimits.program_steps) {
     throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern is too large for a text of this length", {

@@ -1,8 +1,8 @@
 import { Fault } from "../engine/Fault.ts"
-import { judged, mapped, option, pattern, select, symbols, text } from "../engine/Fields.ts"
+import { mapped, option, select, symbols, text } from "../engine/Fields.ts"
 import { limits } from "../engine/Limits.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { checkPattern, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
+import { patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 
 /** `$1`, `${name}`, `$$`; what names no group is nothing. */
 const group = /\$(?:(\d{1,2})|\{(\w{1,64})\}|\$)/g
@@ -35,7 +35,7 @@ export const replacePattern = operation({
   description: "Another text in place of what a pattern finds; `$1` and `${name}` are its groups",
   fields: {
     input: mapped(text("Text", { required: true })),
-    pattern: judged(pattern("Pattern"), checkPattern),
+    pattern: patternField,
     replace: symbols("Replace with", { default: "" }),
     ...patternOptions,
     occurrences: option(select("Which", { all: "All", first: "First" }, "all"))

@@ -13,8 +13,7 @@ export const slugify = operation({
   },
   lines: "map",
   output: { result: string },
-  limits: { characters: 65_536 },
-  cost: { call: 5, character: 600 },
+  cost: { call: 5, character: 300 },
   sample: { inputs: { input: "Crème brûlée, twice!" }, options: {}, output: { result: "creme-brulee-twice" } },
   run: ({ input, max_length, separator }) => {
     const words =

@@ -20,9 +20,9 @@ export const stripHtml = operation({
   lines: "map",
   output: { result: string },
   limits: { nesting: mostNesting },
-  cost: { call: 10, character: 300 },
+  cost: { call: 10, character: 60 },
   sample: { inputs: { input: "<p>Ada &amp; Co</p>" }, options: {}, output: { result: "Ada & Co" } },
-  run: ({ input, keep_line_breaks }) => {
+  run: function* ({ input, keep_line_breaks }, call) {
     // A text that is looked at while it grows is copied at every look.
     const pieces: Array<string> = []
     let atLine = true
@@ -34,16 +34,17 @@ export const stripHtml = operation({
     const breakLine = (name: string): void => {
       if (keep_line_breaks && blocks.has(name) && !atLine) add("\n")
     }
-    readHtml(input, {
+    const listener = {
       text: add,
-      open: (name) => {
+      open: (name: string) => {
         if (name === "br" && keep_line_breaks) add("\n")
         else breakLine(name)
       },
-      close: (name) => {
+      close: (name: string) => {
         if (name !== "br") breakLine(name)
       }
-    })
+    }
+    yield* readHtml(input, listener, call.spend, 0.3)
     const result = pieces.join("")
     if (!keep_line_breaks) return { result }
     let end = result.length

@@ -9,8 +9,7 @@ export const toAscii = operation({
   fields: { input: mapped(text("Text", { required: true })) },
   lines: "map",
   output: { result: string },
-  limits: { characters: 65_536 },
-  cost: { call: 5, character: 500 },
+  cost: { call: 5, character: 250 },
   sample: { inputs: { input: "Ærøskøbing" }, options: {}, output: { result: "Aeroskobing" } },
   run: ({ input }) => ({ result: anyAscii()(input) })
 })

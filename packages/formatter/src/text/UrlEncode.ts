@@ -9,8 +9,10 @@ export const urlEncode = operation({
   description: "As it may stand in a URL",
   fields: {
     input: mapped(text("Text", { required: true })),
-    use_plus: option(flag("Plus for a space", false, "As forms are written; slashes are encoded, too")),
-    keep_slash: option(flag("Keep slashes", true))
+    use_plus: option(
+      flag("Plus for a space", false, "As forms are written; slashes are encoded, too, unless they are kept")
+    ),
+    keep_slash: option({ ...flag("Keep slashes", true), absent: () => null })
   },
   lines: "map",
   output: { result: string },
@@ -18,7 +20,7 @@ export const urlEncode = operation({
   sample: { inputs: { input: "user+test@example.com" }, options: {}, output: { result: "user%2Btest%40example.com" } },
   run: ({ input, keep_slash, use_plus }) => {
     const encoded = encodeURIComponent(input).replaceAll(/[!'()*]/g, escaped)
-    if (use_plus) return { result: encoded.replaceAll("%20", "+") }
-    return { result: keep_slash ? encoded.replaceAll("%2F", "/") : encoded }
+    const slashed = (keep_slash ?? !use_plus) ? encoded.replaceAll("%2F", "/") : encoded
+    return { result: use_plus ? slashed.replaceAll("%20", "+") : slashed }
   }
 })

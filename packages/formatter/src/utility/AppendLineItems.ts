@@ -1,5 +1,5 @@
 import { tooMuch } from "../engine/Fault.ts"
-import { flag, isEmpty, list, option } from "../engine/Fields.ts"
+import { flag, isEmpty, list, mapped, option } from "../engine/Fields.ts"
 import { limits } from "../engine/Limits.ts"
 import { anything, array, int, operation } from "../engine/Operation.ts"
 
@@ -10,7 +10,7 @@ export const appendLineItems = operation({
   label: "Append line items",
   description: "One list of several, one after the other",
   fields: {
-    lists: list("Lists", { required: true, minimum: 2, maximum: mostLists, help: "Lists or single values" }),
+    lists: mapped(list("Lists", { required: true, minimum: 2, maximum: mostLists, help: "Lists or single values" })),
     skip_empty: option(flag("Leave out empty elements"))
   },
   lines: "aggregate",

@@ -51,7 +51,7 @@ export const lookupTable = operation({
   fields: {
     input: mapped(quantity("Key")),
     table,
-    fallback: any("Fallback"),
+    fallback: any("Fallback", { default: "" }),
     case_sensitive: option(flag("Case matters", true))
   },
   lines: "map",
@@ -70,6 +70,6 @@ export const lookupTable = operation({
     const key = case_sensitive ? input : input.toLowerCase()
     if (input !== "" && rows.has(key)) return { result: rows.get(key)! }
     call.warn("LOOKUP_FALLBACK_USED", "the table has no such key", "input")
-    return { result: fallback ?? "" }
+    return { result: fallback }
   }
 })

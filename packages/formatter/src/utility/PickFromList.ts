@@ -16,7 +16,7 @@ export const pickFromList = operation({
         }
       })
     ),
-    default: any("Default")
+    default: any("Default", { default: "" })
   },
   lines: "aggregate",
   random: true,
@@ -37,6 +37,6 @@ export const pickFromList = operation({
     if (operation === "random") call.warn("RANDOM_SEEDED", "the element is drawn from the run's seed")
     const found = kept.at(place)
     if (found === undefined) call.warn("NO_MATCH", "the list has no such element", "list")
-    return { result: found ?? preset ?? "" }
+    return { result: found ?? preset }
   }
 })

@@ -137,6 +137,8 @@ export const dates: Cases = {
     bad("2026-01-31", "DATE_FORMAT_INVALID", {}, { to_format: "YYYY foo" }),
     bad("2026-01-31", "TIMEZONE_UNKNOWN", { to_timezone: "Mars/Base" }, day),
     bad("9".repeat(16), "DATE_OUT_OF_RANGE", {}, day),
+    bad("9".repeat(20), "DATE_OUT_OF_RANGE", {}, day),
+    bad("9".repeat(400), "DATE_OUT_OF_RANGE", {}, day),
     bad("x".repeat(513), "LIMIT_EXCEEDED", {}, day),
     bad({ a: 1 }, "INPUT_INVALID", {}, day)
   ],

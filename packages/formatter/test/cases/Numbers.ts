@@ -111,6 +111,8 @@ export const numbers: Cases = {
     math("add", [0.1, 0.2], 0.3),
     math("add", ["1", "Something", 2], 3, ["INPUT_SKIPPED"]),
     math("add", [], 0),
+    math("add", ["9007199254740991", 1], "9007199254740992", ["NUMBER_AS_TEXT"]),
+    math("add", ["9007199254740993", 1], "9007199254740994", ["NUMBER_AS_TEXT"]),
     math("subtract", [10, 3, 2], 5),
     math("divide", [10, 4], 2.5),
     math("divide", [1, 0], "FORMATTER_DIVISION_BY_ZERO"),

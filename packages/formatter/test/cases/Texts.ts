@@ -234,6 +234,9 @@ export const texts: Cases = {
     one("abcdef", "abcdef", { max_length: 6 }, { append_ellipsis: true }),
     one("abcdefg", "abc...", { max_length: 6 }, { append_ellipsis: true }),
     one("abcde", "de", { max_length: 10, offset: -2 }),
+    one("abcde", "abcde", { max_length: "1,000" }),
+    one("abcde", "ab", { max_length: " 2 " }),
+    bad("abcde", "INPUT_INVALID", { max_length: "0x10" }),
     one("abc", "..", { max_length: 2 }, { append_ellipsis: true }),
     one("abc", "", { max_length: 0 }, { append_ellipsis: true }),
     one("abcdef", "cd", { max_length: 2, offset: 2 }),
@@ -331,6 +334,7 @@ export const texts: Cases = {
     one("a/b", "a/b"),
     one("a/b", "a%2Fb", {}, { keep_slash: false }),
     one("a/b", "a%2Fb", {}, { use_plus: true }),
+    one("a b/c", "a+b/c", {}, { use_plus: true, keep_slash: true }),
     one("!*'()", "%21%2A%27%28%29"),
     one("AZaz09-_.~", "AZaz09-_.~"),
     one("é👋", "%C3%A9%F0%9F%91%8B"),
@@ -378,7 +382,7 @@ export const texts: Cases = {
       "|a|b|\n|-|-|\n|1|2|",
       "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>\n"
     ),
-    bad("a".repeat(12_289), "LIMIT_EXCEEDED")
+    bad("[".repeat(8193), "LIMIT_EXCEEDED")
   ],
   "text.html_to_markdown": [
     ...ofText.slice(0, 2),

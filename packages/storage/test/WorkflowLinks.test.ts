@@ -209,4 +209,21 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
       ])
     })
   )
+
+  it.effect("links of connections are found by theirs, however many were written just now", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const filters = yield* Filters
+      const [source, destination] = [yield* createSource(), yield* createDestination()]
+      const linked = yield* someFilter
+      yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
+        select 'web_many' || n, ${team}, 'many' || n, ${source.id}, ${destination.id}, jsonb_build_array(jsonb_build_object('type', 'filter',
+          'filter_id', case when n <= 3 then ${linked.id} else 'flt_' || n end, 'body', jsonb_build_object('a', md5(n::text)))), now(), now()
+        from generate_series(1, 6000) n`
+      yield* sql`analyze connections`
+      const { answer, blocks, used } = yield* explained(filters.get(team, linked.id))
+      expect([answer.connections_count, used.includes("connections_rules")]).toEqual([3, true])
+      expect(blocks).toBeLessThan(50)
+    })
+  )
 })

@@ -56,15 +56,14 @@ const graph = (ids: ReadonlyArray<string | null>): Pick<WorkflowFields, "steps" 
     at === 0
       ? { source_type: "trigger", target_step_id: "step_0" }
       : { source_type: "step", source_step_id: `step_${at - 1}`, target_step_id: `step_${at}` }
-  return { steps: ids.map(stepOf), edges: ids.map((_, at) => edgeTo(at)) } as Pick<WorkflowFields, "steps" | "edges">
+  return { steps: ids.map(stepOf), edges: ids.map((_, at) => edgeTo(at)) }
 }
 
 const fieldsOf = (source_id: string, ids: ReadonlyArray<string | null>): WorkflowFields => {
   return { name: unique("flow"), description: null, source_id, status: "active", version: 1, ...graph(ids) }
 }
 
-const change = (written: object) =>
-  workflow.change(written as never, { id: "", now: new Date(), ingress: null as never })
+const change = (written: object) => workflow.change(written, { id: "", now: new Date(), ingress: null as never })
 
 /** How many steps name each of these, by what is told of them; and by the definitions, read through. */
 const counted = Effect.fnUntraced(function* (filter: string, action: string) {

@@ -314,7 +314,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
         const workflows = yield* Workflows
         const [source, destination] = [yield* newSource(), yield* newDestination()]
         const input = "x".repeat(100_000)
-        const steps = ["one_", "two_"].map((id) => ({ ...trim(id), invocation_inputs: { input } }))
+        const steps = ["one_", "two_"].map((id) => Object.assign(trim(id), { invocation_inputs: { input } }))
         const edges = [begin("one_"), { source_type: "step", source_step_id: "one_", target_step_id: "two_" }]
         const sound = yield* create({ source_id: source.id, steps, edges })
         const last = { ...send("three", destination.id), name: "CRM" }

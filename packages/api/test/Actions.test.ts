@@ -3,7 +3,6 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ActionProviders } from "@tidegate/model/ActionCatalog"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { mostActions } from "@tidegate/resources/Action"
 import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/Actions"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
@@ -167,26 +166,6 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
 
       const anew = { ...moved, credentials: { token: "another-token-of-it" } }
       expect((yield* call("PATCH", `/actions/${saved.id}`, { body: anew })).status).toBe(200)
-    })
-  )
-
-  it.effect("a team can have 1,000, also when the last ones are made at once", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const before = yield* sql<{ count: number }>`
-        select count(*)::int4 as count from actions where team_id = ${team} and deleted_at is null`
-      yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, created_at, updated_at)
-        select 'act_crowd' || n, ${team}, 'crowd' || n, 'http', 'request', '{}', 1, now(), now()
-        from generate_series(1, ${mostActions - 2 - before[0]!.count}::int) n`
-      const ends = yield* Effect.all(
-        Array.from({ length: 5 }, () => call("POST", "/actions", { body: body(named("crowded")) })),
-        { concurrency: "unbounded" }
-      )
-      expect(ends.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 409, 409, 409])
-      expect(ends.filter(({ status }) => status === 409).map(({ body: { code } }) => code)).toEqual(
-        Array.from({ length: 3 }, () => "TEAM_LIMIT_REACHED")
-      )
-      yield* sql`delete from actions where team_id = ${team} and id like 'act_crowd%'`
     })
   )
 
@@ -362,6 +341,22 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
           body: { code }
         })
       }
+    })
+  )
+
+  it.effect("of what one was, the last hundred are kept, however often it is saved", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const saved = (yield* call("POST", "/actions", { body: body(named("often")) })).body
+      yield* sql`insert into action_versions (action_id, version, team_id, schema_version, inputs, content_hash, superseded_at)
+        select action_id, n, team_id, schema_version, inputs, content_hash, now() from action_versions, generate_series(2, 149) n
+        where action_id = ${saved.id}`
+      yield* sql`update actions set version = 150 where id = ${saved.id}`
+      const change = { inputs: { ...saved.config.inputs, method: "PUT" } }
+      expect((yield* call("PATCH", `/actions/${saved.id}`, { body: change })).status).toBe(200)
+      const [kept] = yield* sql<{ first: number; last: number; count: number }>`
+        select min(version) as first, max(version) as last, count(*)::int4 as count from action_versions where action_id = ${saved.id}`
+      expect(kept).toEqual({ first: 52, last: 151, count: 99 })
     })
   )
 })

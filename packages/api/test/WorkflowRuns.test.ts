@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { limits } from "@tidegate/workflows/Limits"
 import { call, teams } from "./ControlServer.ts"
 import {
   carryOut,
@@ -402,6 +403,13 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
       expect(yield* retry("none")).toMatchObject({ status: 404, body: { data: { resource_type: "workflow_step" } } })
       expect(yield* retry(1)).toMatchObject({ status: 400, body: { data: { fields: [{ path: "step_id" }] } } })
       expect((yield* retry("crm1", { key: teams.b.key })).status).toBe(404)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update workflow_runs set attempts = ${limits.beginnings} where id = ${run}`
+      expect(yield* retry("crm1")).toMatchObject({
+        status: 409,
+        body: { code: "STEP_NOT_RETRYABLE", data: { step_status: "failed" } }
+      })
+      yield* sql`update workflow_runs set attempts = 1 where id = ${run}`
       expect(yield* retry("crm1")).toMatchObject({
         status: 202,
         body: {

@@ -59,7 +59,7 @@ export interface paths {
     put: operations["upsertAction"]
     /**
      * Create an action
-     * @description What there is to choose from, and what each takes: `GET /action-providers`.
+     * @description What there is to choose from, and what each takes: `GET /action-providers`. At most 1,000 in a team.
      */
     post: operations["createAction"]
     delete?: never
@@ -1935,7 +1935,7 @@ export interface paths {
     put: operations["upsertWorkflow"]
     /**
      * Create a workflow
-     * @description All that is wrong with its graph is answered at once.
+     * @description All that is wrong with its graph is answered at once. At most 1,000 in a team.
      */
     post: operations["createWorkflow"]
     delete?: never

@@ -261,7 +261,10 @@ export const action = resource({
   created: 201,
   said: {
     list: { description: "One page, without a cursor: at most 255. Credentials are never read back." },
-    create: { description: "What there is to choose from, and what each takes: `GET /action-providers`." },
+    create: {
+      description:
+        "What there is to choose from, and what each takes: `GET /action-providers`. At most 1,000 in a team."
+    },
     upsert: { description: "What is left out stays as it is." },
     update: {
       description:
@@ -285,7 +288,8 @@ export const action = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxControlBody,
-  errors: { write: ["TEAM_LIMIT_REACHED"], delete: ["RESOURCE_IN_USE"] },
+  most: { count: mostActions, code: "TEAM_LIMIT_REACHED" },
+  errors: { delete: ["RESOURCE_IN_USE"] },
   example: {
     body,
     patch: { inputs: changed },

@@ -261,6 +261,7 @@ export const filter = resource({
   switches: [],
   weight: "2 * octet_length(t.conditions::text)",
   largestBody: maxControlBody,
-  errors: { write: ["INVALID_FILTER_NAME", "EMPTY_FILTER", "RULE_INVALID", "FILTER_LIMIT_REACHED"] },
+  most: { count: mostFilters, code: "FILTER_LIMIT_REACHED" },
+  errors: { write: ["INVALID_FILTER_NAME", "EMPTY_FILTER", "RULE_INVALID"] },
   example
 })

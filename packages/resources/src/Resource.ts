@@ -133,10 +133,14 @@ export interface Resource<
   readonly replace?: (input: Write["message"]["Type"], situation: Situation) => Next<Fields, Columns>
   readonly columns: Columns
   readonly switches: ReadonlyArray<Switches>
-  /** What its records are large by, in bytes, as an SQL expression over its row `t`: pages end by it. */
+  /** The columns that a list reads of its rows, where these are not all. */
+  readonly outline?: ReadonlyArray<string>
+  /** What its records are large by in a list, in bytes, as an SQL expression over its row `t`: pages end by it. */
   readonly weight: string
   /** The largest body that it is written with, in bytes. */
   readonly largestBody: number
+  /** How many a team may have, where that is bounded, and what a create beyond fails with, however it is asked for; `data` has the `limit`. */
+  readonly most?: { readonly count: number; readonly code: ErrorCode }
   /** What its calls can fail with beyond what any resource's can. */
   readonly errors: {
     readonly write?: ReadonlyArray<ErrorCode>

@@ -9,6 +9,9 @@ import { Id, Name, OneOf, optional, text } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./Story.ts"
 
+/** Of a team. */
+export const mostWorkflows = 1_000
+
 const longestDescription = 4_000
 
 /** Characters, as the document counts them, and not halves of them. */
@@ -150,7 +153,7 @@ export const workflow = resource({
   permissions: { read: { ...reading, scope: null }, edit: administering },
   said: {
     list: { description: "Without steps and edges; the latest change first. One page, without a cursor: at most 255." },
-    create: { description: "All that is wrong with its graph is answered at once." },
+    create: { description: "All that is wrong with its graph is answered at once. At most 1,000 in a team." },
     upsert: { description: "What is left out stays as it is." },
     retrieve: { description: "With its steps and edges, and whether it can run." },
     update: {
@@ -172,8 +175,23 @@ export const workflow = resource({
   upsert: change,
   columns,
   switches: [],
-  weight: "octet_length(t.steps::text) + octet_length(t.edges::text)",
+  // A list tells of steps how many there are, and which of them names what is not there.
+  outline: [
+    "id",
+    "team_id",
+    "source_id",
+    "name",
+    "description",
+    "status",
+    "version",
+    "named",
+    "edges_count",
+    "created_at",
+    "updated_at"
+  ],
+  weight: "coalesce(octet_length(t.description), 0) + octet_length(t.named::text)",
   largestBody: limits.definitionBytes,
+  most: { count: mostWorkflows, code: "TEAM_LIMIT_REACHED" },
   errors: { write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict"] },
   example: {
     body,

@@ -5,16 +5,15 @@ import type { Credentials } from "@tidegate/actions/Provider"
 import { sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
 import type { Action } from "@tidegate/model/Action"
-import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { action, type ActionConfig, mostActions } from "@tidegate/resources/Action"
+import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { action, type ActionConfig } from "@tidegate/resources/Action"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { HotSql } from "./Database.ts"
 import { presentOf } from "./PresentOf.ts"
 import { sealedColumn } from "./SealedColumn.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
-import { holdTeam } from "./Teams.ts"
-import { refuseUsedBySteps } from "./WorkflowLinks.ts"
+import { refuseUsedBySteps, stepsNaming } from "./WorkflowLinks.ts"
 
 /** A row of `actions`. */
 export interface ActionRow extends StoredRow {
@@ -86,26 +85,11 @@ const judgeTarget = Effect.fnUntraced(function* (
 
 /** No run is older: versions that were superseded before that are nobody's. */
 const keptDays = 61
+/** Of what an action was, so much is kept, whoever saves it how often. A run that began before fails where it comes to it. */
+const keptAtMost = 100
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-
-  const judgeRoom = Effect.fnUntraced(function* (team_id: string, id: string) {
-    const [others] = yield* sql<{ count: number }>`
-      select count(*)::int4 as count from actions where team_id = ${team_id} and deleted_at is null and id <> ${id}`
-    if ((others?.count ?? 0) >= mostActions) {
-      yield* fail("TEAM_LIMIT_REACHED", `a team can have ${mostActions} saved actions; delete one first`)
-    }
-  })
-
-  const stepsNaming = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
-    const rows = yield* sql<{ id: string; count: number }>`
-      select step ->> 'resource_id' as id, count(*)::int4 as count
-      from workflows, jsonb_array_elements(steps) as step
-      where team_id = ${team_id} and deleted_at is null and step ->> 'resource_id' = any(${[...ids]})
-      group by 1`
-    return new Map(rows.map(({ count, id }) => [id, count]))
-  })
 
   const keepVersion = Effect.fnUntraced(function* (after: ActionRow, at: Date) {
     const { id, team_id, version } = after
@@ -113,8 +97,9 @@ const make = Effect.gen(function* () {
     yield* sql`
       update action_versions set superseded_at = ${at} where action_id = ${id} and superseded_at is null`
     yield* sql`
-      delete from action_versions
-      where action_id = ${id} and superseded_at < ${at}::timestamptz - make_interval(days => ${keptDays})`
+      delete from action_versions where action_id = ${id} and (
+        superseded_at < ${at}::timestamptz - make_interval(days => ${keptDays})
+        or version <= ${version - keptAtMost}::int4)`
     yield* sql`
       insert into action_versions (action_id, version, team_id, schema_version, inputs, content_hash)
       values (${id}, ${version}, ${team_id}, ${content.version}, ${JSON.stringify(content.inputs)}, ${hashOf(content)})`
@@ -125,6 +110,7 @@ const make = Effect.gen(function* () {
       const [first] = rows
       if (first === undefined) return []
       const steps = yield* stepsNaming(
+        sql,
         first.team_id,
         rows.map(({ id }) => id)
       )
@@ -152,11 +138,7 @@ const make = Effect.gen(function* () {
         updated_at: row.updated_at.toISOString()
       }))
     }),
-    // What counts the team's sees what the others have made. A create writes a version too: it is a transaction.
-    hold: (team_id, before) =>
-      before === null ? Effect.asVoid(Effect.provideService(holdTeam(team_id), SqlClient.SqlClient, sql)) : Effect.void,
-    prepare: Effect.fnUntraced(function* ({ id, team_id }, before, next) {
-      if (before === null) yield* judgeRoom(team_id, id)
+    prepare: Effect.fnUntraced(function* (_owner, before, next) {
       if (next["config"] === undefined) return next
       const config = JSON.parse(next["config"] as string) as ActionConfig
       const content = contentOf({

@@ -111,7 +111,9 @@ export const createOperation = Effect.fnUntraced(function* (
     ({ code }) => code === "NOT_FOUND",
     () =>
       Effect.fail(
-        fail("TEAM_LIMIT_REACHED", `a team can have ${mostOngoing} bulk operations under way; wait for one to end`)
+        fail("TEAM_LIMIT_REACHED", `a team can have ${mostOngoing} bulk operations under way; wait for one to end`, {
+          limit: mostOngoing
+        })
       )
   )
 })

@@ -1,15 +1,14 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Filter, FilterConnection } from "@tidegate/model/Filter"
-import { fail } from "@tidegate/model/GatewayError"
 import type { FilterConditions } from "@tidegate/model/Rule"
-import { filter, mostFilterConnections, mostFilters } from "@tidegate/resources/Filter"
+import { filter, mostFilterConnections } from "@tidegate/resources/Filter"
 import { linkedRule } from "@tidegate/resources/FilterLinks"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
-import { holdTeam } from "./Teams.ts"
 import { overtaken } from "./Transaction.ts"
+import { namedBy, stepsNaming } from "./WorkflowLinks.ts"
 import { keepVersion, type WorkflowRow } from "./Workflows.ts"
 
 /** A row of `filters`. */
@@ -53,16 +52,6 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, row]))
   })
 
-  /** How many steps of workflows name each. */
-  const stepsCounted = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
-    const rows = yield* sql<{ id: string; count: number }>`
-      select step ->> 'resource_id' as id, count(*)::int4 as count
-      from workflows w cross join jsonb_array_elements(w.steps) step
-      where w.team_id = ${team_id} and w.deleted_at is null and step ->> 'resource_id' = any(${[...ids]})
-      group by 1`
-    return new Map(rows.map(({ count, id }) => [id, count]))
-  })
-
   const connectionsOf = Effect.fnUntraced(function* ({
     id,
     team_id
@@ -81,9 +70,10 @@ const make = Effect.gen(function* () {
    * Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. One workflow at a time: what all of
    * a team's come to, none has in memory.
    */
-  const detachSteps = Effect.fnUntraced(function* ({ conditions, id, team_id }: FilterRow, at: Date) {
+  const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
+    const { conditions, id } = after
     const held = yield* sql<Pick<WorkflowRow, "id" | "source_id">>`
-      select id, source_id from workflows where ${namedBySteps(id, team_id)} order by id for update`
+      select id, source_id from workflows where ${namedBy(sql, after)} order by id for update`
     for (const workflow of held) {
       const [row] = (yield* sql<WorkflowRow>`select * from workflows where id = ${workflow.id}`) as [WorkflowRow]
       const steps = row.steps.map((step) =>
@@ -97,9 +87,6 @@ const make = Effect.gen(function* () {
     return held
   })
 
-  const namedBySteps = (id: string, team_id: string) => sql`team_id = ${team_id} and deleted_at is null
-    and steps @> ${JSON.stringify([{ resource_id: id }])}::jsonb`
-
   /** What becomes of each rule that links it. */
   const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
     const { deleted_at, id, name, team_id } = after
@@ -108,7 +95,7 @@ const make = Effect.gen(function* () {
       with held as materialized (
         select id from sources where id in (
           select source_id from connections where ${concerned}
-          ${deleted_at === null ? sql`` : sql`union all select source_id from workflows where ${namedBySteps(id, team_id)}`}
+          ${deleted_at === null ? sql`` : sql`union all select source_id from workflows where ${namedBy(sql, after)}`}
         ) order by id for update
       )
       update sources set version = version + 1 from held where sources.id = held.id returning sources.id`
@@ -141,7 +128,7 @@ const make = Effect.gen(function* () {
       if (rows.length === 0) return []
       const ids = rows.map((row) => row.id)
       const links = yield* counted(ids)
-      const steps = yield* stepsCounted(rows[0]!.team_id, ids)
+      const steps = yield* stepsNaming(sql, rows[0]!.team_id, ids)
       return yield* Effect.forEach(rows, (row) =>
         Effect.map(options.counts ? connectionsOf(row) : Effect.succeed([]), (connections): Filter => {
           const { body = null, headers = null, path = null, query = null } = row.conditions
@@ -164,21 +151,6 @@ const make = Effect.gen(function* () {
           }
         })
       )
-    }),
-    // Creates of a team take turns, so that they count each other.
-    hold: (team_id, before) =>
-      before === null ? Effect.asVoid(Effect.provideService(holdTeam(team_id), SqlClient.SqlClient, sql)) : Effect.void,
-    prepare: Effect.fnUntraced(function* ({ id, team_id }, before, next) {
-      if (before !== null) return next
-      const [others] = yield* sql<{ count: number }>`
-        select count(*)::int4 as count from filters
-        where team_id = ${team_id} and deleted_at is null and id <> ${id}`
-      if ((others?.count ?? 0) >= mostFilters) {
-        yield* fail("FILTER_LIMIT_REACHED", `a team can have ${mostFilters} filters; delete one first`, {
-          limit: mostFilters
-        })
-      }
-      return next
     }),
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (before === null) return nobody

@@ -101,7 +101,9 @@ export const createFixture = Effect.fnUntraced(function* (given: {
       where id = ${request_id} and team_id = ${team_id}`
     if (found === undefined) return yield* notFound("request", request_id)
     return yield* found.isStored
-      ? fail("TEAM_LIMIT_REACHED", `a team can have ${mostFixtures} fixtures; delete one first`)
+      ? fail("TEAM_LIMIT_REACHED", `a team can have ${mostFixtures} fixtures; delete one first`, {
+          limit: mostFixtures
+        })
       : fail("PAYLOAD_UNAVAILABLE", "the payload of the request is not stored")
   }
   return yield* fixtureOf(team_id, id)

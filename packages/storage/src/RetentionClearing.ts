@@ -38,7 +38,7 @@ const alongKey = Effect.fnUntraced(function* <E, R>(
 })
 
 /** Runs a statement for as long as a large day takes; it holds no lock that anybody else asks for. */
-const unhurried = Effect.fnUntraced(function* <A, E, R>(statement: Effect.Effect<A, E, R>) {
+export const unhurried = Effect.fnUntraced(function* <A, E, R>(statement: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql.withTransaction(Effect.andThen(sql.unsafe("set local statement_timeout = '1h'"), statement))
 })

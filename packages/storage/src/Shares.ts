@@ -23,7 +23,8 @@ export const mostShares = 10_000
 
 const tooMany = fail(
   "TEAM_LIMIT_REACHED",
-  `a team can have ${mostShares} shares; those that have ended count for 7 days more`
+  `a team can have ${mostShares} shares; those that have ended count for 7 days more`,
+  { limit: mostShares }
 )
 
 const idPattern = /^shr_[0-9a-f]{24}$/

@@ -16,6 +16,7 @@ import type { PendingOf } from "./CancelPending.ts"
 import { listRows, pageOf, type ResourcePage, type ResourceQuery } from "./reads/ResourceLists.ts"
 import { type Owner, sealedColumn } from "./SealedColumn.ts"
 import { Secrets } from "./Secrets.ts"
+import { holdTeam } from "./Teams.ts"
 import { overtaken, query, transaction } from "./Transaction.ts"
 
 /** What the row of every resource has. */
@@ -121,7 +122,7 @@ export interface HeldRows {
 
 /**
  * What is special about the rows of a resource. All but `show` runs in the transaction of a change. A create that holds nothing, or is
- * `holding` it, is one statement, and that is its transaction: what prepares and follows it asks the database nothing.
+ * `holding` it, and is not counted, is one statement, and that is its transaction: what prepares and follows it asks the database nothing.
  */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Rows as records, in the same order. */
@@ -132,7 +133,7 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Stored fields, where a row may be older than a part of them. */
   readonly fields?: (fields: FieldsOf<R>) => FieldsOf<R>
   /**
-   * Locks what comes before its own row: locks are taken in the order filters, destinations, sources, connections, transformations. What
+   * Locks what comes before its own row: locks are taken in the order team, filters, destinations, sources, connections, transformations. What
    * these are is known only from the row, so that is looked at first, and everything begins anew if it has changed by the time
    * that it is locked itself.
    */
@@ -235,6 +236,17 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     yield* fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", about)
   })
 
+  /** Of a resource that is counted: creates of a team take turns, so that each counts what the others have made. Its own row is there when it comes again. */
+  const takePlace = Effect.fnUntraced(function* ({ id, team_id }: Owner): Effect.fn.Return<void, Failure> {
+    const { most, plural } = resource
+    if (most === undefined) return
+    yield* Effect.provideService(holdTeam(team_id), SqlClient.SqlClient, sql)
+    const [others] = yield* sql<{ count: number }>`
+      select count(*)::int4 as count from ${table} where team_id = ${team_id} and deleted_at is null and id <> ${id}`
+    if ((others?.count ?? 0) < most.count) return
+    yield* fail(most.code, `a team can have ${most.count} ${plural}; delete one first`, { limit: most.count })
+  })
+
   const concerns = (row: Row) => special.concerns?.(row) ?? Effect.succeed(nobody)
   const claimed = (owner: Owner, before: Row | null, next: Values) =>
     special.claim?.(owner, before, next) ?? Effect.void
@@ -276,11 +288,12 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const { id, team_id } = owner
     const next = yield* valuesOf(owner, fields, null, at)
     const held = special.holding?.(team_id, next) ?? undefined
-    const isAlone = special.hold === undefined || held !== undefined
+    const isAlone = resource.most === undefined && (special.hold === undefined || held !== undefined)
     const alone = isAlone ? yield* query(insert(owner, next, command, at, held)) : null
     if (alone !== null) return alone
     return yield* transaction(sql)(
       Effect.gen(function* () {
+        yield* takePlace(owner)
         if (special.hold !== undefined) yield* special.hold(team_id, null, next)
         const created = yield* insert(owner, next, command, at)
         if (created !== null) return created

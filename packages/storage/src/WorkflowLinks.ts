@@ -1,9 +1,36 @@
 import { Effect } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Owner } from "./SealedColumn.ts"
 
-/** What the writes of others do with workflows, inside their own transactions. */
+/**
+ * What others do with workflows: who names them, and what their writes make of that, inside their own transactions. The database keeps in `named`
+ * what a definition's steps name, whoever writes it, and has that by an index.
+ */
+
+/** The workflows of the team that have a step that names it. */
+export const namedBy = (sql: SqlClient.SqlClient, { id, team_id }: Owner): Statement.Fragment =>
+  sql`team_id = ${team_id} and deleted_at is null and named ? ${id}`
+
+/** How many steps of the team's workflows name each of these; of what none names nothing is told. */
+export const stepsNaming = (
+  sql: SqlClient.SqlClient,
+  team_id: string,
+  ids: ReadonlyArray<string>
+): Effect.Effect<ReadonlyMap<string, number>, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ id: string; count: number }>`
+      with asked as materialized (select id from unnest(${[...ids]}::text[]) as a (id)),
+      naming as materialized (
+        select distinct w.id from asked join workflows w
+          on w.team_id = ${team_id} and w.deleted_at is null and w.named ? asked.id
+      )
+      select step.id, count(*)::int4 as count
+      from naming join workflows w on w.id = naming.id
+        cross join jsonb_array_elements_text(w.named) as step (id) join asked on asked.id = step.id
+      group by 1`,
+    (rows) => new Map(rows.map(({ count, id }) => [id, count]))
+  )
 
 /** Of the workflows in the way of a delete, so many are named. */
 const nameAtMost = 10
@@ -15,15 +42,13 @@ const nameAtMost = 10
 export const refuseUsedBySteps = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   resource_type: string,
-  { id, team_id }: Owner
+  owner: Owner
 ): Effect.fn.Return<void, GatewayError | SqlError.SqlError> {
   const users = yield* sql<{ id: string }>`
-    select id from workflows
-    where team_id = ${team_id} and deleted_at is null and steps @> ${JSON.stringify([{ resource_id: id }])}::jsonb
-    order by id limit ${nameAtMost}`
+    select id from workflows where ${namedBy(sql, owner)} order by id limit ${nameAtMost}`
   if (users.length === 0) return
   yield* fail("RESOURCE_IN_USE", `workflows use the ${resource_type}: take it out of their steps first`, {
-    id,
+    id: owner.id,
     resource_type,
     workflows: users.map((user) => user.id)
   })

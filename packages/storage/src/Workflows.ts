@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { Context, Effect, Layer, Result } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
@@ -15,6 +15,7 @@ import { sampleOf } from "@tidegate/workflows/Sample"
 import { compiling, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { type ActionRow, contentOf } from "./Actions.ts"
+import * as Columns from "./journal/Columns.ts"
 import { presentOf } from "./PresentOf.ts"
 import { latestSample } from "./reads/WorkflowSamples.ts"
 import type { Secrets } from "./Secrets.ts"
@@ -30,6 +31,17 @@ export interface WorkflowRow extends StoredRow {
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<Edge>
   readonly definition_hash: string
+  /** Of the steps, in their order, what each names: the database's own. */
+  readonly named: ReadonlyArray<string | null>
+  readonly edges_count: number
+}
+
+/** What is in the way of a workflow's runs. */
+interface Hindrance {
+  readonly code: RuntimeIssue["code"]
+  readonly message: string
+  /** The place of the step; null: it is not about a step. */
+  readonly at: number | null
 }
 
 export interface WorkflowStore extends Store<typeof workflow> {
@@ -202,40 +214,60 @@ const make = Effect.gen(function* () {
     return yield* inTurns(sampleOf({ ...latest, headers: storedHeaders(latest) }, latest.body ?? new Uint8Array(0)))
   })
 
-  const issueOf = (
-    { source_id, steps }: WorkflowRow,
+  const hindranceOf = (
+    { named, source_id }: WorkflowRow,
     found: ReadonlyMap<string, { readonly enabled: boolean }>
-  ): RuntimeIssue | null => {
-    if (source_id === null) {
-      const message = "its source was deleted"
-      const nowhere = { step_id: null, step_number: null, step_name: null }
-      return { code: "workflow_resource_missing", message, ...nowhere, field: "source_id" }
-    }
-    for (const [index, { id, name, resource_id }] of steps.entries()) {
-      const resource = resource_id === null ? undefined : found.get(resource_id)
-      if (resource_id === null || resource?.enabled === true) continue
-      const [code, what] =
-        resource === undefined
-          ? (["workflow_resource_missing", "is not there"] as const)
-          : ([disabledCode(resource_id), "is disabled"] as const)
-      const step = { step_id: id, step_number: index + 1, step_name: name }
-      return { code, message: `${resource_id} ${what}`, ...step, field: "resource_id" }
+  ): Hindrance | null => {
+    if (source_id === null) return { code: "workflow_resource_missing", message: "its source was deleted", at: null }
+    for (const [at, id] of named.entries()) {
+      const resource = id === null ? undefined : found.get(id)
+      if (id === null || resource?.enabled === true) continue
+      return resource === undefined
+        ? { code: "workflow_resource_missing", message: `${id} is not there`, at }
+        : { code: disabledCode(id), message: `${id} is disabled`, at }
     }
     return null
   }
+
+  /** The same of rows, with the steps that they are about: rows of a list have no steps. */
+  const issuesOf = Effect.fnUntraced(function* (
+    rows: ReadonlyArray<WorkflowRow>,
+    found: ReadonlyMap<string, { readonly enabled: boolean }>
+  ): Effect.fn.Return<ReadonlyMap<string, RuntimeIssue>, SqlError.SqlError> {
+    const hindered = rows.flatMap((row) => {
+      const hindrance = hindranceOf(row, found)
+      return hindrance === null ? [] : [{ id: row.id, ...hindrance }]
+    })
+    const about = hindered.filter(({ at }) => at !== null)
+    const steps =
+      about.length === 0
+        ? []
+        : yield* sql<{ id: string; step_id: string; step_name: string }>`
+            select w.id, step ->> 'id' as step_id, step ->> 'name' as step_name
+            from unnest(${Columns.text(about.map(({ id }) => id))}, ${Columns.int4(about.map(({ at }) => at!))}) as h (id, at)
+              join workflows w on w.id = h.id cross join lateral (select w.steps -> h.at as step offset 0) s`
+    const stepOf = new Map(steps.map((step) => [step.id, step]))
+    return new Map(
+      hindered.map(({ at, code, id, message }): [string, RuntimeIssue] => {
+        const { step_id = null, step_name = null } = stepOf.get(id) ?? {}
+        const step = { step_id, step_number: at === null ? null : at + 1, step_name }
+        return [id, { code, message, ...step, field: at === null ? "source_id" : "resource_id" }]
+      })
+    )
+  })
 
   const store = yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
     show: Effect.fnUntraced(function* (rows, { listed = false }) {
       const [first] = rows
       if (first === undefined) return []
       const sources = yield* sourcesOf(rows)
-      const ids = rows.flatMap(({ steps }) => steps.flatMap(({ resource_id }) => resource_id ?? []))
-      const found = yield* lookUp(first.team_id, ids)
+      const ids = rows.flatMap(({ named }) => named.flatMap((id) => id ?? []))
+      const issues = yield* issuesOf(rows, yield* lookUp(first.team_id, ids))
       // A list has none: each takes a read of its own.
       const sample = listed || first.source_id === null ? null : yield* latestOf(first.team_id, first.source_id)
       return rows.map((row): Workflow => {
         const source = row.source_id === null ? undefined : sources.get(row.source_id)
-        const runtime_issue = issueOf(row, found)
+        const runtime_issue = issues.get(row.id) ?? null
         return {
           id: row.id,
           team_id: row.team_id,
@@ -270,8 +302,8 @@ const make = Effect.gen(function* () {
             runtime_issue
           },
           ...(listed ? {} : { steps: row.steps, edges: row.edges as never }),
-          steps_count: row.steps.length,
-          edges_count: row.edges.length,
+          steps_count: row.named.length,
+          edges_count: row.edges_count,
           created_at: row.created_at.toISOString(),
           updated_at: row.updated_at.toISOString()
         }
@@ -309,6 +341,8 @@ const make = Effect.gen(function* () {
     follow: Effect.fnUntraced(function* (before, after) {
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
+        // What stays of it for a while names nothing, and takes no room.
+        yield* sql`update workflows set steps = '[]', edges = '[]', description = null where id = ${after.id}`
         return nobody
       }
       yield* keepVersion(sql, before, after)

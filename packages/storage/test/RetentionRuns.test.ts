@@ -5,7 +5,7 @@ import { idBound, newId, prefixes } from "@tidegate/model/Ids"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { day, startOfDay } from "../src/Partitions.ts"
+import { day, ensurePartitions, startOfDay } from "../src/Partitions.ts"
 import * as RunDetail from "../src/reads/RunDetail.ts"
 import { retain } from "../src/Retention.ts"
 import { makeDays } from "./OldDays.ts"
@@ -139,6 +139,8 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("what is kep
         { age: 100, defined_in: 4 },
         { age: 50, defined_in: 2 }
       ])
+      // Runs have gone by each of them.
+      yield* sql`update workflow_versions set has_run = true where workflow_id = ${workflow}`
       yield* sql`update teams set record_retention_days = 100 where id = ${team}`
       yield* retain(defaults)
       const kept = yield* sql<{ version: number }>`
@@ -149,6 +151,95 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("what is kep
       const left = yield* sql<{ version: number }>`
         select version from workflow_versions where workflow_id = ${workflow} order by version`
       expect(left.map(({ version }) => version)).toEqual([2, 4, 5])
+    })
+  )
+
+  /** The versions of a workflow that are there. */
+  const versionsOf = Effect.fnUntraced(function* (workflow: string) {
+    const sql = yield* SqlClient.SqlClient
+    const found = yield* sql<{ version: number }>`
+      select version from workflow_versions where workflow_id = ${workflow} order by version`
+    return found.map(({ version }) => version)
+  })
+
+  it.effect("versions that no run goes by go an hour after the next was made, but for what others are defined in", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = newId(prefixes.workflow, now)
+      const hour = 1 / 24
+      yield* makeWorkflow(workflow, [
+        { age: 9 * hour, defined_in: 1 },
+        { age: 8 * hour, defined_in: 2 },
+        { age: 7 * hour, defined_in: 3 },
+        { age: 6 * hour, defined_in: 3 },
+        { age: 5 * hour, defined_in: 5 },
+        { age: 4 * hour, defined_in: 6 },
+        { age: 0.5 * hour, defined_in: 6 },
+        { age: 0.2 * hour, defined_in: 6 }
+      ])
+      // Runs carry the time of their request: of the second version one that came just before it, of the fourth one in its time.
+      const begin = (ms: number, version: number) => sql`
+        insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, parts, steps_count, created_at, updated_at)
+        values (${newId(prefixes.workflowRun, ms)}, ${team}, ${workflow}, ${newId(prefixes.request, ms)}, 'src_x', ${version}, 'running', 0, 1,
+          ${new Date(ms)}, ${new Date(ms)})`
+      yield* ensurePartitions(now - day)
+      yield* ensurePartitions(now)
+      yield* begin(now - 8 * hour * day - 60_000, 2)
+      yield* begin(now - 5.5 * hour * day, 4)
+      yield* retain(defaults)
+      expect(yield* versionsOf(workflow)).toEqual([2, 3, 4, 6, 7, 8])
+      // Asked about once: of those two it is known.
+      const known = yield* sql<{ version: number }>`
+        select version from workflow_versions where workflow_id = ${workflow} and has_run order by version`
+      expect(known.map(({ version }) => version)).toEqual([2, 4])
+      // Nothing else is in the way of those: their runs are.
+      yield* retain(defaults)
+      expect(yield* versionsOf(workflow)).toEqual([2, 3, 4, 6, 7, 8])
+      yield* sql`delete from workflow_runs where workflow_id = ${workflow}`
+    })
+  )
+
+  it.effect("a workflow that is saved all day keeps what did something, however often that is", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = newId(prefixes.workflow, now)
+      yield* makeWorkflow(workflow, [{ age: 1, defined_in: 1 }])
+      yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
+        select workflow_id, n, team_id, name, status, '', n, steps, edges, created_at + n * interval '10 seconds'
+        from workflow_versions, generate_series(2, 1201) n where workflow_id = ${workflow}`
+      yield* retain(defaults)
+      expect(yield* versionsOf(workflow)).toEqual([1201])
+    })
+  )
+
+  it.effect("deleted workflows, actions and filters, once nothing can ask for them", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const at = (days: number) => new Date(now - days * day)
+      const [bare, busy, fresh] = [0, 1, 2].map(() => newId(prefixes.workflow, now)) as [string, string, string]
+      for (const id of [bare, busy, fresh]) yield* makeWorkflow(id, [])
+      yield* sql`update workflows set deleted_at = ${at(2)} where id in (${bare}, ${busy})`
+      yield* sql`update workflows set deleted_at = ${at(0.5)} where id = ${fresh}`
+      yield* makeRun(busy, 1, true)
+      for (const [id, days] of [
+        ["act_new", 0.5],
+        ["act_old", 2]
+      ] as const) {
+        yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, deleted_at, created_at, updated_at)
+          values (${id}, ${team}, ${id}, 'http', 'request', '{}', 1, ${at(days)}, now(), now())`
+      }
+      for (const [id, days] of [
+        ["flt_new", 60],
+        ["flt_old", 62]
+      ] as const) {
+        yield* sql`insert into filters (id, team_id, name, conditions, hash, deleted_at, created_at, updated_at)
+          values (${id}, ${team}, ${id}, '{}', '', ${at(days)}, now(), now())`
+      }
+      yield* retain(defaults)
+      const left = yield* sql<{ id: string }>`
+        select id from workflows where id in (${bare}, ${busy}, ${fresh}) union all
+        select id from actions union all select id from filters order by 1`
+      expect(left.map(({ id }) => id).toSorted()).toEqual([busy, fresh, "act_new", "flt_new"].toSorted())
     })
   )
 })

@@ -1,6 +1,6 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Result } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, Statement } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
@@ -311,5 +311,67 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
       const refusal = workflow.write.judge(wrong)
       expect(Result.isFailure(refusal) ? refusal.failure.code : null).toBe("VALIDATION_ERROR")
     })
+  )
+
+  it.effect(
+    "a list reads of a workflow neither steps nor edges, and says how many it has and which step is in the way",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const workflows = yield* Workflows
+        const [source, destination] = [yield* newSource(), yield* newDestination()]
+        const input = "x".repeat(100_000)
+        const steps = ["one_", "two_"].map((id) => Object.assign(trim(id), { invocation_inputs: { input } }))
+        const edges = [begin("one_"), { source_type: "step", source_step_id: "one_", target_step_id: "two_" }]
+        const sound = yield* create({ source_id: source.id, steps, edges })
+        const last = { ...send("three", destination.id), name: "CRM" }
+        const hindered = yield* create({
+          source_id: source.id,
+          steps: [...steps, last],
+          edges: [...edges, { source_type: "step", source_step_id: "two_", target_step_id: "three" }]
+        })
+        yield* (yield* Destinations).turn(team, destination.id, "disable")
+        const asked = {
+          ids: [sound.id, hindered.id],
+          name: undefined,
+          type: undefined,
+          includeDisabled: true,
+          paused: undefined,
+          among: {},
+          counts: true,
+          orderBy: "created_at",
+          dir: "asc",
+          limit: 10
+        } as const
+        const statements: Array<readonly [string, ReadonlyArray<unknown>]> = []
+        const { models } = yield* Effect.provideService(
+          workflows.list(team, asked),
+          Statement.CurrentTransformer,
+          (statement) => {
+            statements.push(statement.compile())
+            return Effect.succeed(statement)
+          }
+        )
+        const read = yield* Effect.forEach(statements, ([text, parameters]) => sql.unsafe(text, parameters))
+        expect(JSON.stringify(read).length).toBeLessThan(10_000)
+        const of = ({ capabilities, edges_count, steps_count }: (typeof models)[number]) => [
+          steps_count,
+          edges_count,
+          capabilities.runtime_issue
+        ]
+        const issue = {
+          code: "workflow_resource_disabled",
+          message: `${destination.id} is disabled`,
+          step_id: "three",
+          step_number: 3,
+          step_name: "CRM",
+          field: "resource_id"
+        }
+        expect(models.map(of)).toEqual([
+          [2, 2, null],
+          [3, 3, issue]
+        ])
+        expect(of(yield* workflows.get(team, hindered.id))).toEqual([3, 3, issue])
+      })
   )
 })

@@ -7,6 +7,8 @@ export const limits = {
   iterations: 500,
   /** Steps of one run that are on their way at once. */
   parallelSteps: 5,
+  /** Times that one run is begun: its own, and what retries of its steps make of it. All that was stored of it is read with each. */
+  beginnings: 100,
   /** Members of one step's config. */
   configMembers: 50,
   /** Tokens in the inputs and mappings of all steps together. */

@@ -48,5 +48,17 @@ export const actions: Section = {
     ActionChoices: [of("models next_cursor", choices)],
     ActionChoice: [of("id name description", choices)]
   },
-  states: [row("a saved action that a step names cannot be deleted", named)]
+  states: [row("a saved action that a step names cannot be deleted", named)],
+  limits: [
+    row(
+      "1,000 actions of a team",
+      tests("packages/api/test/TeamLimits.test.ts")(
+        "${plural}: as many as they may be, however they are made, and also when the last ones are made at once"
+      )
+    ),
+    row(
+      "the last hundred of what one was",
+      api("of what one was, the last hundred are kept, however often it is saved")
+    )
+  ]
 }

@@ -11,6 +11,9 @@ const written = [of("name source_id description", input), of("steps edges", grap
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
 const lists = tests("packages/api/test/EveryList.test.ts")
 const kept = tests("packages/storage/test/RetentionRuns.test.ts")
+const ofTeam = tests("packages/api/test/TeamLimits.test.ts")(
+  "${plural}: as many as they may be, however they are made, and also when the last ones are made at once"
+)
 const reports = tests("packages/workflows/test/RunReport.test.ts")
 
 const listed = reading("are listed, newest first, page by page and by their state")
@@ -75,6 +78,13 @@ export const workflows: Section = {
       "run list limit: 255 at most; activity limit: 100 at most",
       lists("${path} has its envelope, its order and its limits")
     ),
-    row("search: 200 characters at most", active)
+    row("search: 200 characters at most", active),
+    row("1,000 workflows of a team", ofTeam),
+    row("a run is begun at most 100 times: 409 STEP_NOT_RETRYABLE", retried),
+    row(
+      "versions that no run goes by are kept for an hour",
+      kept("versions that no run goes by go an hour after the next was made, but for what others are defined in")
+    ),
+    row("deleted rows go", kept("deleted workflows, actions and filters, once nothing can ask for them"))
   ]
 }

@@ -96,7 +96,7 @@ const about: Record<ErrorCode, About> = {
   },
   RUN_ACTIVE: { when: "The run is not at its end." },
   STEP_NOT_RETRYABLE: {
-    when: "The step has not failed.",
+    when: "The step has not failed, or its run was begun 100 times.",
     data: Schema.Struct({ step_status: Schema.String })
   },
   RUN_PAYLOAD_EXPIRED: {
@@ -162,7 +162,10 @@ const about: Record<ErrorCode, About> = {
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
-  TEAM_LIMIT_REACHED: { when: "The team has as many of them as it may; no time is known at which it has fewer." },
+  TEAM_LIMIT_REACHED: {
+    when: "The team has as many of them as it may; no time is known at which it has fewer.",
+    data: Schema.Struct({ limit: Schema.Int })
+  },
   PROJECT_KEY_LIMIT_REACHED: {
     when: "The team has as many keys as it may that are not revoked.",
     data: Schema.Struct({ limit: Schema.Int })

@@ -135,6 +135,7 @@ export const groupOf = <
     })
 
   const written: ReadonlyArray<ErrorCode> = ["RESOURCE_ALREADY_EXISTS", ...(errors.write ?? [])]
+  const made: ReadonlyArray<ErrorCode> = resource.most === undefined ? written : [...written, resource.most.code]
   const found: ReadonlyArray<ErrorCode> = ["NOT_FOUND"]
   const one = {
     params: Parameters.pathOf(name, example.record["id"] as string),
@@ -187,7 +188,7 @@ export const groupOf = <
         about(`create${Name}`, "create", {
           body: example.body,
           answer: example.record,
-          errors: written
+          errors: made
         })
       ),
       HttpApiEndpoint.put("upsert", `/${plural}`, {
@@ -197,7 +198,7 @@ export const groupOf = <
         about(`upsert${Name}`, "upsert", {
           body: example.body,
           answer: example.record,
-          errors: written
+          errors: made
         })
       ),
       HttpApiEndpoint.get("retrieve", `/${plural}/:id`, one).annotateMerge(

@@ -62,7 +62,13 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
           "It is a draft: its source starts no run until its status is `active`. From then on it has nothing to do with the template.",
         body: templateUseExample,
         answer: Object.assign({}, workflow.example.record, { status: "draft", template: { key, version } }),
-        errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS", "TEMPLATE_BINDING_INVALID", "WORKFLOW_GRAPH_INVALID"]
+        errors: [
+          "NOT_FOUND",
+          "RESOURCE_ALREADY_EXISTS",
+          "TEAM_LIMIT_REACHED",
+          "TEMPLATE_BINDING_INVALID",
+          "WORKFLOW_GRAPH_INVALID"
+        ]
       })
     )
   )

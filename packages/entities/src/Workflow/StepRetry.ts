@@ -7,6 +7,7 @@ import { readRetryable, storeRetry } from "@tidegate/storage/RunRetry"
 import { partsOf, readRunning } from "@tidegate/storage/Runs"
 import { query } from "@tidegate/storage/Transaction"
 import { inTurns } from "@tidegate/model/LoopTurn"
+import { limits } from "@tidegate/workflows/Limits"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
 import { decide, type Facts } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -73,6 +74,10 @@ export const retryStep = Effect.fnUntraced(function* (
     return yield* fail("STEP_NOT_RETRYABLE", `the step is ${status}: one that failed can be tried again`, {
       step_status: status
     })
+  }
+  if (run.attempts >= limits.beginnings) {
+    const message = `the run was begun ${run.attempts} times: it is not taken up again`
+    return yield* fail("STEP_NOT_RETRYABLE", message, { step_status: status })
   }
   if (run.expired_at !== null) {
     const expired_at = run.expired_at.toISOString()

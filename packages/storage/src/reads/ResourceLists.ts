@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { AnyResource } from "@tidegate/resources/Resource"
 import * as Columns from "../journal/Columns.ts"
 
 /** What a list of resources is narrowed to and ordered by. Empty lists narrow nothing. */
@@ -34,7 +35,7 @@ interface Found<Row> {
 /** The rows of a page, of a table whose records are as large as `weight` says of a row `t`. */
 export const listRows = Effect.fnUntraced(function* <Row extends object>(
   sql: SqlClient.SqlClient,
-  { plural, weight }: { readonly plural: string; readonly weight: string },
+  { outline = ["*"], plural, weight }: Pick<AnyResource, "outline" | "plural" | "weight">,
   team: string,
   query: ResourceQuery,
   more: ReadonlyArray<Statement.Fragment>
@@ -43,7 +44,7 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
   // One row more than the limit tells that there are more.
   const found = yield* sql<Row & { readonly place: number; readonly listed: number }>`
-    select * from (
+    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, place, listed from (
       select t.*, row_number() over (${sql.literal(order)})::int4 as place, count(*) over ()::int4 as listed,
         sum(${sql.literal(weight)}) over (${sql.literal(order)}) as weight
       from (

@@ -83,6 +83,9 @@ interface Searched {
   readonly residual: ReadonlyArray<Fragment>
 }
 
+/** Along the runs of more workflows than these it costs more than along those of the team: each has as much looked at as is to be shown. */
+const mostDriven = 100
+
 /** What a request's id may have in it. */
 const idText = /^[0-9a-z_]{1,30}$/
 
@@ -107,7 +110,7 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
   }
   const workflows = yield* named(sql, "workflows", team, text)
   const sources = yield* named(sql, "sources", team, text)
-  if (sources.length === 0 && !idText.test(id)) {
+  if (sources.length === 0 && !idText.test(id) && workflows.length <= mostDriven) {
     return { ...found, drive: { column: "workflow_id", values: workflows } }
   }
   const residual = sql`(w.workflow_id = any(${Columns.text(workflows)}) or w.source_id = any(${Columns.text(sources)})

@@ -68,6 +68,24 @@ const runHistory = Effect.gen(function* () {
   }
 })
 
+const crowded = "tm_crowded"
+const flows = 250
+
+/** A team of very many workflows, each with as many runs: newer ones than those of the other teams. */
+const crowdedHistory = Effect.fnUntraced(function* (to: number) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`insert into teams (id, name) values (${crowded}, ${crowded})`
+  yield* sql`insert into workflows (id, team_id, name, status, version, steps, edges, definition_hash, created_at, updated_at)
+    select 'wfl_crowd' || n, ${crowded}, 'Flow No. ' || n, case when n % 10 = 0 then 'paused' else 'active' end, 1, jsonb_build_array(
+        jsonb_build_object('id', 'step', 'name', 'Step', 'resource_id', null, 'note', (select string_agg(md5(n || ' ' || i), '') from generate_series(1, 200) i))),
+      '[]', '', now(), now() from generate_series(1, ${flows}::int) n`
+  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, parts, steps_count, created_at, updated_at)
+    select ${prefixes.workflowRun} || id, ${crowded}, 'wfl_crowd' || 1 + n % ${flows}::int, ${prefixes.request} || id, 'src_x', 1, 'succeeded', 0, 1, at, at
+    from (select n, history_id('crowd', ms, n) as id, to_timestamp(ms / 1000.0) as at from (
+      select n, ${to}::bigint - n * 20 as ms from generate_series(1, ${(5 * requests) / 3}::int) n) r) r`
+  yield* sql`analyze workflows, workflow_runs`
+})
+
 class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/Filled") {
   static readonly layer = Layer.effect(
     Filled,
@@ -78,6 +96,7 @@ class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/
       const history = yield* makeHistory({ team, requests, from: to - 20 * 3_600_000, to })
       yield* transformHistory
       yield* runHistory
+      yield* crowdedHistory(to)
       return history
     })
   ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
@@ -297,6 +316,12 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
   [
     "runs by what nothing is called",
     () => RunReads.activity(team, { ...anyRun, search: "zzzzzz" }, {}, 100),
+    0,
+    130_000
+  ],
+  [
+    "queued runs of very many workflows by a part of their names",
+    () => RunReads.activity(crowded, { ...anyRun, search: "flow no.", statuses: ["queued"] }, {}, 100),
     0,
     130_000
   ],

@@ -85,3 +85,20 @@ it.live("a test without previews keeps none", () =>
     expect(charactersOf((yield* tried(false)).transitions)).toEqual([])
   })
 )
+
+it.live("a step of a test that breaks down has failed, as in a run, and the test goes on", () =>
+  Effect.gen(function* () {
+    const steps = [{ id: "call", kind: "destination", resource_id: "des_00000000000000000000000000" }]
+    const workflow = Result.getOrThrow(compileWorkflow(steps, [from(null, "call")], yield* catalogFor(steps)))
+    const { state } = yield* conduct({
+      workflow,
+      about: { id: "wfl_test", name: "test", version: 0 },
+      run: runOn({}),
+      from: queuedRun(workflow),
+      first: { type: "begun" },
+      live: true,
+      previews: false
+    })
+    expect(state.steps).toMatchObject([{ status: "failed", error: { code: "INTERNAL_ERROR" } }])
+  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("broken") }), Effect.timeout("5 seconds"))
+)

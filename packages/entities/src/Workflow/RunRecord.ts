@@ -71,6 +71,11 @@ export const countsOf = ({ steps }: RunState) => {
   return count
 }
 
+const endedOf = (state: RunState): typeof noCounts => {
+  const { failed, skipped, succeeded } = countsOf(state)
+  return { failed, skipped, succeeded }
+}
+
 const isUnderWay = ({ steps }: RunState): boolean =>
   steps.some(({ status, wait }) => status === "running" && wait === null)
 
@@ -99,11 +104,14 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   return { code: plain(error.code), message: plain(error.message), stepId }
 }
 
-/** The end of a run whose plan is gone: what its steps have come to stays as it was. */
+const noCounts = { succeeded: 0, failed: 0, skipped: 0 }
+
+/** The end of a run that cannot go on: what its steps have come to stays as it was. `state`: that, where it is known. */
 export const abandoned = (
   run: DueRun,
   error: { readonly code: string; readonly message: string },
-  now: number
+  now: number,
+  state: RunState | null = null
 ): RunTransition => ({
   id: run.id,
   teamId: run.team_id,
@@ -113,13 +121,11 @@ export const abandoned = (
   status: "failed",
   outcome: "cancelled",
   attempts: run.attempts,
-  succeeded: 0,
-  failed: 0,
-  skipped: 0,
+  ...(state === null ? noCounts : endedOf(state)),
   running: 0,
   kept: run.kept,
   error: { ...error, stepId: null },
-  startedAt: null,
+  startedAt: state?.startedAt ?? null,
   finishedAt: now,
   dueAt: null,
   moves: false,

@@ -2,7 +2,7 @@ import { Clock, Context, Effect, Queue, type Semaphore } from "effect"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { payloadGone } from "@tidegate/storage/Tables"
-import { RunJournal } from "@tidegate/storage/RunJournal"
+import { type Moved, RunJournal } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
@@ -10,6 +10,7 @@ import type { Occurrence, RunState } from "@tidegate/workflows/Run"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
+import { giveUp } from "./GiveUp.ts"
 import { dueAt, factsOf, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
@@ -39,6 +40,24 @@ export const Effects = Context.Reference<{
   defaultValue: () => ({ carryOut: (effect) => Effect.succeed(unavailable(effect)) })
 })
 
+/**
+ * Carries out what leaves the process. Whatever breaks down there fails its step, with `INTERNAL_ERROR`: a run that waited for it would wait for
+ * ever, and keep its room.
+ */
+export const carryingOut = Effect.map(
+  Effects,
+  ({ carryOut }) =>
+    (effect: StepEffect, run: DueRun, key: string): Effect.Effect<Outcome> =>
+      Effect.suspend(() => carryOut(effect, run, key)).pipe(
+        Effect.catchDefect((cause) =>
+          Effect.as(
+            Effect.logError("a step broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
+            failed("INTERNAL_ERROR", "the step broke down")
+          )
+        )
+      )
+)
+
 /** What a run in hand is told: that an effect has ended which it began, or something from outside. */
 export interface Told {
   readonly occurrence: Occurrence
@@ -62,6 +81,8 @@ export interface Work {
   /** Where it is told what it cannot know by itself. */
   readonly told?: Queue.Queue<Told>
 }
+
+const unstorable = { code: "INTERNAL_ERROR", message: "what the run has come to cannot be stored" }
 
 const keptBy = ({ steps }: RunState): number => steps.reduce((sum, { size }) => sum + size, 0)
 
@@ -96,15 +117,15 @@ const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): Re
 
 /**
  * Takes a run on until it is at its end, waits, or is held. What changes is stored before anything leaves the process for it, and as soon as that
- * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed:
- * somebody else has the run, or the sweep comes back to it.
+ * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed, and
+ * tells how: somebody else has the run, the sweep comes back to it, or what is refused has ended it.
  */
-export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<void, never, RunJournal> {
+export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Moved, never, RunJournal> {
   const { about, slots, workflow } = work
   const told = work.told ?? (yield* Queue.unbounded<Told>())
   const journal = yield* RunJournal
   const own = yield* OwnRuns
-  const { carryOut } = yield* Effects
+  const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
   const carriedBefore = yield* unpacked(workflow, work.run)
   const run = carriedBefore.run
@@ -125,17 +146,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    // Whatever breaks down fails its step: a run that waited for it would wait for ever, and keep its room.
-    const carriedOut = slots
-      .withPermits(1)(room.within(carryOut(effect, run, key)))
-      .pipe(
-        Effect.catchDefect((cause) =>
-          Effect.as(
-            Effect.logError("a step of a run broke down", { run_id: run.id, step_id: step.step.id, cause }),
-            failed("INTERNAL_ERROR", "the step broke down")
-          )
-        )
-      )
+    const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
     const ended = Effect.flatMap(carriedOut, (outcome) => {
       const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
       return Queue.offer(told, { occurrence, endsEffect: true })
@@ -143,7 +154,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
-  /** False: the run is no longer this process's. */
+  /** Whether the run goes on here; otherwise what became of it. */
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
     const now = yield* Clock.currentTimeMillis
     const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now, clock }))
@@ -156,7 +167,9 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
       const resources = part === 0 ? (work.resources ?? null) : null
       const writing = { part: part + 1, now, due: next, moves, carried, resources }
       const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
-      if ((yield* journal.move(transition)) !== "stored") return false
+      const moved = yield* journal.move(transition)
+      if (moved === "refused") return yield* giveUp({ ...run, parts: part }, unstorable, state)
+      if (moved !== "stored") return moved
       if (moves) own.waits(next)
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       state = advanced.state
@@ -166,15 +179,18 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     }
     underWay += advanced.effects.length
     yield* Effect.forEach(advanced.effects, begin, { discard: true })
-    return true
+    return "goes on"
   })
 
   for (const occurrence of arrivals(work, isGone, state, yield* Clock.currentTimeMillis)) {
-    if (!(yield* take(occurrence))) return
+    const taken = yield* take(occurrence)
+    if (taken !== "goes on") return taken
   }
   while (underWay > 0 || Queue.sizeUnsafe(told) > 0) {
     const { endsEffect, occurrence } = yield* Queue.take(told)
     if (endsEffect) underWay--
-    if (!(yield* take(occurrence))) return
+    const taken = yield* take(occurrence)
+    if (taken !== "goes on") return taken
   }
+  return "stored"
 })

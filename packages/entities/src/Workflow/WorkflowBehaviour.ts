@@ -32,16 +32,7 @@ export const layer = WorkflowEntity.toLayer(
     const shard = shardOf(sharding, id)
     const turn = Semaphore.makeUnsafe(1)
     const plans = plansOf(id)
-    const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard))
-    let working = false
-
-    const work = Effect.ensuring(
-      Effect.provideContext(pump.work, stored),
-      Effect.sync(() => {
-        working = false
-      })
-    )
-
+    const work = Effect.provideContext(yield* runPump(id, shard, plans, () => lease.isHeld(shard)), stored)
     const stores = yield* Effect.context<Actions | Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
     /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
@@ -58,13 +49,7 @@ export const layer = WorkflowEntity.toLayer(
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
       },
       // While it works its handler keeps it in memory.
-      Wake: () =>
-        Effect.suspend(() => {
-          pump.wake()
-          if (working) return Effect.void
-          working = true
-          return work
-        })
+      Wake: () => work
     })
   }),
   { concurrency: "unbounded" }

@@ -137,6 +137,8 @@ export interface Resource<
   readonly weight: string
   /** The largest body that it is written with, in bytes. */
   readonly largestBody: number
+  /** The JSON values that it may have, where that is less than of any body. */
+  readonly mostValues?: number
   /** What its calls can fail with beyond what any resource's can. */
   readonly errors: {
     readonly write?: ReadonlyArray<ErrorCode>

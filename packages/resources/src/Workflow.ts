@@ -165,6 +165,7 @@ export const workflow = resource({
   switches: [],
   weight: "octet_length(t.steps::text) + octet_length(t.edges::text)",
   largestBody: limits.definitionBytes,
+  mostValues: limits.bodyValues,
   errors: { write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict"] },
   example: {
     body,

@@ -1,7 +1,7 @@
 import { decodeAll } from "@tidegate/rules/Decode"
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
-import type { IssueCode, Issues } from "./Issue.ts"
+import { idOf, type IssueCode, type Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
 import type { Parts, StepKind } from "./StepKind.ts"
 import { stepKindOf } from "./StepKinds.ts"
@@ -35,7 +35,7 @@ export function* readGraph(
     steps.push(...readStep(written, kinds, issues))
     yield
   }
-  const edges = readEdges(writtenEdges, kinds, steps, issues)
+  const edges = yield* readEdges(writtenEdges, kinds, steps, issues)
   const whole = steps.length === writtenSteps.length && edges.length === writtenEdges.length
   if (!whole) return null
   for (const { id } of steps) {
@@ -47,9 +47,6 @@ export function* readGraph(
   if (order.length < steps.length) reportCycle(steps, edges, order, issues)
   return order.length === steps.length ? { steps, edges, order, kinds } : null
 }
-
-const idOf = (written: unknown): string | null =>
-  Predicate.isReadonlyObject(written) && Predicate.isString(written["id"]) ? written["id"].slice(0, 96) : null
 
 const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issues: Issues): ReadonlyArray<Step> => {
   const read = decodeAll(Step, written, "a step")
@@ -86,16 +83,20 @@ const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> => 
 export const onlyOwn = (step: Step, kind: StepKind<unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(step.config).filter(([member]) => Object.hasOwn(kind.config.fields, member)))
 
-const readEdges = (
+function* readEdges(
   written: ReadonlyArray<unknown>,
   kinds: ReadonlyMap<string, StepKind<unknown>>,
   steps: ReadonlyArray<Step>,
   issues: Issues
-): ReadonlyArray<Edge> => {
-  const ports = new Map(steps.map((step) => [step.id, portsOf(step, kinds.get(step.id)!)]))
+): Parts<ReadonlyArray<Edge>> {
+  const ports = new Map<string, ReadonlyArray<string>>()
+  for (const step of steps) {
+    ports.set(step.id, portsOf(step, kinds.get(step.id)!))
+    yield
+  }
   const ids = new Set<string>()
   const routes = new Set<string>()
-  return written.flatMap((one, index): ReadonlyArray<Edge> => {
+  const readEdge = (one: unknown, index: number): ReadonlyArray<Edge> => {
     const read = decodeAll(WrittenEdge, one, "an edge")
     if (Result.isFailure(read)) {
       for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", idOf(one), path, message)
@@ -141,7 +142,13 @@ const readEdges = (
         position: position ?? index
       }
     ]
-  })
+  }
+  const edges: Array<Edge> = []
+  for (const [index, one] of written.entries()) {
+    edges.push(...readEdge(one, index))
+    yield
+  }
+  return edges
 }
 
 /** Kahn's order: of the steps whose sources are all placed, the one that was written first. */

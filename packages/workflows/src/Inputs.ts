@@ -61,10 +61,14 @@ export const occurred = (
   if (outcome.kind === "waits") {
     return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
   }
-  const all = [...warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings)
+  const all = [...warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings).map(bounded)
   if (outcome.kind === "failed") {
-    const { message } = outcome.error
-    const error = { ...outcome.error, message: message.slice(0, limits.messageLength).toWellFormed() }
+    const { code, message } = outcome.error
+    const error = {
+      ...outcome.error,
+      code: code.slice(0, limits.codeLength).toWellFormed(),
+      message: message.slice(0, limits.messageLength).toWellFormed()
+    }
     return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
   }
   const size = jsonLengthWithin(outcome.output, limits.valueLength)
@@ -76,6 +80,18 @@ export const occurred = (
   return {
     kind: "occurred",
     occurrence: { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
+  }
+}
+
+/** Where a warning belongs and what it says is made of names that somebody has written, as long as they like. */
+const bounded = (warning: Warning): Warning => {
+  const { field, message } = warning
+  const most = limits.warningLength
+  if ((field?.length ?? 0) <= most && (message?.length ?? 0) <= most) return warning
+  return {
+    ...warning,
+    field: field?.slice(0, most).toWellFormed() ?? null,
+    ...(message === undefined ? {} : { message: message.slice(0, most).toWellFormed() })
   }
 }
 

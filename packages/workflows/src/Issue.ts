@@ -1,3 +1,5 @@
+import { Predicate } from "effect"
+
 /**
  * What is wrong with a workflow's graph. All of them are reported at once: whoever draws a graph wants the list, not the
  * first of it.
@@ -48,6 +50,16 @@ export interface Issue {
 /** More than a person reads; a graph of nonsense must not answer with megabytes. */
 const maxIssues = 200
 
+/** Characters of what an issue says, and of the place that it names: both are made of what somebody has written. */
+const longest = { message: 500, field: 300 } as const
+
+const cut = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
+
+/** The id of something written that may be no step, or edge, at all. */
+export const idOf = (written: unknown): string | null =>
+  Predicate.isReadonlyObject(written) && Predicate.isString(written["id"]) ? written["id"].slice(0, 96) : null
+
 /** Gathers the issues of one graph. */
 export class Issues {
   private readonly found: Array<Issue> = []
@@ -68,7 +80,17 @@ export class Issues {
     return this.found
   }
 
-  private add(issue: Issue): void {
-    if (this.found.length < maxIssues) this.found.push(issue)
+  /** Whether it takes no more. */
+  get isFull(): boolean {
+    return this.found.length >= maxIssues
+  }
+
+  private add({ field, message, ...issue }: Issue): void {
+    if (this.isFull) return
+    this.found.push({
+      ...issue,
+      field: field === null ? null : cut(field, longest.field),
+      message: cut(message, longest.message)
+    })
   }
 }

@@ -6,7 +6,8 @@ import { parseBody } from "@tidegate/rules/RequestInput"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
-import { previewOf } from "@tidegate/workflows/Preview"
+import { limits } from "@tidegate/workflows/Limits"
+import { type PreviewRoom, previewOf } from "@tidegate/workflows/Preview"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
@@ -146,7 +147,10 @@ export interface Writing {
   readonly resources: string | null
 }
 
-/** What an advance makes of the rows of a run, with the previews of what its steps were given and gave. */
+/**
+ * What an advance makes of the rows of a run, with the previews of what its steps were given and gave: of those that find no room beside the others
+ * only the size and the hash.
+ */
 export const transitionOf = Effect.fnUntraced(function* (
   workflow: Workflow,
   run: DueRun,
@@ -159,9 +163,10 @@ export const transitionOf = Effect.fnUntraced(function* (
   const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
   for (const [, output] of given) yield* inTurns(texts.learn(output))
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
-  for (const [step, input] of inputs) previews[step] = { input: yield* inTurns(previewOf(input, [], texts)) }
+  const room: PreviewRoom = { left: limits.previews }
+  for (const [step, input] of inputs) previews[step] = { input: yield* inTurns(previewOf(input, [], texts, room)) }
   for (const [step, output] of given) {
-    previews[step] = { ...previews[step], output: yield* inTurns(previewOf(output, [], texts)) }
+    previews[step] = { ...previews[step], output: yield* inTurns(previewOf(output, [], texts, room)) }
   }
   const { failed, running, skipped, succeeded } = countsOf(state)
   return {

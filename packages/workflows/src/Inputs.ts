@@ -26,18 +26,23 @@ export type Performed =
   | { readonly kind: "occurred"; readonly occurrence: Occurrence; readonly inputs?: Inputs["values"] }
   | { readonly kind: "effect"; readonly effect: Effect }
 
-/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. */
+/** Lists of steps that run for one, by their position: while a step runs, what it was made of stays as it is. */
+export type Lists = Map<number, ReadonlyArray<Json> | StepError>
+
+/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. `lists`: those that are known already. */
 export function* perform(
   workflow: Workflow,
   facts: Facts,
   state: RunState,
   start: Start,
-  time: Time
+  time: Time,
+  lists: Lists = new Map()
 ): Parts<Performed> {
   const step = workflow.plan[start.step]!
   const context = contextOf(workflow, facts, state.steps, step.ancestors)
   const refused = (error: StepError): Performed => occurred(start, { kind: "failed", error })
-  const list = step.forEach === null ? null : listOf(step.forEach, context)
+  const list = step.forEach === null ? null : (lists.get(start.step) ?? listOf(step.forEach, context))
+  if (list !== null) lists.set(start.step, list)
   if (list !== null && !Array.isArray(list)) return refused(list as StepError)
   if (list !== null && start.iteration === null) {
     return { kind: "occurred", occurrence: { type: "expanded", step: start.step, count: list.length } }

@@ -8,7 +8,7 @@ import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
 import { limits } from "@tidegate/workflows/Limits"
 import { type PreviewRoom, previewOf } from "@tidegate/workflows/Preview"
-import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -62,7 +62,7 @@ export const storedState = Effect.fnUntraced(function* (
   for (const { outputs, steps } of parts) {
     stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* inTurns(outputsIn(outputs)) })
   }
-  return stateOf(workflow, stored, carried)
+  return yield* inTurns(folding(workflow, stored, carried))
 })
 
 /** How many of its steps have come to what. */

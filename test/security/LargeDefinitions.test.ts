@@ -124,3 +124,46 @@ describe("a workflow as large as one may be", () => {
     })
   }
 })
+
+describe("a workflow larger than one may be", () => {
+  const larger = (values: number) =>
+    inLine(
+      ids(3).map((id) =>
+        call(
+          id,
+          Array.from({ length: values / 3 }, () => 1)
+        )
+      )
+    )
+
+  it.for([
+    [21_000, "WORKFLOW_GRAPH_INVALID", "20000 values"],
+    [26_000, "VALIDATION_ERROR", "25000 JSON values"]
+  ] as const)("is refused, whoever judges it: %i values", async ([values, code, limit], { gateway }) => {
+    const source = await gateway.source()
+    const graph = larger(values)
+    const small = await gateway.api("POST", "/workflows", { name: gateway.name("small"), source_id: source.id })
+    const body = { name: gateway.name("large"), source_id: source.id, ...graph }
+    for (const [method, path] of [
+      ["POST", "/workflows"],
+      ["PUT", "/workflows"],
+      ["PUT", `/workflows/${small.id}`],
+      ["PATCH", `/workflows/${small.id}`]
+    ] as const) {
+      const answer = await gateway.call(method, path, body)
+      expect(answer.status, path).toBe(400)
+      expect(answer.body.code, path).toBe(code)
+      expect(JSON.stringify(answer.body), path).toContain(limit)
+    }
+    for (const [method, path, body] of [
+      ["PUT", "/workflows/aggregate", { workflow: { name: gateway.name("large"), source_id: source.id, ...graph } }],
+      ["POST", "/workflows/test", { ...graph, trigger: { body: {} } }],
+      ["POST", `/workflows/${small.id}/test`, { ...graph, trigger: { body: {} } }]
+    ] as const) {
+      const answer = await gateway.call(method, path, body)
+      expect(answer.body.code, path).toBe("WORKFLOW_GRAPH_INVALID")
+      expect(JSON.stringify(answer.body), path).toContain("20000 values")
+    }
+    expect((await gateway.call("GET", `/workflows/${small.id}`)).body).toMatchObject({ version: 1, steps_count: 0 })
+  })
+})

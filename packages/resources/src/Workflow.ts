@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { maxDefinitionValues } from "@tidegate/model/BodyLimits"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { administering, reading } from "@tidegate/model/Permission"
@@ -165,7 +166,7 @@ export const workflow = resource({
   switches: [],
   weight: "octet_length(t.steps::text) + octet_length(t.edges::text)",
   largestBody: limits.definitionBytes,
-  mostValues: limits.bodyValues,
+  mostValues: maxDefinitionValues,
   errors: { write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict"] },
   example: {
     body,

@@ -18,9 +18,6 @@ export const limits = {
   /** Characters of the patterns (`$regex`) in one condition, and in those of all steps and edges: each costs some microseconds to compile. */
   patterns: 5_000,
   allPatterns: 50_000,
-  /** Of a body that brings a definition, and of one that brings more with it: they are counted before it is parsed. */
-  bodyValues: 25_000,
-  largerBodyValues: 50_000,
   /** Of the definition as JSON, in bytes. */
   definitionBytes: 1_048_576,
   /** Of one step's inputs as JSON, or of what it gives, for all elements of its list, in characters. */

@@ -1,11 +1,10 @@
 import { Clock, Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
-import { maxWorkflowTest } from "@tidegate/model/BodyLimits"
+import { maxWorkflowTest, maxWorkflowValues } from "@tidegate/model/BodyLimits"
 import { fail } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { judgeWorkflowTrial } from "@tidegate/resources/WorkflowTrial"
-import { limits } from "@tidegate/workflows/Limits"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, ownersOf, type WithBody } from "./Calls.ts"
@@ -23,7 +22,7 @@ export const layer = HttpApiBuilder.group(
 
     const tested = Effect.fnUntraced(function* ({ request }: WithBody, id: string | null) {
       const { id: team_id, role } = yield* CurrentTeam
-      const written = yield* readJsonObject(request, maxWorkflowTest, limits.largerBodyValues)
+      const written = yield* readJsonObject(request, maxWorkflowTest, maxWorkflowValues)
       const input = yield* Effect.fromResult(judgeWorkflowTrial(written))
       if (input.mode === "live" && role !== "owner") {
         yield* fail("ROLE_REQUIRED", "only owners of the team may really send for a test", { required: "owner" })

@@ -49,9 +49,9 @@ export const entriesOf = (pairs: Pairs | null): ReadonlyArray<readonly [string, 
     (typeof value === "object" ? value : [value]).map((one) => [name, String(one)] as const)
   )
 
-/** By lower-case name, as a message has them. */
+/** By lower-case name, as a message has them. It inherits no name that nobody wrote. */
 export const valuesOf = (pairs: Pairs | null): Values => {
-  const values: Record<string, string | Array<string>> = {}
+  const values: Record<string, string | Array<string>> = Object.create(null)
   for (const [name, value] of entriesOf(pairs)) {
     const known = values[name.toLowerCase()]
     values[name.toLowerCase()] = known === undefined ? value : [known, value].flat()

@@ -2,6 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { Result, type Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { manifest, providers } from "@tidegate/actions/Manifest"
+import type { Call } from "@tidegate/actions/Call"
 import { callOf, inlineActionOf } from "@tidegate/actions/Providers"
 import { noCredentials } from "@tidegate/actions/Provider"
 import type { Step } from "@tidegate/workflows/Definition"
@@ -59,4 +60,21 @@ describe.each(everyAction)("%s", (_name, provider, action) => {
     expect(Result.isSuccess(compiled) || compiled.failure[0]?.field).toBe(isOpen || "action")
     if (isOpen) expect(Result.isSuccess(callOf(name, action.sample.inputs, noCredentials))).toBe(true)
   })
+})
+
+it("names of headers and of parameters may be those that objects have of their own", () => {
+  const publish = providers.find(({ key }) => key === "gateway")!.actions.find(({ key }) => key === "publish")!
+  const names = ["__proto__", "constructor", "toString"]
+  const headers = Object.fromEntries(names.map((name) => [name, "a"]))
+  const made = callOf(
+    { provider_key: "gateway", action_key: "publish", version: publish.version },
+    { source_id: "src_00000000000000000000000000", headers, query: headers, body: {} },
+    noCredentials
+  )
+  const { operation } = Result.getOrThrow(made) as Extract<Call, { readonly kind: "gateway" }>
+  const message = operation.name === "publish" ? operation.message : null
+  expect(Object.entries(message!.headers)).toEqual(
+    expect.arrayContaining(names.map((name) => [name.toLowerCase(), "a"]))
+  )
+  expect(message!.query).toBe("__proto__=a&constructor=a&toString=a")
 })

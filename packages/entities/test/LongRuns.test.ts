@@ -35,9 +35,8 @@ const later = (ms: number): Clock.Clock => {
 const work = Effect.fnUntraced(function* (id: string, ms = 0) {
   const sharding = yield* Sharding.Sharding
   yield* ensurePartitions(Date.now() + ms)
-  const pump = yield* runPump(id, shardOf(sharding, id), plansOf(id), () => true)
-  pump.wake()
-  yield* Effect.provideService(pump.work, Clock.Clock, later(ms))
+  const { work } = yield* runPump(id, shardOf(sharding, id), plansOf(id), () => true)
+  yield* Effect.provideService(work, Clock.Clock, later(ms))
 })
 
 /** What retention does to a run of that age. */

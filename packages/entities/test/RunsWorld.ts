@@ -31,13 +31,16 @@ const effects = Layer.succeed(Effects, {
     })
 })
 
-export const world = WorkflowBehaviour.layer.pipe(
-  Layer.provideMerge(effects),
-  Layer.provideMerge(
-    Layer.mergeAll(Journal.layer, RunJournal.layer, Actions.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
-  ),
-  Layer.provideMerge(ControlPlane.layer)
-)
+export const worldOf = (journal: typeof RunJournal.layer) =>
+  WorkflowBehaviour.layer.pipe(
+    Layer.provideMerge(effects),
+    Layer.provideMerge(
+      Layer.mergeAll(Journal.layer, journal, Actions.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
+    ),
+    Layer.provideMerge(ControlPlane.layer)
+  )
+
+export const world = worldOf(RunJournal.layer)
 
 export const trim = (id: string, input: string) => ({
   id,

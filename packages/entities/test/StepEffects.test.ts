@@ -12,7 +12,7 @@ import { Secrets } from "@tidegate/storage/Secrets"
 import { SqlClient } from "effect/sql"
 import { makeSendCall } from "../src/Workflow/effects/SendCall.ts"
 import * as StepEffects from "../src/Workflow/effects/StepEffects.ts"
-import { Effects } from "../src/Workflow/RunWork.ts"
+import { carryingOut } from "../src/Workflow/RunWork.ts"
 
 /** What leaves the process for a step, without anything that it would reach. */
 
@@ -57,10 +57,10 @@ const effect = {
 
 it.effect("a step that breaks down before it calls anybody has failed, and its run goes on", () =>
   Effect.gen(function* () {
-    const { carryOut } = yield* Effects
+    const carryOut = yield* carryingOut
     expect(yield* carryOut(effect as never, run as never, "wse_1")).toMatchObject({
       kind: "failed",
-      error: { code: "ACTION_FAILED" }
+      error: { code: "INTERNAL_ERROR" }
     })
   }).pipe(Effect.provide(Layer.provide(StepEffects.layer, outside)))
 )

@@ -80,8 +80,59 @@ it.live("a test keeps previews of what its steps were given for its answer, and 
   })
 )
 
+it.live("what the steps of one transition were given is shown in so far as there is room for all of it", () =>
+  Effect.gen(function* () {
+    const ids = Array.from({ length: 50 }, (_, i) => `step_${i}`)
+    const steps = [...ids, "join"].map((id) => ({
+      id,
+      kind: "destination",
+      resource_id: "des_00000000000000000000000000",
+      invocation_inputs: { body: "{{trigger.body.large}}" }
+    }))
+    const edges = ids.flatMap((id) => [from(null, id), from(id, "join")])
+    const compiled = Result.getOrThrow(compileWorkflow(steps, edges, yield* catalogFor(steps)))
+    const { workflow } = rehearsalOf(compiled, new Map(), true)
+    const large = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`member_${i}`, "x".repeat(1_000)]))
+    const { transitions } = yield* conduct({
+      workflow,
+      about: { id: "wfl_test", name: "test", version: 0 },
+      run: runOn({ large }),
+      from: queuedRun(workflow),
+      first: { type: "begun" },
+      live: false,
+      previews: true
+    })
+    expect(transitions).toHaveLength(1)
+    const [length] = charactersOf(transitions)
+    expect(length).toBeGreaterThan(900_000)
+    expect(length).toBeLessThan(1_200_000)
+    const previews = Object.values(
+      JSON.parse(transitions[0]!.previews!) as Record<string, { input: { size_bytes: number } }>
+    )
+    expect(previews).toHaveLength(51)
+    expect(new Set(previews.map(({ input }) => input.size_bytes)).size).toBe(1)
+  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("nothing leaves") }))
+)
+
 it.live("a test without previews keeps none", () =>
   Effect.gen(function* () {
     expect(charactersOf((yield* tried(false)).transitions)).toEqual([])
   })
+)
+
+it.live("a step of a test that breaks down has failed, as in a run, and the test goes on", () =>
+  Effect.gen(function* () {
+    const steps = [{ id: "call", kind: "destination", resource_id: "des_00000000000000000000000000" }]
+    const workflow = Result.getOrThrow(compileWorkflow(steps, [from(null, "call")], yield* catalogFor(steps)))
+    const { state } = yield* conduct({
+      workflow,
+      about: { id: "wfl_test", name: "test", version: 0 },
+      run: runOn({}),
+      from: queuedRun(workflow),
+      first: { type: "begun" },
+      live: true,
+      previews: false
+    })
+    expect(state.steps).toMatchObject([{ status: "failed", error: { code: "INTERNAL_ERROR" } }])
+  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("broken") }), Effect.timeout("5 seconds"))
 )

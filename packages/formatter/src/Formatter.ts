@@ -224,10 +224,10 @@ const isParts = (made: Output | Parts): made is Parts => Symbol.iterator in made
 const gathered = ({ output }: Operation, outputs: ReadonlyArray<Output>): Output => {
   const names = new Set(Object.keys(output["properties"] as object))
   for (const one of outputs) for (const name of Object.keys(one)) names.add(name)
-  const members: Record<string, Output[string]> = {}
+  const members: Array<readonly [string, Output[string]]> = []
   for (const name of names) {
-    const column = outputs.map((one) => one[name] ?? null)
-    if (outputs.length === 0 || outputs.some((one) => name in one)) members[name] = column
+    const column = outputs.map((one) => (Object.hasOwn(one, name) ? one[name]! : null))
+    if (outputs.length === 0 || outputs.some((one) => Object.hasOwn(one, name))) members.push([name, column])
   }
-  return members
+  return Object.fromEntries(members)
 }

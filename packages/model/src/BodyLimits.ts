@@ -10,6 +10,13 @@ export const maxTrialBody = 256 * 1024
 /** The largest body of a call that tries a workflow, in bytes: a definition, and as much for a sample and mocks. */
 export const maxWorkflowTest = 2 * 1024 * 1024
 
+/**
+ * The most JSON values of a body that brings the definition of a workflow, and of one that brings a sample, or a source, with it. They are counted
+ * before it is parsed; what a definition itself may hold is less.
+ */
+export const maxDefinitionValues = 25_000
+export const maxWorkflowValues = 50_000
+
 /** The longest code of a transformation, in bytes of UTF-8. */
 export const maxCode = 1024 * 1024
 

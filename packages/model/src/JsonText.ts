@@ -43,13 +43,14 @@ export type ParsedJson =
   | { readonly kind: "json"; readonly value: unknown; readonly values: number }
   | { readonly kind: JsonExcess | "invalid" }
 
-/** What is said of a body, for whoever asks why it is treated as text. */
-export const excessInWords: Readonly<Record<JsonExcess, string>> = {
-  values: `has more than ${bodyLimits.values} JSON values`,
-  levels: `is nested deeper than ${bodyLimits.levels} levels`,
-  unlikeMembers: `has more than ${bodyLimits.unlikeMembers} members in objects that are unlike each other`,
-  escapes: `has more than ${bodyLimits.escapes} escapes in its texts`
-}
+/** What is said of a body that goes beyond one of its limits. */
+export const excessIn = (excess: JsonExcess, limits: JsonLimits = bodyLimits): string =>
+  ({
+    values: `has more than ${limits.values} JSON values`,
+    levels: `is nested deeper than ${limits.levels} levels`,
+    unlikeMembers: `has more than ${limits.unlikeMembers} members in objects that are unlike each other`,
+    escapes: `has more than ${limits.escapes} escapes in its texts`
+  })[excess]
 
 const invalid: ParsedJson = { kind: "invalid" }
 

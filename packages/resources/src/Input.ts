@@ -11,6 +11,7 @@ export const isStorable = (value: string): boolean => !value.includes("\u0000") 
 export const isStorableJson = (value: Schema.Json): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
+  if (Array.isArray(value)) return value.every(isStorableJson)
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorableJson(inner))
 }
 

@@ -141,6 +141,8 @@ export interface Resource<
   readonly largestBody: number
   /** How many a team may have, where that is bounded, and what a create beyond fails with, however it is asked for; `data` has the `limit`. */
   readonly most?: { readonly count: number; readonly code: ErrorCode }
+  /** The JSON values that it may have, where that is less than of any body. */
+  readonly mostValues?: number
   /** What its calls can fail with beyond what any resource's can. */
   readonly errors: {
     readonly write?: ReadonlyArray<ErrorCode>

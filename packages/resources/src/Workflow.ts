@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { maxDefinitionValues } from "@tidegate/model/BodyLimits"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { administering, reading } from "@tidegate/model/Permission"
@@ -192,6 +193,7 @@ export const workflow = resource({
   weight: "coalesce(octet_length(t.description), 0) + octet_length(t.named::text)",
   largestBody: limits.definitionBytes,
   most: { count: mostWorkflows, code: "TEAM_LIMIT_REACHED" },
+  mostValues: maxDefinitionValues,
   errors: { write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict"] },
   example: {
     body,

@@ -1,4 +1,4 @@
-import { excessInWords, parseJson } from "@tidegate/model/JsonText"
+import { excessIn, parseJson } from "@tidegate/model/JsonText"
 import type { Schema } from "effect"
 import type { Call, Execution, ExecutionError, LogLevel, LogLine, TransformRequest } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
@@ -57,7 +57,7 @@ const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: R
   if (parsed.kind === "json") return { body: parsed.value as Schema.Json, remarks: [] }
   return {
     body: json,
-    remarks: parsed.kind === "invalid" ? [] : [`the body ${excessInWords[parsed.kind]}: it goes on as JSON text`]
+    remarks: parsed.kind === "invalid" ? [] : [`the body ${excessIn(parsed.kind)}: it goes on as JSON text`]
   }
 }
 

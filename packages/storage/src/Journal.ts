@@ -1,5 +1,5 @@
 import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
-import { SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
 import { acceptCommit, type RequestRecord, storedLookup } from "./journal/AcceptStatement.ts"
 import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
@@ -7,6 +7,7 @@ import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
+import { refusable } from "./journal/Refusable.ts"
 import { type Settlement, settling } from "./journal/Settling.ts"
 import { withPartitions } from "./Partitions.ts"
 
@@ -52,14 +53,6 @@ export interface JournalStats {
   readonly waitingRequestBytes: number
   readonly waitingAttempts: number
 }
-
-/** A record that cannot even be sent is refused like one that the database refuses. */
-const refusable = <A>(commit: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
-  Effect.catchDefect(commit, (cause) =>
-    Effect.fail(
-      new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, message: "a record could not be encoded" }) })
-    )
-  )
 
 /** How long a request may wait for a database that does not answer, before its sender is told 503. */
 const acceptPatienceMs = 4_000
@@ -283,7 +276,7 @@ const make = Effect.gen(function* () {
 
   const settlements = new GroupCommit<Settlement>({
     committed: counting("settle"),
-    commit: settling(sql, (settlement, outcome) => tell(settlement.done, outcome), refusable),
+    commit: settling(sql, (settlement, outcome) => tell(settlement.done, outcome)),
     lanes: lanesEach,
     maxItems: 400,
     maxBytes: 4 * 1024 * 1024,

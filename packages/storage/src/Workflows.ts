@@ -12,7 +12,7 @@ import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
 import { sampleOf } from "@tidegate/workflows/Sample"
-import { compiling, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
+import { judging, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { type ActionRow, contentOf } from "./Actions.ts"
 import * as Columns from "./journal/Columns.ts"
@@ -164,7 +164,7 @@ const make = Effect.gen(function* () {
   ) {
     const references = referencesOf(steps)
     const saved = yield* savedActions(team_id, references)
-    const result = yield* inTurns(compiling(steps, edges, yield* catalogFor(steps, saved)))
+    const result = yield* inTurns(judging(steps, edges, yield* catalogFor(steps, saved)))
     const found = yield* lookUp(
       team_id,
       references.map(({ id }) => id)

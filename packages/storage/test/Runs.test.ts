@@ -7,11 +7,12 @@ import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
 import { dueRuns, partsOf } from "../src/Runs.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { Journal } from "../src/Journal.ts"
+import { RunJournal } from "../src/RunJournal.ts"
 import { requestRecord } from "./requests.ts"
 
 const { createConnection, team } = ControlPlane
 
-const world = Journal.layer.pipe(Layer.provideMerge(ControlPlane.layer))
+const world = Layer.mergeAll(Journal.layer, RunJournal.layer).pipe(Layer.provideMerge(ControlPlane.layer))
 
 const workflow = newId(prefixes.workflow, Date.now())
 const shard = 5
@@ -161,6 +162,35 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
       expect(yield* look).toEqual({ running: { team_id: team, status: "active", deleted: true }, runs: [] })
       yield* sql`delete from workflows`
       expect(yield* look).toBeNull()
+    })
+  )
+
+  it.effect(
+    "what the database refuses is told apart from what it could not do now, and costs no other its commit",
+    () =>
+      Effect.gen(function* () {
+        yield* forget()
+        const { move } = yield* RunJournal
+        const ids = [yield* begun(), yield* begun(), yield* begun()]
+        const all = ids.map((id, i) => transition(id, i === 1 ? { steps: "no text has a \u0000" } : {}))
+        expect(yield* Effect.forEach(all, move, { concurrency: "unbounded" })).toEqual(["stored", "refused", "stored"])
+        expect(yield* move(all[1]!)).toBe("refused")
+        // What has no text at all cannot even be sent.
+        expect(yield* move(transition(ids[1]!, { startedAt: {} as never }))).toBe("refused")
+        expect(yield* due()).toEqual([ids[1]])
+      })
+  )
+
+  it.effect("a run that is put off is not due before, and as it was", () =>
+    Effect.gen(function* () {
+      yield* forget()
+      const { move, putOff } = yield* RunJournal
+      const id = yield* begun()
+      yield* putOff(id, Date.now() + 60_000)
+      expect(yield* due()).toEqual([])
+      yield* putOff(id, Date.now() - 60_000)
+      expect(yield* due()).toEqual([id])
+      expect(yield* move(transition(id))).toBe("stored")
     })
   )
 })

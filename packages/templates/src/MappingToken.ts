@@ -17,6 +17,9 @@ export interface Token {
 /** The longest token accepted, in characters. */
 export const maxTokenLength = 1_024
 
+/** Steps of one path: deeper than any body that is nested as far as it may be written here. */
+const maxSegments = 64
+
 const space = /\s*/y
 const rootName = /[A-Za-z_]\w*/y
 const dotted = /\.([^\s.[\]{}()|?"']+)/y
@@ -36,6 +39,7 @@ export const readToken = (text: string, from: number): { readonly token: Token; 
     const segment = segmentAt(scanner)
     if (typeof segment === "string") return segment
     if (segment === null) break
+    if (rest.length === maxSegments) return `a path has at most ${maxSegments} steps`
     rest.push(segment)
   }
   scanner.take(space)

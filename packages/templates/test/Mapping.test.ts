@@ -201,9 +201,14 @@ describe("what it resolves to is bounded", () => {
 
   it("and so is a long path under each element of a long list, though it leads to nothing", () => {
     const deep = Array.from({ length: 300 }).reduce<unknown>((inner) => ({ a: inner }), {})
-    const context = { trigger: { many: Array.from({ length: 10_000 }, () => deep) } }
-    expect(compiled(`{{trigger.many[]${".a".repeat(200)}.b}}`).resolve(context)).toEqual({ kind: "too_large" })
+    const context = { trigger: { many: Array.from({ length: 30_000 }, () => deep) } }
+    expect(compiled(`{{trigger.many[]${".a".repeat(60)}.b}}`).resolve(context)).toEqual({ kind: "too_large" })
     expect(compiled("{{trigger.many[].a.b}}").resolve(context).kind).toBe("resolved")
+  })
+
+  it("a path has as many steps as a body has levels, and no more", () => {
+    expect(compiled(`{{trigger${".a".repeat(64)}}}`).references).toHaveLength(1)
+    expect(Result.isFailure(compileMapping(`{{trigger${".a".repeat(65)}}}`, roots))).toBe(true)
   })
 
   it("and what fits is not refused", () => {

@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
-import { type Effect, perform } from "./Inputs.ts"
-import { decide, type Facts, type Occurrence, type RunState } from "./Run.ts"
+import { type Effect, type Lists, perform } from "./Inputs.ts"
+import { deciding, type Facts, type Occurrence, type RunState } from "./Run.ts"
 import type { Parts, Time } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
@@ -26,17 +26,18 @@ export function* advance(
 ): Parts<Advanced> {
   const inputs = new Map<number, { readonly [input: string]: Json }>()
   const effects: Array<Effect> = []
-  let decision = decide(workflow, facts, state, occurrence, time.now)
+  const lists: Lists = new Map()
+  let decision = yield* deciding(workflow, facts, state, occurrence, time.now)
   const begun = [...decision.starts]
   for (let next = 0; next < begun.length; next++) {
     const start = begun[next]!
-    const performed = yield* perform(workflow, facts, decision.state, start, time)
+    const performed = yield* perform(workflow, facts, decision.state, start, time, lists)
     if (performed.kind === "effect") {
       inputs.set(start.step, performed.effect.inputs.values)
       effects.push(performed.effect)
     } else {
       if (performed.inputs !== undefined) inputs.set(start.step, performed.inputs)
-      decision = decide(workflow, facts, decision.state, performed.occurrence, time.now)
+      decision = yield* deciding(workflow, facts, decision.state, performed.occurrence, time.now)
       begun.push(...decision.starts)
     }
     yield

@@ -1,7 +1,7 @@
 import { decodeAll } from "@tidegate/rules/Decode"
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
-import type { IssueCode, Issues } from "./Issue.ts"
+import { idOf, type IssueCode, type Issues, textAt } from "./Issue.ts"
 import { limits } from "./Limits.ts"
 import type { Parts, StepKind } from "./StepKind.ts"
 import { stepKindOf } from "./StepKinds.ts"
@@ -40,7 +40,7 @@ export function* readGraph(
     yield
   }
   const ids = new Set(writtenSteps.flatMap((written) => textAt(written, "id") ?? []))
-  const edges = readEdges(writtenEdges, kinds, steps, ids, issues)
+  const edges = yield* readEdges(writtenEdges, kinds, steps, ids, issues)
   const isRead = steps.length === writtenSteps.length && edges.length === writtenEdges.length
   const targets = new Set(writtenEdges.map((written) => textAt(written, "target_step_id")))
   for (const id of ids) {
@@ -51,11 +51,6 @@ export function* readGraph(
   const rest = steps.filter((step) => !order.includes(step))
   return { steps, edges, order: [...order, ...rest], kinds, ids, isWhole: isRead && rest.length === 0 }
 }
-
-const textAt = (written: unknown, member: string): string | null =>
-  Predicate.isReadonlyObject(written) && Predicate.isString(written[member]) ? written[member].slice(0, 96) : null
-
-const idOf = (written: unknown): string | null => textAt(written, "id")
 
 const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issues: Issues): ReadonlyArray<Step> => {
   const read = decodeAll(Step, written, "a step")
@@ -93,17 +88,21 @@ const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | n
 export const onlyOwn = (step: Step, kind: StepKind<unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(step.config).filter(([member]) => Object.hasOwn(kind.config.fields, member)))
 
-const readEdges = (
+function* readEdges(
   written: ReadonlyArray<unknown>,
   kinds: ReadonlyMap<string, StepKind<unknown>>,
   steps: ReadonlyArray<Step>,
   stepIds: ReadonlySet<string>,
   issues: Issues
-): ReadonlyArray<Edge> => {
-  const ports = new Map(steps.map((step) => [step.id, portsOf(step, kinds.get(step.id)!)]))
+): Parts<ReadonlyArray<Edge>> {
+  const ports = new Map<string, ReadonlyArray<string> | null>()
+  for (const step of steps) {
+    ports.set(step.id, portsOf(step, kinds.get(step.id)!))
+    yield
+  }
   const ids = new Set<string>()
   const routes = new Set<string>()
-  return written.flatMap((one, index): ReadonlyArray<Edge> => {
+  const readEdge = (one: unknown, index: number): ReadonlyArray<Edge> => {
     const read = decodeAll(WrittenEdge, one, "an edge")
     if (Result.isFailure(read)) {
       for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", idOf(one), path, message)
@@ -150,7 +149,13 @@ const readEdges = (
         position: position ?? index
       }
     ]
-  })
+  }
+  const edges: Array<Edge> = []
+  for (const [index, one] of written.entries()) {
+    edges.push(...readEdge(one, index))
+    yield
+  }
+  return edges
 }
 
 /** Kahn's order: of the steps whose sources are all placed, the one that was written first. */

@@ -26,18 +26,23 @@ export type Performed =
   | { readonly kind: "occurred"; readonly occurrence: Occurrence; readonly inputs?: Inputs["values"] }
   | { readonly kind: "effect"; readonly effect: Effect }
 
-/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. */
+/** Lists of steps that run for one, by their position: while a step runs, what it was made of stays as it is. */
+export type Lists = Map<number, ReadonlyArray<Json> | StepError>
+
+/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. `lists`: those that are known already. */
 export function* perform(
   workflow: Workflow,
   facts: Facts,
   state: RunState,
   start: Start,
-  time: Time
+  time: Time,
+  lists: Lists = new Map()
 ): Parts<Performed> {
   const step = workflow.plan[start.step]!
   const context = contextOf(workflow, facts, state.steps, step.ancestors)
   const refused = (error: StepError): Performed => occurred(start, { kind: "failed", error })
-  const list = step.forEach === null ? null : listOf(step.forEach, context)
+  const list = step.forEach === null ? null : (lists.get(start.step) ?? listOf(step.forEach, context))
+  if (list !== null) lists.set(start.step, list)
   if (list !== null && !Array.isArray(list)) return refused(list as StepError)
   if (list !== null && start.iteration === null) {
     return { kind: "occurred", occurrence: { type: "expanded", step: start.step, count: list.length } }
@@ -61,10 +66,14 @@ export const occurred = (
   if (outcome.kind === "waits") {
     return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
   }
-  const all = [...warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings)
+  const all = [...warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings).map(bounded)
   if (outcome.kind === "failed") {
-    const { message } = outcome.error
-    const error = { ...outcome.error, message: message.slice(0, limits.messageLength).toWellFormed() }
+    const { code, message } = outcome.error
+    const error = {
+      ...outcome.error,
+      code: code.slice(0, limits.codeLength).toWellFormed(),
+      message: message.slice(0, limits.messageLength).toWellFormed()
+    }
     return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
   }
   const size = jsonLengthWithin(outcome.output, limits.valueLength)
@@ -76,6 +85,18 @@ export const occurred = (
   return {
     kind: "occurred",
     occurrence: { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
+  }
+}
+
+/** Where a warning belongs and what it says is made of names that somebody has written, as long as they like. */
+const bounded = (warning: Warning): Warning => {
+  const { field, message } = warning
+  const most = limits.warningLength
+  if ((field?.length ?? 0) <= most && (message?.length ?? 0) <= most) return warning
+  return {
+    ...warning,
+    field: field?.slice(0, most).toWellFormed() ?? null,
+    ...(message === undefined ? {} : { message: message.slice(0, most).toWellFormed() })
   }
 }
 

@@ -1,3 +1,5 @@
+import { Predicate } from "effect"
+
 /**
  * What is wrong with a workflow's graph. All of them are reported at once: whoever draws a graph wants the list, not the
  * first of it.
@@ -48,6 +50,18 @@ export interface Issue {
 /** More than a person reads; a graph of nonsense must not answer with megabytes. */
 const maxIssues = 200
 
+/** Characters of what an issue says, and of the place that it names: both are made of what somebody has written. */
+const longest = { message: 500, field: 300 } as const
+
+const cut = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
+
+/** A text of something written that may be no step, or edge, at all. */
+export const textAt = (written: unknown, member: string): string | null =>
+  Predicate.isReadonlyObject(written) && Predicate.isString(written[member]) ? written[member].slice(0, 96) : null
+
+export const idOf = (written: unknown): string | null => textAt(written, "id")
+
 /** Gathers the issues of one graph. */
 export class Issues {
   private readonly found: Array<Issue> = []
@@ -68,7 +82,17 @@ export class Issues {
     return this.found
   }
 
-  private add(issue: Issue): void {
-    if (this.found.length < maxIssues) this.found.push(issue)
+  /** Whether it takes no more. */
+  get isFull(): boolean {
+    return this.found.length >= maxIssues
+  }
+
+  private add({ field, message, ...issue }: Issue): void {
+    if (this.isFull) return
+    this.found.push({
+      ...issue,
+      field: field === null ? null : cut(field, longest.field),
+      message: cut(message, longest.message)
+    })
   }
 }

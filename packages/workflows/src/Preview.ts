@@ -67,17 +67,28 @@ const partAtMost = 256 * 1024
 /** What a part shows. */
 const part = { text: 1_024, elements: 20, levels: 8 } as const
 
-/** Nobody reads more of them. */
+/** Nobody reads more of them, or longer ones (characters). */
 const mostPaths = 100
+const longestPath = 300
 
 /** What is nested deeper is left out by whoever takes secrets out. */
 const mostLevels = 256
 
+/** How much previews that are stored together may show, in characters of JSON. */
+export interface PreviewRoom {
+  left: number
+}
+
 /**
  * The preview of a value, in parts. `secret`: names that are secret in it beside those that always are. `texts`: what has stood under secret names
- * elsewhere.
+ * elsewhere. `room`: what it may show at the most, and takes of that; what finds no room is told of by its size and hash, as what is too large.
  */
-export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], texts?: SecretTexts): Parts<Preview> {
+export function* previewOf(
+  value: Json,
+  secret: ReadonlyArray<string> = [],
+  texts?: SecretTexts,
+  room: PreviewRoom = { left: partAtMost }
+): Parts<Preview> {
   const text = JSON.stringify(value)
   const size_bytes = Buffer.byteLength(text)
   const about = { content_type: "application/json", size_bytes, sha256: `sha256:${hash("sha256", text, "hex")}` }
@@ -88,7 +99,9 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], text
   const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
   const redactor = new Redactor(isSecret, mask)
   const isPart = size_bytes > wholeAtMost
-  if (!isPart && texts?.isEmpty !== false && redactor.isPlain(value) && withoutCards(value, 1) === value) {
+  const isShort = !isPart && text.length <= room.left
+  if (isShort && texts?.isEmpty !== false && redactor.isPlain(value) && withoutCards(value, 1) === value) {
+    room.left -= text.length
     return { ...usual, ...about, preview: value }
   }
   yield
@@ -102,10 +115,12 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], text
   changes(whole, preview, "", redacted_paths)
   const isRedacted = preview !== whole
   // Masks are longer than some secrets: what has a thousand of them is no preview any more.
-  if (jsonLengthWithin(preview, partAtMost) === null) {
+  const length = jsonLengthWithin(preview, Math.min(room.left, partAtMost))
+  if (length === null) {
     const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
     return { available: false, redacted: isRedacted, truncated: true, ...about, ...nothing }
   }
+  room.left -= length
   return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
 }
 
@@ -179,11 +194,15 @@ const changes = (before: Json, after: Json, path: string, found: Array<string>):
     const names = Object.keys(before)
     const shown = Object.keys(after)
     // A name that is a secret itself stands elsewhere now: its object is told, not the name.
-    if (names.some((name, i) => shown[i] !== name)) found.push(path)
+    if (names.some((name, i) => shown[i] !== name)) tell(path, found)
     else for (const name of names) changes(before[name]!, after[name]!, path === "" ? name : `${path}.${name}`, found)
   } else {
-    found.push(path)
+    tell(path, found)
   }
+}
+
+const tell = (path: string, found: Array<string>): void => {
+  found.push(path.length > longestPath ? `${path.slice(0, longestPath).toWellFormed()}…` : path)
 }
 
 const isList = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)

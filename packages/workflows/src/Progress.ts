@@ -1,4 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
+import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
 import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
 import type { Parts } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
@@ -119,16 +120,23 @@ const outputOf = (was: StepState, { iterations, output }: StepState): Output | n
   return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
 }
 
-/** The state of a run that has these parts, in their order, behind where it stood. What its steps gave is null where retention took it. */
-export const stateOf = (
+/** Between two turns. */
+const partsAtOnce = 100
+
+/**
+ * The state of a run that has these parts, in their order, behind where it stood; a list's step has several of each element. What its steps gave is
+ * null where retention took it.
+ */
+export function* folding(
   workflow: Workflow,
   parts: ReadonlyArray<Part>,
   begun: RunState = queuedRun(workflow)
-): RunState => {
+): Parts<RunState> {
   const steps = [...begun.steps]
   const edges = [...begun.edges]
   let run: Progress["run"] = begun
-  for (const { outputs, progress } of parts) {
+  for (const [part, { outputs, progress }] of parts.entries()) {
+    if (part % partsAtOnce === partsAtOnce - 1) yield
     run = progress.run
     for (const [edge, state] of Object.entries(progress.edges)) edges[Number(edge)] = state
     for (const [at, stored] of Object.entries(progress.steps)) {
@@ -147,3 +155,6 @@ export const stateOf = (
   const { held, finishedAt, outcome, startedAt, status, stopped } = run
   return { status, outcome, held, stopped, steps, edges, startedAt, finishedAt }
 }
+
+/** The same as `folding`, at once. */
+export const stateOf = (...given: Parameters<typeof folding>): RunState => atOnce(folding(...given))

@@ -1,6 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
+import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
 import { limits } from "./Limits.ts"
-import type { Context, StepError, Warning } from "./StepKind.ts"
+import type { Context, Parts, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
@@ -157,18 +158,22 @@ export const queuedRun = ({ plan, planEdges }: Workflow, held = false): RunState
   finishedAt: null
 })
 
-/** What follows from `occurrence`, which happened at `now`, Unix milliseconds. */
-export const decide = (
+/** What follows from `occurrence`, which happened at `now`, Unix milliseconds. In parts: each condition of an edge is one. */
+export function* deciding(
   workflow: Workflow,
   facts: Facts,
   state: RunState,
   occurrence: Occurrence,
   now: number
-): Decision => {
+): Parts<Decision> {
   const turn = new Turn(workflow, facts, state, now)
   turn.take(occurrence)
+  yield* turn.judge()
   return turn.end()
 }
+
+/** The same as `deciding`, at once. */
+export const decide = (...given: Parameters<typeof deciding>): Decision => atOnce(deciding(...given))
 
 /** What a step reads from: nothing but what led to it. */
 export const contextOf = (
@@ -177,12 +182,13 @@ export const contextOf = (
   steps: ReadonlyArray<StepState>,
   readable: Iterable<number>
 ): Context => {
-  const read: Record<string, Context["steps"][string]> = {}
+  const read: Array<readonly [id: string, step: Context["steps"][string]]> = []
   for (const index of readable) {
     const { error, output, status } = steps[index]!
-    if (status === "succeeded" || status === "failed") read[plan[index]!.step.id] = { status, output, error }
+    if (status === "succeeded" || status === "failed") read.push([plan[index]!.step.id, { status, output, error }])
   }
-  return { ...facts, steps: read }
+  // A step may have any name, `__proto__` too: it is a member of its own.
+  return { ...facts, steps: Object.fromEntries(read) }
 }
 
 /** One occurrence being taken in. */
@@ -194,6 +200,8 @@ class Turn {
   private readonly steps: Array<StepState>
   private readonly edges: Array<EdgeState>
   private readonly starts: Array<Start> = []
+  /** Edges that are taken if their conditions hold. */
+  private readonly conditional: Array<number> = []
   private state: Omit<RunState, "steps" | "edges">
   private changed = false
 
@@ -247,6 +255,17 @@ class Turn {
     if (occurrence.type === "succeeded") {
       this.succeed(occurrence.step, occurrence.output, occurrence.ports, occurrence.size ?? 0)
     } else this.fail(occurrence.step, occurrence.error, occurrence.random)
+  }
+
+  /** Settles the edges that have conditions, by what could be read when the step ended that they come from. */
+  *judge(): Parts<void> {
+    for (const index of this.conditional) {
+      const { holds, source } = this.workflow.planEdges[index]!
+      const readable = source === null ? [] : [...this.planned(source).ancestors, source]
+      const context = contextOf(this.workflow, this.facts, this.steps, readable)
+      this.edges[index] = holds!(context) ? "taken" : "condition_false"
+      yield
+    }
   }
 
   end(): Decision {
@@ -385,9 +404,7 @@ class Turn {
     } else if (holds === null) {
       this.edges[index] = "taken"
     } else {
-      const readable = source === null ? [] : [...this.planned(source).ancestors, source]
-      const context = contextOf(this.workflow, this.facts, this.steps, readable)
-      this.edges[index] = holds(context) ? "taken" : "condition_false"
+      this.conditional.push(index)
     }
   }
 

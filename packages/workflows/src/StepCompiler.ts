@@ -24,7 +24,7 @@ import {
   type RetryPolicy,
   type StepRetry
 } from "./Settings.ts"
-import type { Compiler, Context, Evaluate, StepKind } from "./StepKind.ts"
+import type { Compiler, Context, Evaluate, Parts, StepKind } from "./StepKind.ts"
 
 /** What a step is compiled amid. */
 export interface Surroundings {
@@ -68,12 +68,12 @@ interface Common {
 }
 
 /** A step of a graph whose shape is right. What is wrong with it goes to `issues`; what comes back is then of no use. */
-export const compileStep = (
+export function* compileStep(
   step: Step,
   kind: StepKind<unknown>,
   incoming: ReadonlyArray<Edge>,
   around: Surroundings
-): CompiledStep => {
+): Parts<CompiledStep> {
   const compiler = new StepCompiler(step.id, around)
   compiler.resource(step, kind)
   const named = compiler.named(step, kind)
@@ -81,27 +81,40 @@ export const compileStep = (
   const call = action === null ? null : compiler.call(step, action)
   const common = compiler.common(step, kind, action)
   compiler.iterates = common.for_each !== undefined
+  yield
   const own = decodeAll(kind.config, onlyOwn(step, kind), "config")
   if (Result.isFailure(own)) {
     for (const { message, path } of own.failure) compiler.issue("STEP_CONFIG_INVALID", within("config", path), message)
   }
-  const evaluate = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
+  const compiled = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
+  const evaluate = typeof compiled === "object" && compiled !== null ? yield* compiled : compiled
+  yield
   const taken = action === null ? kind.inputs : action.inputs
   compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
+  const saved = named === null ? null : compiler.inputs(named.inputs, action, "resource_id")
+  yield
+  const inputs =
+    step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs")
+  const forEach = common.for_each === undefined ? null : compiler.list(common.for_each)
+  const retry = compiler.retry(common.retry ?? null)
+  const edges: Array<CompiledStep["edges"][number]> = []
+  for (const edge of incoming) {
+    yield
+    edges.push(compiler.edge(edge, action, taken))
+  }
   return {
     step: call === null ? step : { ...step, config: call.config },
     kind,
     action,
     code: step.resource_id === null ? null : (around.catalog.code?.(step.resource_id) ?? null),
-    saved: named === null ? null : compiler.inputs(named.inputs, action, "resource_id"),
-    inputs:
-      step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs"),
-    forEach: common.for_each === undefined ? null : compiler.list(common.for_each),
+    saved,
+    inputs,
+    forEach,
     onError: common.on_error ?? "fail",
-    retry: compiler.retry(common.retry ?? null),
+    retry,
     timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
     evaluate: call === null ? evaluate : call.evaluate,
-    edges: incoming.map((edge) => compiler.edge(edge, action, taken))
+    edges
   }
 }
 
@@ -231,6 +244,7 @@ class StepCompiler implements Compiler {
     if (taken === null || inputs === null) return
     for (const name of Object.keys(inputs)) {
       if (taken.includes(name)) continue
+      if (this.around.issues.isFull) return
       const known = taken.length === 0 ? "takes no inputs" : `takes ${taken.join(", ")}`
       this.issue("STEP_CONFIG_INVALID", within(field, name), `is no input of this step, which ${known}`)
     }

@@ -113,7 +113,7 @@ export interface StepKind<Config> {
   readonly portRequired: boolean
   /** The ports that go with an output, where it says; of others it is the first. */
   readonly portsOf?: (output: Json) => ReadonlyArray<string>
-  readonly compile: (step: Step, config: Config, compiler: Compiler) => Evaluate
+  readonly compile: (step: Step, config: Config, compiler: Compiler) => Evaluate | Parts<Evaluate>
 }
 
 /** A row; its configuration's type stays within its file. */

@@ -6,6 +6,7 @@ import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
+import { isWithinSize } from "./Size.ts"
 import { type CompiledStep, compileStep } from "./StepCompiler.ts"
 import type { OnError, RetryPolicy } from "./Settings.ts"
 import type { Context, Evaluate, Parts, StepKind } from "./StepKind.ts"
@@ -59,14 +60,29 @@ export interface Workflow {
 
 type Compiled = Result.Result<Workflow, ReadonlyArray<Issue>>
 
-/** The same as `compiling`, at once. */
+/** The same as `judging`, at once. */
 export const compileWorkflow = (
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
   catalog: Catalog
-): Compiled => atOnce(compiling(steps, edges, catalog))
+): Compiled => atOnce(judging(steps, edges, catalog))
 
-/** Compiles steps and edges as they were written; all that is wrong with them, otherwise. Each step is a part of the work. */
+/** Compiles what somebody has written and nobody has stored: it is refused where it is more than a definition may be. */
+export function* judging(
+  steps: ReadonlyArray<unknown>,
+  edges: ReadonlyArray<unknown>,
+  catalog: Catalog
+): Parts<Compiled> {
+  const issues = new Issues()
+  if (!isWithinSize(steps, edges, issues)) return Result.fail(issues.all)
+  yield
+  return yield* compiling(steps, edges, catalog)
+}
+
+/**
+ * Compiles steps and edges as they were stored; all that is wrong with them, otherwise. In parts: each input, each condition of a step and each edge
+ * is one. What was stored before there was a bound of values goes on.
+ */
 export function* compiling(
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
@@ -86,7 +102,7 @@ export function* compiling(
     yield
     const incoming = graph.edges.flatMap((edge, i) => (edge.target_step_id === step.id ? [i] : []))
     const readable = new Set([...ancestors[index]!].map((ancestor) => graph.order[ancestor]!.id))
-    const parts = compileStep(
+    const parts = yield* compileStep(
       step,
       graph.kinds.get(step.id)!,
       incoming.map((i) => graph.edges[i]!),

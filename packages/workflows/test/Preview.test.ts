@@ -159,4 +159,31 @@ describe("a preview", () => {
       for (const place of places) expect(JSON.stringify(shown(place).preview), secret).not.toContain(secret)
     }
   })
+
+  it("shows what there is room for beside others, and of the rest the size and the hash", () => {
+    const room = { left: 25_000 }
+    const [first, second, third] = ["a", "b", "c"].map((of) =>
+      atOnce(previewOf(of.repeat(12_000), [], undefined, room))
+    )
+    expect([first!.available, second!.available]).toEqual([true, true])
+    expect(third).toMatchObject({ available: false, preview: null, reason: "too_large", size_bytes: 12_002 })
+    expect(third!.sha256).toMatch(/^sha256:[0-9a-f]{64}$/)
+    expect(atOnce(previewOf("small", [], undefined, room))).toMatchObject({ available: true, preview: "small" })
+  })
+
+  it("tells in few words where something was left out, whatever the names are", () => {
+    const value = {
+      ["x".repeat(10_000)]: Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`${i}_password`, "abcdef"]))
+    }
+    const { redacted_paths } = shown(value)
+    expect(redacted_paths).toHaveLength(90)
+    expect(Math.max(...redacted_paths.map(({ length }) => length))).toBeLessThan(310)
+  })
+
+  it("leaves out what is secret under any name", () => {
+    const preview = shown(
+      JSON.parse('{"__proto__": {"password": "open sesame"}, "constructor": "open"}') as Json
+    ).preview
+    expect(JSON.stringify(preview)).toBe(`{"__proto__":{"password":"${mask}"},"constructor":"open"}`)
+  })
 })

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { branch, call, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
 import { dice, done, fails, Play } from "./Play.ts"
-import { type Effect, occurred } from "../src/Inputs.ts"
+import { advance } from "../src/Advance.ts"
+import { type Effect, occurred, perform } from "../src/Inputs.ts"
+import { decide, deciding, queuedRun } from "../src/Run.ts"
 
 const idOf = (effect: Effect): string => effect.step.step.id
 
@@ -497,4 +499,48 @@ it("what a step tells of its failure is bounded, because it is stored with each 
   const { occurrence } = occurred({ step: 0, attempt: 1, iteration: null }, { kind: "failed", error, warnings })
   expect(occurrence).toMatchObject({ error: { code: "RUNTIME_ERROR", message: "x".repeat(2_000) } })
   expect((occurrence as { readonly warnings: ReadonlyArray<unknown> }).warnings).toHaveLength(100)
+})
+
+describe("what somebody else chose the size of is gone through in parts", () => {
+  const condition = { trigger: { body: { a: 1 } } }
+  const countOf = (parts: Generator<void, unknown, void>): number => {
+    let count = 0
+    while (parts.next().done !== true) count++
+    return count
+  }
+  const time = { now: 0, clock: () => 0 }
+
+  it("the conditions of edges", () => {
+    const ids = Array.from({ length: 40 }, (_, i) => `step${i}`)
+    const workflow = compiled(
+      ids.map((id) => send(id)),
+      ids.map((id) => edge("", id, { condition }))
+    )
+    const begun = { type: "begun" } as const
+    expect(countOf(deciding(workflow, facts({ a: 1 }), queuedRun(workflow), begun, 0))).toBeGreaterThanOrEqual(40)
+    const { state } = decide(workflow, facts({ a: 1 }), queuedRun(workflow), begun, 0)
+    expect(new Set(state.edges)).toEqual(new Set(["taken"]))
+  })
+
+  it("the paths of a branch", () => {
+    const paths = Array.from({ length: 10 }, (_, i) => ({ key: `p${i}`, rule: "conditions", conditions: condition }))
+    const workflow = compiled([branch("fork", paths)], [edge("", "fork")])
+    const { starts, state } = decide(workflow, facts({ a: 1 }), queuedRun(workflow), { type: "begun" }, 0)
+    expect(countOf(perform(workflow, facts({ a: 1 }), state, starts[0]!, time))).toBeGreaterThanOrEqual(10)
+  })
+
+  it("the elements of a list", () => {
+    const workflow = compiled([echo("each", { a: "{{item}}" }, { for_each: "{{trigger.body}}" })], [edge("", "each")])
+    const body = Array.from({ length: 300 }, (_, i) => i)
+    const begun = { type: "begun" } as const
+    expect(countOf(advance(workflow, facts(body), queuedRun(workflow), begun, time))).toBeGreaterThanOrEqual(300)
+  })
+
+  it("and warnings are short, whatever names are in them", () => {
+    const long = "x".repeat(100_000)
+    const workflow = compiled([echo("only", { [long]: "{{trigger.body.none}}" })], [edge("", "only")])
+    const { steps } = new Play(workflow, facts()).run().state
+    expect(steps[0]!.warnings).toHaveLength(1)
+    expect(steps[0]!.warnings[0]!.field).toHaveLength(300)
+  })
 })

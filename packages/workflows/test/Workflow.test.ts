@@ -624,3 +624,78 @@ describe("a graph that is right", () => {
     expect(plan[3]!.ancestors).toEqual(new Set([0, 1, 2]))
   })
 })
+
+describe("a definition is refused that costs more than it weighs", () => {
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
+  const patterns = (count: number) => ({
+    trigger: { body: { $or: Array.from({ length: count }, (_, i) => ({ x: { $regex: `${i}`.padEnd(500, "a") } })) } }
+  })
+  const refused = (steps: ReadonlyArray<unknown>, edges: ReadonlyArray<unknown>) => {
+    const result = compileWorkflow(steps, edges, catalog)
+    return Result.isFailure(result) ? result.failure : []
+  }
+  const line = (ids: ReadonlyArray<string>) => ids.map((id, i) => edge(ids[i - 1] ?? "", id))
+
+  it("for the values of one step, or edge", () => {
+    expect(refused([echo("only", { a: members(9_950) })], [edge("", "only")])).toEqual([])
+    const many = [echo("only", { a: members(10_000) })]
+    expect(refused(many, [edge("", "only")])).toMatchObject([{ code: "STEP_INVALID", step_id: "only" }])
+    const list = [echo("only", { a: Array.from({ length: 10_000 }, () => 1) })]
+    expect(refused(list, [edge("", "only")])).toMatchObject([{ code: "STEP_INVALID", step_id: "only" }])
+    const mapped = [edge("", "only", { id: "mapped", mapping: { a: members(10_000) } })]
+    expect(refused([echo("only")], mapped)).toMatchObject([
+      { code: "EDGE_INVALID", edge_id: "mapped", message: expect.stringContaining("more than 10000 values") }
+    ])
+  })
+
+  it("for the values of all", () => {
+    const ids = ["one1", "two2", "three"]
+    expect(
+      refused(
+        ids.slice(0, 2).map((id) => echo(id, { a: members(9_900) })),
+        line(ids.slice(0, 2))
+      )
+    ).toEqual([])
+    expect(
+      refused(
+        ids.map((id) => echo(id, { a: members(6_700) })),
+        line(ids)
+      )
+    ).toMatchObject([{ code: "STEP_LIMIT_EXCEEDED", message: expect.stringContaining("more than 20000 values") }])
+  })
+
+  it("for the patterns of a condition, and of all", () => {
+    expect(refused([filter("only", patterns(10))], [edge("", "only")])).toEqual([])
+    expect(refused([filter("only", patterns(11))], [edge("", "only")])).toMatchObject([
+      { code: "CONDITION_INVALID", step_id: "only", field: "config.conditions" }
+    ])
+    const paths = [{ key: "a", rule: "conditions", conditions: patterns(11) }]
+    expect(refused([branch("only", paths)], [edge("", "only")])).toMatchObject([
+      { code: "CONDITION_INVALID", field: "config.paths[0].conditions" }
+    ])
+    const ids = Array.from({ length: 11 }, (_, i) => `step${i}`)
+    const all = ids.map((id) => edge("", id, { condition: patterns(10) }))
+    expect(
+      refused(
+        ids.map((id) => echo(id)),
+        all
+      )
+    ).toMatchObject([
+      { code: "CONDITION_INVALID", step_id: null, message: expect.stringContaining("50000 characters") }
+    ])
+  })
+
+  it("and what is told of it is short, whatever names are in it", () => {
+    const long = "x".repeat(200_000)
+    const issues = refused([send("only", { [long]: 1, retry: { [long]: 1 } })], [edge("", "only", { [long]: 1 })])
+    expect(issues.length).toBeGreaterThan(0)
+    expect(JSON.stringify(issues).length).toBeLessThan(5_000)
+  })
+
+  it("but one that is stored goes on", () => {
+    const parts = compiling([echo("only", { a: members(12_000) })], [edge("", "only")], catalog)
+    let part = parts.next()
+    while (part.done !== true) part = parts.next()
+    expect(Result.isSuccess(part.value)).toBe(true)
+  })
+})

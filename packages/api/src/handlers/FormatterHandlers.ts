@@ -58,7 +58,7 @@ export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
     .handleRaw("test", ({ request }: WithBody) =>
       Effect.gen(function* () {
         // Requests bring texts that cannot be stored, too, and runs take them as they are.
-        const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, false), ownCode)
+        const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, undefined, false), ownCode)
         const { trial, versions } = yield* engine
         const now = yield* Clock.currentTimeMillis
         const clock = () => performance.now()

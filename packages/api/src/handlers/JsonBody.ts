@@ -3,7 +3,7 @@ import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { bodyLimits, excessInWords, type JsonLimits, parseJson } from "@tidegate/model/JsonText"
+import { bodyLimits, excessIn, type JsonLimits, parseJson } from "@tidegate/model/JsonText"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 
@@ -46,6 +46,9 @@ const unstorableText = (text: string): string | null => {
 /** Beyond them a body is refused before it is parsed. Code in a body has escapes, and its bytes are few. */
 const limits: JsonLimits = { ...bodyLimits, escapes: Number.POSITIVE_INFINITY }
 
+/** From so many bytes on each look at a body takes its turn with all other long work: a look is as long as parsing it. */
+const longFrom = 64 * 1024
+
 const largeBodies = Semaphore.makeUnsafe(8)
 
 /**
@@ -65,12 +68,13 @@ const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelea
 )
 
 /**
- * The body of a write, of at most `largest` bytes: a JSON object as it was sent, free of what cannot be stored, where it is. What it
+ * The body of a write, of at most `largest` bytes and `values` JSON values: a JSON object as it was sent, free of what cannot be stored, where it is. What it
  * means is its owner's to judge.
  */
 export const readJsonObject = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   largest: number = maxControlBody,
+  values: number = bodyLimits.values,
   stored = true
 ): Effect.fn.Return<Schema.JsonObject, GatewayError, Scope.Scope> {
   const type = request.headers["content-type"]
@@ -87,16 +91,19 @@ export const readJsonObject = Effect.fnUntraced(function* (
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
   const since = performance.now()
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
-  // It takes its turn with all other long work: looking through a large body is as long as parsing it.
-  if (bytes.length > maxControlBody) yield* takeTurn(since)
-  const parsed = parseJson(bytes, limits)
+  const isLong = bytes.length > longFrom
+  if (isLong) yield* takeTurn(since)
+  const within = { ...limits, values }
+  const parsed = parseJson(bytes, within)
+  if (isLong) yield* takeTurn(since)
   if (parsed.kind === "invalid") return yield* fail("INVALID_JSON", "the body is not valid JSON")
-  if (parsed.kind !== "json") return yield* invalid([{ path: "body", message: excessInWords[parsed.kind] }])
+  if (parsed.kind !== "json") return yield* invalid([{ path: "body", message: excessIn(parsed.kind, within) }])
   const { value } = parsed
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ path: "body", message: "must be a JSON object" }])
   }
   const wrong = unstorable(value, stored)
+  if (isLong) yield* takeTurn(since)
   if (wrong !== null) return yield* invalid([{ ...wrong, path: wrong.path === "" ? "body" : wrong.path }])
   return value as Schema.JsonObject
 })

@@ -125,7 +125,7 @@ export const handle = Effect.fnUntraced(function* <
   const upsertFound = resource.upsert === undefined ? update : writeOne("Upsert", resource.write)
   const put = resource.replace === undefined ? update : writeOne("Replace", resource.write)
 
-  const bodyOf = ({ request }: WithBody) => readJsonObject(request, resource.largestBody)
+  const bodyOf = ({ request }: WithBody) => readJsonObject(request, resource.largestBody, resource.mostValues)
   const withBody =
     <A, X>(write: (id: string, written: Schema.JsonObject) => Effect.Effect<A, GatewayError, X>) =>
     (call: ById & WithBody) =>

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
-import { maxSourceBody } from "@tidegate/model/BodyLimits"
+import { maxSourceBody, maxWorkflowValues } from "@tidegate/model/BodyLimits"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Ingress } from "@tidegate/model/Ingress"
 import { judgeAggregate } from "@tidegate/resources/WorkflowAggregate"
@@ -21,7 +21,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleRaw("save", ({ request }: WithBody) =>
       Effect.gen(function* () {
         const { id: team_id } = yield* CurrentTeam
-        const written = yield* readJsonObject(request, maxSourceBody)
+        const written = yield* readJsonObject(request, maxSourceBody, maxWorkflowValues)
         const now = yield* Clock.currentTimeMillis
         const judged = judgeAggregate(written, (prefix) => newId(prefix, now), { now: new Date(now), ingress })
         const { message, workflow_id } = yield* Effect.fromResult(judged)

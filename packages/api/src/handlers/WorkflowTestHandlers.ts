@@ -1,7 +1,7 @@
 import { Clock, Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
-import { maxWorkflowTest } from "@tidegate/model/BodyLimits"
+import { maxWorkflowTest, maxWorkflowValues } from "@tidegate/model/BodyLimits"
 import { fail } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { judgeWorkflowTrial } from "@tidegate/resources/WorkflowTrial"
@@ -22,7 +22,8 @@ export const layer = HttpApiBuilder.group(
 
     const tested = Effect.fnUntraced(function* ({ request }: WithBody, id: string | null) {
       const { id: team_id, role } = yield* CurrentTeam
-      const input = yield* Effect.fromResult(judgeWorkflowTrial(yield* readJsonObject(request, maxWorkflowTest)))
+      const written = yield* readJsonObject(request, maxWorkflowTest, maxWorkflowValues)
+      const input = yield* Effect.fromResult(judgeWorkflowTrial(written))
       if (input.mode === "live" && role !== "owner") {
         yield* fail("ROLE_REQUIRED", "only owners of the team may really send for a test", { required: "owner" })
       }

@@ -1,12 +1,12 @@
 import { Clock, Effect, Latch, Queue, Semaphore } from "effect"
 import { clearDeleted } from "@tidegate/storage/RunClearing"
-import { RunJournal } from "@tidegate/storage/RunJournal"
+import type { Moved } from "@tidegate/storage/RunJournal"
 import { bytesOf, type DueRun, dueRuns, partsOf, type RunningWorkflow, type StoredPart } from "@tidegate/storage/Runs"
 import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { carriedTo } from "./Carried.ts"
+import { giveUp } from "./GiveUp.ts"
 import type { Plan, plansOf } from "./Plans.ts"
-import { abandoned } from "./RunRecord.ts"
 import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
@@ -15,8 +15,12 @@ import { OwnRuns } from "./RunsInHand.ts"
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
 /** Runs that are under way, with what they were made of: while there are so many, no more are read. */
 const mostInHand = 100
+/** Runs that could not be stored: while there are so many, no more are read until somebody wakes this. */
+const mostLeft = 500
 /** How soon somebody looks again for room that other workflows have taken (ms). */
 const roomAfter = 200
+
+const broken = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
 
 /** What the status of a workflow says to its runs. */
 type Standing = { readonly kind: "going" | "held" } | { readonly kind: "stopped"; readonly error: StepError }
@@ -35,7 +39,7 @@ const occurrenceOf = (standing: Standing): Occurrence =>
 
 /**
  * Carries on the runs of a workflow that are due, as the workflow stands: while it is paused those in hand come to their next step and no other is
- * read; once it is disabled or deleted all that are left end, due or not. Answers once nothing is left to do. `mayGoOn`: whether this process
+ * read; once it is disabled or deleted all that are left end, due or not. Gives what wakes it. `mayGoOn`: whether this process
  * still has the workflow.
  */
 export const runPump = Effect.fnUntraced(function* (
@@ -44,16 +48,18 @@ export const runPump = Effect.fnUntraced(function* (
   plans: ReturnType<typeof plansOf>,
   mayGoOn: () => boolean
 ) {
-  const journal = yield* RunJournal
   const rooms = yield* Room
   const own = yield* OwnRuns
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const inHand = new Map<string, Queue.Queue<Told>>()
+  /** Runs that could not be stored: they stay due, and are not looked at again before somebody wakes this. */
+  const left = new Set<string>()
   /** A run has ended, or come to a wait; or somebody has woken this. */
   const stirred = Latch.makeUnsafe()
   let standing: Standing = { kind: "going" }
   let team: TeamRoom | null = null
   let woken = false
+  let working = false
 
   /** Tells the runs in hand how the workflow stands, where that has changed. */
   const stand = (now: Standing): void => {
@@ -62,11 +68,9 @@ export const runPump = Effect.fnUntraced(function* (
     for (const told of inHand.values()) Queue.offerUnsafe(told, { occurrence: occurrenceOf(now), endsEffect: false })
   }
 
-  /** Ends a run that cannot go on as it is stored: it would be taken on again and again, and keep others from their turn. */
-  const giveUp = Effect.fnUntraced(function* (run: DueRun) {
-    const error = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
-    yield* journal.move(abandoned(run, error, yield* Clock.currentTimeMillis))
-  })
+  const ended = (run: DueRun, moved: Moved): void => {
+    if (moved === "failed" || moved === "refused") left.add(run.id)
+  }
 
   const carry = Effect.fnUntraced(function* (
     run: DueRun,
@@ -96,8 +100,12 @@ export const runPump = Effect.fnUntraced(function* (
     }
     const going = carryOn(work).pipe(
       Effect.catchDefect((cause) =>
-        Effect.andThen(Effect.logError("a run of a workflow broke down", { run_id: run.id, cause }), giveUp(run))
+        Effect.andThen(
+          Effect.logError("a run of a workflow broke down", { run_id: run.id, cause }),
+          giveUp(run, broken)
+        )
       ),
+      Effect.map((moved) => ended(run, moved)),
       Effect.ensuring(
         Effect.sync(() => {
           inHand.delete(run.id)
@@ -116,7 +124,7 @@ export const runPump = Effect.fnUntraced(function* (
   const takeOn = Effect.gen(function* () {
     // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. Whose they are tells the first look.
     const hasRoom = inHand.size < mostInHand && team?.hasRoom(1) === true
-    const limits = { limit: hasRoom ? readAtOnce.limit : 0, bytes: readAtOnce.bytes, inHand: [...inHand.keys()] }
+    const limits = { limit: hasRoom ? readAtOnce.limit : 0, bytes: readAtOnce.bytes, inHand: [...inHand.keys(), ...left] }
     const now = yield* Clock.currentTimeMillis
     const due = yield* dueRuns(shard, id, now, limits)
     if (due === null || !mayGoOn()) return false
@@ -126,6 +134,7 @@ export const runPump = Effect.fnUntraced(function* (
     if (standing.kind === "held") return false
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
     if (!hasRoom) return true
+    if (left.size >= mostLeft) return false
     const begun = runs.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
       begun.map(({ id }) => id),
@@ -137,7 +146,7 @@ export const runPump = Effect.fnUntraced(function* (
       const { plan, resources } = planned[i]!
       if (plan === null) {
         const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
-        yield* journal.move(abandoned(run, standing.kind === "stopped" ? standing.error : unreadable, now))
+        ended(run, yield* giveUp(run, standing.kind === "stopped" ? standing.error : unreadable))
         continue
       }
       yield* carry(run, plan, parts.get(run.id) ?? [], resources)
@@ -155,10 +164,17 @@ export const runPump = Effect.fnUntraced(function* (
     )
   )
 
+  /** Whether nothing is left to do; then it has ended: a wake finds it at work, or begins it anew, and none falls in between. */
+  const isOver = (more: boolean): boolean => {
+    if (more || woken || inHand.size > 0) return false
+    working = false
+    return true
+  }
+
   /** While runs are in hand, those that come due go beside them: one that waits for a slow target keeps no other waiting. */
   const work = Effect.gen(function* () {
     let more = true
-    while (more || woken || inHand.size > 0) {
+    while (!isOver(more)) {
       stirred.closeUnsafe()
       const before = inHand.size
       if (more || woken) {
@@ -169,13 +185,32 @@ export const runPump = Effect.fnUntraced(function* (
       // Until there is room: for a run of its own, or in what others hold.
       yield* more && before < mostInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
     }
-  })
+  }).pipe(
+    Effect.onError(() =>
+      Effect.sync(() => {
+        working = false
+      })
+    )
+  )
+
+  const wake = (): void => {
+    left.clear()
+    woken = true
+    stirred.openUnsafe()
+  }
 
   return {
-    work,
-    wake: () => {
-      woken = true
-      stirred.openUnsafe()
+    /** Works until nothing is left to do; at once where somebody is at it already, who then looks again. */
+    work: Effect.suspend(() => {
+      wake()
+      if (working) return Effect.void
+      working = true
+      return work
+    }),
+    /** Has whoever is at work look again; false: nobody is. */
+    rouse: (): boolean => {
+      if (working) wake()
+      return working
     }
   }
 })

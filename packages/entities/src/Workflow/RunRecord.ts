@@ -5,8 +5,9 @@ import { parseBody } from "@tidegate/rules/RequestInput"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
-import { previewOf, storedPreview } from "@tidegate/workflows/Preview"
-import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import { limits } from "@tidegate/workflows/Limits"
+import { type PreviewRoom, previewOf, storedPreview } from "@tidegate/workflows/Preview"
+import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Parts } from "@tidegate/workflows/StepKind"
@@ -58,7 +59,7 @@ export function* storedState(
   for (const { outputs, steps } of parts) {
     stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* outputsIn(outputs) })
   }
-  return stateOf(workflow, stored, carried)
+  return yield* folding(workflow, stored, carried)
 }
 
 /** How many of its steps have come to what. */
@@ -66,6 +67,11 @@ export const countsOf = ({ steps }: RunState) => {
   const count = { pending: 0, running: 0, succeeded: 0, failed: 0, skipped: 0 }
   for (const { status } of steps) count[status]++
   return count
+}
+
+const endedOf = (state: RunState): typeof noCounts => {
+  const { failed, skipped, succeeded } = countsOf(state)
+  return { failed, skipped, succeeded }
 }
 
 const isUnderWay = ({ steps }: RunState): boolean =>
@@ -96,11 +102,14 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   return { code: plain(error.code), message: plain(error.message), stepId }
 }
 
-/** The end of a run whose plan is gone: what its steps have come to stays as it was. */
+const noCounts = { succeeded: 0, failed: 0, skipped: 0 }
+
+/** The end of a run that cannot go on: what its steps have come to stays as it was. `state`: that, where it is known. */
 export const abandoned = (
   run: DueRun,
   error: { readonly code: string; readonly message: string },
-  now: number
+  now: number,
+  state: RunState | null = null
 ): RunTransition => ({
   id: run.id,
   teamId: run.team_id,
@@ -110,13 +119,11 @@ export const abandoned = (
   status: "failed",
   outcome: "cancelled",
   attempts: run.attempts,
-  succeeded: 0,
-  failed: 0,
-  skipped: 0,
+  ...(state === null ? noCounts : endedOf(state)),
   running: 0,
   kept: run.kept,
   error: { ...error, stepId: null },
-  startedAt: null,
+  startedAt: state?.startedAt ?? null,
   finishedAt: now,
   dueAt: null,
   moves: false,
@@ -137,7 +144,10 @@ export interface Writing {
   readonly resources: string | null
 }
 
-/** What an advance makes of the rows of a run, with the previews of what its steps were given and gave. */
+/**
+ * What an advance makes of the rows of a run, with the previews of what its steps were given and gave: of those that find no room beside the others
+ * only the size and the hash.
+ */
 export function* transitionOf(
   workflow: Workflow,
   run: DueRun,
@@ -150,11 +160,12 @@ export function* transitionOf(
   const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
   for (const [, output] of given) yield* texts.learn(output)
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
+  const room: PreviewRoom = { left: limits.previews }
   for (const [step, input] of inputs) {
-    previews[step] = { input: storedPreview(yield* previewOf(input, [], texts)) }
+    previews[step] = { input: storedPreview(yield* previewOf(input, [], texts, room)) }
   }
   for (const [step, output] of given) {
-    const shown = storedPreview(yield* previewOf(output, [], texts))
+    const shown = storedPreview(yield* previewOf(output, [], texts, room))
     const of = previews[step]
     if (of === undefined) previews[step] = { output: shown }
     else of.output = shown

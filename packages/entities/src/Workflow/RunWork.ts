@@ -2,7 +2,7 @@ import { Clock, Context, Effect, Queue, type Semaphore } from "effect"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { payloadGone } from "@tidegate/storage/Tables"
-import { RunJournal } from "@tidegate/storage/RunJournal"
+import { type Moved, RunJournal } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
@@ -10,6 +10,7 @@ import type { Occurrence, RunState } from "@tidegate/workflows/Run"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
+import { giveUp } from "./GiveUp.ts"
 import { dueAt, factsOf, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
@@ -39,6 +40,24 @@ export const Effects = Context.Reference<{
   defaultValue: () => ({ carryOut: (effect) => Effect.succeed(unavailable(effect)) })
 })
 
+/**
+ * Carries out what leaves the process. Whatever breaks down there fails its step, with `INTERNAL_ERROR`: a run that waited for it would wait for
+ * ever, and keep its room.
+ */
+export const carryingOut = Effect.map(
+  Effects,
+  ({ carryOut }) =>
+    (effect: StepEffect, run: DueRun, key: string): Effect.Effect<Outcome> =>
+      Effect.suspend(() => carryOut(effect, run, key)).pipe(
+        Effect.catchDefect((cause) =>
+          Effect.as(
+            Effect.logError("a step broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
+            failed("INTERNAL_ERROR", "the step broke down")
+          )
+        )
+      )
+)
+
 /** What a run in hand is told: that an effect has ended which it began, or something from outside. */
 export interface Told {
   readonly occurrence: Occurrence
@@ -62,6 +81,8 @@ export interface Work {
   /** Where it is told what it cannot know by itself. */
   readonly told?: Queue.Queue<Told>
 }
+
+const unstorable = { code: "INTERNAL_ERROR", message: "what the run has come to cannot be stored" }
 
 const keptBy = ({ steps }: RunState): number => steps.reduce((sum, { size }) => sum + size, 0)
 
@@ -108,15 +129,15 @@ function* takenUp({ about, parts, run: stored, workflow }: Work) {
 
 /**
  * Takes a run on until it is at its end, waits, or is held. What changes is stored before anything leaves the process for it, and as soon as that
- * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed:
- * somebody else has the run, or the sweep comes back to it.
+ * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed, and
+ * tells how: somebody else has the run, the sweep comes back to it, or what is refused has ended it.
  */
-export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<void, never, RunJournal> {
+export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Moved, never, RunJournal> {
   const { slots, workflow } = work
   const told = work.told ?? (yield* Queue.unbounded<Told>())
   const journal = yield* RunJournal
   const own = yield* OwnRuns
-  const { carryOut } = yield* Effects
+  const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
   const begun = yield* inTurns(takenUp(work))
   const { facts, isGone, run, texts } = begun
@@ -133,17 +154,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    // Whatever breaks down fails its step: a run that waited for it would wait for ever, and keep its room.
-    const carriedOut = slots
-      .withPermits(1)(room.within(carryOut(effect, run, key)))
-      .pipe(
-        Effect.catchDefect((cause) =>
-          Effect.as(
-            Effect.logError("a step of a run broke down", { run_id: run.id, step_id: step.step.id, cause }),
-            failed("INTERNAL_ERROR", "the step broke down")
-          )
-        )
-      )
+    const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
     const ended = Effect.flatMap(carriedOut, (outcome) => {
       const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
       return Queue.offer(told, { occurrence, endsEffect: true })
@@ -152,7 +163,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   }
 
   /** What an occurrence makes of the run, and the rows that tell of it. */
-  function* moved(occurrence: Occurrence, now: number) {
+  function* following(occurrence: Occurrence, now: number) {
     const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock })
     if (advanced.state === state) return { advanced, written: null }
     const next = dueAt(advanced.state, createdAt, Math.min(since, now))
@@ -166,12 +177,14 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
   }
 
-  /** False: the run is no longer this process's. */
+  /** Whether the run goes on here; otherwise what became of it. */
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
-    const { advanced, written } = yield* inTurns(moved(occurrence, yield* Clock.currentTimeMillis))
+    const { advanced, written } = yield* inTurns(following(occurrence, yield* Clock.currentTimeMillis))
     if (written !== null) {
       const { dueAt: next, moves } = written.transition
-      if ((yield* journal.move(written.transition)) !== "stored") return false
+      const moved = yield* journal.move(written.transition)
+      if (moved === "refused") return yield* giveUp({ ...run, parts: part }, unstorable, state)
+      if (moved !== "stored") return moved
       if (moves && next !== null) own.waits(next)
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       state = advanced.state
@@ -181,15 +194,18 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     }
     underWay += advanced.effects.length
     yield* Effect.forEach(advanced.effects, begin, { discard: true })
-    return true
+    return "goes on"
   })
 
   for (const occurrence of arrivals(work, isGone, state, yield* Clock.currentTimeMillis)) {
-    if (!(yield* take(occurrence))) return
+    const taken = yield* take(occurrence)
+    if (taken !== "goes on") return taken
   }
   while (underWay > 0 || Queue.sizeUnsafe(told) > 0) {
     const { endsEffect, occurrence } = yield* Queue.take(told)
     if (endsEffect) underWay--
-    if (!(yield* take(occurrence))) return
+    const taken = yield* take(occurrence)
+    if (taken !== "goes on") return taken
   }
+  return "stored"
 })

@@ -9,7 +9,7 @@ import type { Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { factsOf, secretTextsOf, transitionOf } from "./RunRecord.ts"
-import { Effects } from "./RunWork.ts"
+import { carryingOut } from "./RunWork.ts"
 
 /** A test takes no longer than this, whatever its steps say. */
 const longest = Duration.seconds(60)
@@ -43,7 +43,7 @@ export interface Tried {
  */
 export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Return<Tried> {
   const { about, first, from, live, run, workflow } = trial
-  const { carryOut } = yield* Effects
+  const carryOut = yield* carryingOut
   const facts = factsOf(run, about)
   const texts = yield* inTurns(secretTextsOf(facts, from))
   const clock = (): number => performance.now()

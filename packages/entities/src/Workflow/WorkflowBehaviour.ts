@@ -34,20 +34,8 @@ export const layer = WorkflowEntity.toLayer(
     const turn = Semaphore.makeUnsafe(1)
     const plans = plansOf(id)
     const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard))
-    let working = false
-    yield* (yield* Residents.Workflows).add(id, () => {
-      if (!working) return undefined
-      pump.wake()
-      return true
-    })
-
-    const work = Effect.ensuring(
-      Effect.provideContext(pump.work, stored),
-      Effect.sync(() => {
-        working = false
-      })
-    )
-
+    const work = Effect.provideContext(pump.work, stored)
+    yield* (yield* Residents.Workflows).add(id, () => (pump.rouse() ? true : undefined))
     const stores = yield* Effect.context<Actions | Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
     /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
@@ -64,13 +52,7 @@ export const layer = WorkflowEntity.toLayer(
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
       },
       // While it works its handler keeps it in memory.
-      Wake: () =>
-        Effect.suspend(() => {
-          pump.wake()
-          if (working) return Effect.void
-          working = true
-          return work
-        })
+      Wake: () => work
     })
   }),
   { concurrency: "unbounded" }

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { isTransient } from "../Database.ts"
 import { withPartitions } from "../Partitions.ts"
+import { refusable } from "./Refusable.ts"
 import { type SettlementRecord, settleCommit } from "./SettleStatement.ts"
 
 /**
@@ -31,8 +32,7 @@ const withdrawn: SettlementOutcome = { kind: "withdrawn" }
  */
 export const settling = (
   sql: SqlClient.SqlClient,
-  tell: (settlement: Settlement, outcome: SettlementOutcome) => void,
-  refusable: <A>(commit: Effect.Effect<A, SqlError.SqlError>) => Effect.Effect<A, SqlError.SqlError>
+  tell: (settlement: Settlement, outcome: SettlementOutcome) => void
 ): ((items: ReadonlyArray<Settlement>) => Effect.Effect<void>) => {
   const commit = (items: ReadonlyArray<Settlement>): Effect.Effect<void> => {
     if (items.length === 0) return Effect.void

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import { Option, Schema } from "effect"
-import { bodyLimits, excessInWords, parseJson, utf8 } from "@tidegate/model/JsonText"
+import { bodyLimits, excessIn, parseJson, utf8 } from "@tidegate/model/JsonText"
 import type { Values } from "@tidegate/model/Message"
 import type { BodyEncoding } from "@tidegate/model/Request"
 
@@ -52,7 +52,7 @@ export const readBody = (bytes: Uint8Array, contentType: string | null, budget =
         ? null
         : parsed.kind === "values" && budget.values < bodyLimits.values
           ? tooManyTogether
-          : `the body ${excessInWords[parsed.kind]}`
+          : `the body ${excessIn(parsed.kind)}`
   }
 }
 

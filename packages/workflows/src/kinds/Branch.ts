@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { limits } from "../Limits.ts"
-import { memberOf, stepKind } from "../StepKind.ts"
+import { type Context, type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
 const Path = Schema.Struct({
   key: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ and -" })),
@@ -8,6 +8,12 @@ const Path = Schema.Struct({
   rule: Schema.Literals(["conditions", "always", "fallback"]),
   conditions: Schema.optionalKey(Schema.Json)
 })
+
+interface PathTest {
+  readonly key: string
+  readonly rule: (typeof Path.Type)["rule"]
+  readonly holds: (context: Context) => boolean
+}
 
 const portOf = (key: string): string => `path_${key}`
 
@@ -33,7 +39,7 @@ export const branchKind = stepKind({
     const matched = memberOf(output, "matched")
     return Array.isArray(matched) ? matched.map((key) => portOf(String(key))) : []
   },
-  compile: (_, { evaluation, paths }, compiler) => {
+  *compile(_, { evaluation, paths }, compiler): Parts<Evaluate> {
     if (paths.length > limits.paths) {
       compiler.issue("PATH_LIMIT_EXCEEDED", "config.paths", `a step has at most ${limits.paths} paths`)
     }
@@ -50,7 +56,7 @@ export const branchKind = stepKind({
       )
     }
     const keys = new Set<string>()
-    const tests = paths.map(({ conditions, key, rule }, i) => {
+    const testOf = ({ conditions, key, rule }: typeof Path.Type, i: number): PathTest => {
       const field = `config.paths[${i}]`
       if (keys.has(key)) compiler.issue("PATH_KEY_DUPLICATE", `${field}.key`, "another path has this key")
       keys.add(key)
@@ -65,12 +71,18 @@ export const branchKind = stepKind({
         return { key, rule, holds: () => false }
       }
       return { key, rule, holds: compiler.condition(conditions, `${field}.conditions`) }
-    })
+    }
+    const tests: Array<PathTest> = []
+    for (const [i, path] of paths.slice(0, limits.paths).entries()) {
+      tests.push(testOf(path, i))
+      yield
+    }
     const fallback = fallbacks[0]
-    return ({ context }) => {
+    return function* ({ context }) {
       const taken: Array<string> = []
       let byConditions = false
       for (const { holds, key, rule } of tests) {
+        if (rule === "conditions") yield
         if (!holds(context)) continue
         byConditions ||= rule === "conditions"
         taken.push(key)

@@ -33,20 +33,41 @@ const byLowerName = (headers: Values): Values =>
 const given = ({ inputs }: StepEffect, name: string): Schema.Json | undefined =>
   Object.hasOwn(inputs.values, name) ? inputs.values[name] : undefined
 
+const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
+
+/** Headers, or parameters, that a step may be given: a template makes a whole body of them, and each is looked at by itself. */
+const mostValues = 5_000
+
+/** Whether what a step is given by name is more than anybody takes. */
+const excessOf = (effect: StepEffect): StepError | null => {
+  for (const name of ["headers", "query"]) {
+    const values = given(effect, name)
+    if (typeof values !== "object" || values === null) continue
+    let count = 0
+    for (const value of Object.values(values)) {
+      count += Array.isArray(value) ? value.length : 1
+      if (count > mostValues) return invalid(`${name} has more than ${mostValues} values`)
+    }
+  }
+  return null
+}
+
 /** As code is given it. */
-export const requestOf = (effect: StepEffect, run: DueRun): TransformRequest => {
+export const requestOf = (effect: StepEffect, run: DueRun): Result.Result<TransformRequest, StepError> => {
+  const excess = excessOf(effect)
+  if (excess !== null) return Result.fail(excess)
   const { trigger } = effect.context
   const asked = given(effect, "query")
   const query = asked === undefined ? run.query : queryText(asked)
   const { body = trigger.body } = effect.inputs.values
-  return {
+  return Result.succeed({
     method: textOf(given(effect, "method") ?? run.method),
     path: textOf(given(effect, "path") ?? run.path),
     headers: byLowerName(valuesOf(given(effect, "headers") ?? trigger.headers)),
     body,
     query,
     parsed_query: parseQuery(query)
-  }
+  })
 }
 
 const none = new Uint8Array(0)
@@ -54,8 +75,6 @@ const none = new Uint8Array(0)
 const isName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/.test(name)
 /** What a header can carry: characters of one byte, and of those no control character. */
 const isValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
-
-const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
 
 /**
  * As a destination is sent it. A body that is not the trigger's own goes out as text where it is one, else as JSON. `presented`: what its sender
@@ -65,6 +84,8 @@ export const messageOf = (
   effect: StepEffect,
   run: DueRun
 ): Result.Result<Message & { readonly presented: string | null }, StepError> => {
+  const excess = excessOf(effect)
+  if (excess !== null) return Result.fail(excess)
   const [body, headers, method, path, query] = ["body", "headers", "method", "path", "query"].map((name) =>
     given(effect, name)
   )

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
-import { Effects, failed, inTime, unavailable } from "../RunWork.ts"
+import { Effects, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./Action.ts"
 import { makeDestinationStep } from "./Destination.ts"
 import { makeTransformationStep } from "./Transformation.ts"
@@ -22,19 +22,8 @@ export const layer = Layer.effect(
       transformation: (effect, run) => inTime(effect, transform(effect, run))
     }
     return {
-      carryOut: (effect, run, key) => {
-        const carryOut = kinds[effect.step.step.kind]
-        if (carryOut === undefined) return Effect.succeed(unavailable(effect))
-        // A run waits for the end of each of its steps, also of one that breaks down before it has called anybody.
-        return Effect.suspend(() => carryOut(effect, run, key)).pipe(
-          Effect.catchDefect((cause) =>
-            Effect.as(
-              Effect.logError("a step broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
-              failed("ACTION_FAILED", "the gateway could not make this call")
-            )
-          )
-        )
-      }
+      carryOut: (effect, run, key) =>
+        kinds[effect.step.step.kind]?.(effect, run, key) ?? Effect.succeed(unavailable(effect))
     }
   })
 )

@@ -22,13 +22,15 @@ export const makeTransformationStep = Effect.gen(function* () {
     if (Result.isFailure(loaded)) return failed("INTERNAL_ERROR", "the transformation cannot be read")
     if (loaded.success === null) return failed("RESOURCE_DELETED", "the transformation was deleted, or its code")
     const { code, code_hash, env, isolation } = loaded.success
+    const given = requestOf(effect, run)
+    if (Result.isFailure(given)) return { kind: "failed", error: given.failure }
     const call = sandbox.run({
       teamId: run.team_id,
       code,
       codeHash: code_hash,
       isolation,
       env,
-      request: requestOf(effect, run),
+      request: given.success,
       context: {
         connection_id: null,
         source_id: run.source_id,

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { messageOf, requestOf } from "../src/Workflow/effects/Envelope.ts"
+
+const run = { method: "POST", path: "/", query: "", headers: "{}", body: null, presented: null } as never
+const effectOf = (values: object) =>
+  ({ inputs: { values, warnings: [] }, context: { trigger: { headers: {}, body: null } } }) as never
+
+describe("headers and parameters that a step is given", () => {
+  const many = Object.fromEntries(Array.from({ length: 5_001 }, (_, i) => [`k${i}`, "a"]))
+  const list = { a: Array.from({ length: 5_001 }, () => "a") }
+
+  it.each([
+    ["headers", many],
+    ["headers", list],
+    ["query", many],
+    ["query", list]
+  ])("are refused where they are more than anybody takes: %s", (name, values) => {
+    const effect = effectOf({ [name]: values })
+    const refused = { code: "INPUT_INVALID", message: `${name} has more than 5000 values` }
+    expect(Result.getOrThrow(Result.flip(messageOf(effect, run)))).toEqual(refused)
+    expect(Result.getOrThrow(Result.flip(requestOf(effect, run)))).toEqual(refused)
+  })
+
+  it("are taken otherwise, whatever their names are", () => {
+    const values = JSON.parse('{"__proto__": "a", "constructor": ["b", "c"]}') as object
+    const message = Result.getOrThrow(messageOf(effectOf({ headers: values, query: values }), run))
+    expect(Object.entries(message.headers)).toEqual([
+      ["__proto__", "a"],
+      ["constructor", ["b", "c"]]
+    ])
+    expect(message.query).toBe("__proto__=a&constructor=b&constructor=c")
+    const request = Result.getOrThrow(requestOf(effectOf({ query: values }), run))
+    expect(Object.entries(request.parsed_query)).toEqual([
+      ["__proto__", "a"],
+      ["constructor", ["b", "c"]]
+    ])
+  })
+})

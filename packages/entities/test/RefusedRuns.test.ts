@@ -1,0 +1,109 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { RunJournal } from "@tidegate/storage/RunJournal"
+import { createDestination } from "../../storage/test/controlPlane.ts"
+import { create, from, receive, runOf, sent, trim, wake, worldOf } from "./RunsWorld.ts"
+
+/** From which part on the database refuses a run's transitions, and what was handed in of it. */
+const spoiled = new Map<string, { readonly from: number; readonly until: number; handedIn: number }>()
+const spoil = (run: string, from: number, until = Number.POSITIVE_INFINITY) => {
+  const of = { from, until, handedIn: 0 }
+  spoiled.set(run, of)
+  return of
+}
+
+const spoiling = Layer.effect(
+  RunJournal,
+  Effect.map(RunJournal, (journal) =>
+    RunJournal.of({
+      ...journal,
+      move: (transition) => {
+        const of = spoiled.get(transition.id)
+        if (of === undefined) return journal.move(transition)
+        of.handedIn++
+        const isRefused = transition.part >= of.from && of.handedIn < of.until
+        // No column of text holds a NUL.
+        return journal.move(isRefused ? { ...transition, steps: `${transition.steps}\u0000` } : transition)
+      }
+    })
+  )
+).pipe(Layer.provide(RunJournal.layer))
+
+const sending = Effect.fnUntraced(function* () {
+  const destination = yield* createDestination()
+  return yield* create(
+    [trim("before", "a"), { id: "send", kind: "destination", resource_id: destination.id }],
+    [from(null, "before"), from("before", "send")]
+  )
+})
+
+const dueIn = Effect.fnUntraced(function* (run: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ minutes: number }>`
+    select (extract(epoch from due_at - now()) / 60)::float8 as minutes from workflow_queue where run_id = ${run}`
+  return row!.minutes
+})
+
+layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database refuses", (it) => {
+  it.effect("ends where it is stored, and says why", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* sending()
+      const run = yield* receive(workflow, {})
+      const of = spoil(run, 2, 3)
+      const before = sent.length
+      yield* wake(workflow.id)
+      expect(yield* runOf(run)).toMatchObject({
+        status: "failed",
+        outcome: "cancelled",
+        parts: 2,
+        succeeded_steps: 1,
+        error_code: "INTERNAL_ERROR",
+        queued: false
+      })
+      const [row] = yield* sql`select error_message from workflow_runs where id = ${run}`
+      expect(row).toEqual({ error_message: "what the run has come to cannot be stored" })
+      yield* wake(workflow.id)
+      expect(sent.length - before).toBe(1)
+      expect(of.handedIn).toBe(3)
+    })
+  )
+
+  it.effect("and whose end it refuses, too, is left alone for an hour", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* sending()
+      const run = yield* receive(workflow, {})
+      const of = spoil(run, 2)
+      const before = sent.length
+      yield* wake(workflow.id)
+      expect(yield* runOf(run)).toMatchObject({ status: "running", parts: 1, queued: true })
+      expect(yield* dueIn(run)).toBeGreaterThan(59)
+      yield* wake(workflow.id)
+      expect(sent.length - before).toBe(1)
+      expect(of.handedIn).toBe(3)
+      // What is mended goes on, when its time has come.
+      spoiled.delete(run)
+      yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
+      yield* wake(workflow.id)
+      expect(yield* runOf(run)).toMatchObject({ status: "succeeded", queued: false })
+    })
+  )
+
+  it.effect("is tried once with each wake, where its workflow is disabled and all of its runs are to end", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* sending()
+      const runs = [yield* receive(workflow, {}), yield* receive(workflow, {})]
+      const of = spoil(runs[0]!, 1)
+      yield* sql`update workflows set status = 'disabled' where id = ${workflow.id}`
+      yield* Effect.timeout(wake(workflow.id), "20 seconds")
+      expect(of.handedIn).toBe(2)
+      expect(yield* runOf(runs[0]!)).toMatchObject({ status: "queued", queued: true })
+      expect(yield* runOf(runs[1]!)).toMatchObject({ status: "failed", error_code: "WORKFLOW_DISABLED" })
+      yield* Effect.timeout(wake(workflow.id), "20 seconds")
+      expect(of.handedIn).toBe(4)
+    })
+  )
+})

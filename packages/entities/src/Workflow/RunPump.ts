@@ -18,6 +18,7 @@ import { abandoned } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
+import { placeOf } from "./PlaceOf.ts"
 
 /** Runs that are read at once, with what they were made of and have given. */
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
@@ -104,8 +105,11 @@ export const runPump = Effect.fnUntraced(function* (
       }
     }
     const going = carryOn(work).pipe(
-      Effect.catchDefect((cause) =>
-        Effect.andThen(Effect.logError("a run of a workflow broke down", { run_id: run.id, cause }), giveUp(run))
+      Effect.catchDefect((defect) =>
+        Effect.andThen(
+          Effect.logError("a run of a workflow broke down", { run_id: run.id, place: placeOf(defect) }),
+          giveUp(run)
+        )
       ),
       Effect.ensuring(
         Effect.sync(() => {

@@ -47,7 +47,11 @@ export const secretTextsOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SecretTexts> {
   const texts = new SecretTexts()
   yield* inTurns(texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject]))
-  for (const { output } of steps) if (output !== null) yield* inTurns(texts.learn(output))
+  for (const { iterations, output } of steps) {
+    if (output !== null) yield* inTurns(texts.learn(output))
+    // Of a list that is not at its end.
+    else if (iterations !== null) yield* inTurns(texts.learn(iterations.items))
+  }
   return texts
 })
 
@@ -151,7 +155,6 @@ export const transitionOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
-  for (const [, output] of given) yield* inTurns(texts.learn(output))
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
   for (const [step, input] of inputs) previews[step] = { input: yield* inTurns(previewOf(input, [], texts)) }
   for (const [step, output] of given) {

@@ -13,6 +13,7 @@ import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
 import { dueAt, factsOf, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
+import { placeOf } from "./PlaceOf.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
@@ -129,24 +130,28 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     const carriedOut = slots
       .withPermits(1)(room.within(carryOut(effect, run, key)))
       .pipe(
-        Effect.catchDefect((cause) =>
+        Effect.catchDefect((defect) =>
           Effect.as(
-            Effect.logError("a step of a run broke down", { run_id: run.id, step_id: step.step.id, cause }),
+            Effect.logError("a step of a run broke down", {
+              run_id: run.id,
+              step_id: step.step.id,
+              place: placeOf(defect)
+            }),
             failed("INTERNAL_ERROR", "the step broke down")
           )
         )
       )
-    const ended = Effect.flatMap(carriedOut, (outcome) => {
-      const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
-      return Queue.offer(told, { occurrence, endsEffect: true })
-    })
+    const ended = carriedOut.pipe(
+      Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
+      Effect.flatMap((occurrence) => Queue.offer(told, { occurrence, endsEffect: true }))
+    )
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
   /** False: the run is no longer this process's. */
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
     const now = yield* Clock.currentTimeMillis
-    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now, clock }))
+    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now, clock }, texts))
     if (advanced.state !== state) {
       const next = dueAt(advanced.state, createdAt, Math.min(since, now))
       const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)

@@ -59,15 +59,16 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
 
   const begin = ({ inputs, start, step, ...rest }: StepEffect): Effect.Effect<void, never, Scope.Scope> => {
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = Effect.flatMap(carryOut({ inputs, start, step, ...rest }, run, key), (outcome) =>
-      Queue.offer(happened, occurred(start, outcome, inputs.warnings, Math.random()).occurrence)
+    const carriedOut = carryOut({ inputs, start, step, ...rest }, run, key).pipe(
+      Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
+      Effect.flatMap((occurrence) => Queue.offer(happened, occurrence))
     )
     return Effect.asVoid(Effect.forkScoped(carriedOut))
   }
 
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
     const at = yield* now
-    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }))
+    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }, texts))
     if (advanced.state !== state) {
       const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
       const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)

@@ -6,6 +6,7 @@ import { Effects, failed, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./Action.ts"
 import { makeDestinationStep } from "./Destination.ts"
 import { makeTransformationStep } from "./Transformation.ts"
+import { placeOf } from "../PlaceOf.ts"
 
 /** `key`: the same for every attempt of the step, also after a crash. */
 type CarryOut = (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
@@ -27,9 +28,13 @@ export const layer = Layer.effect(
         if (carryOut === undefined) return Effect.succeed(unavailable(effect))
         // A run waits for the end of each of its steps, also of one that breaks down before it has called anybody.
         return Effect.suspend(() => carryOut(effect, run, key)).pipe(
-          Effect.catchDefect((cause) =>
+          Effect.catchDefect((defect) =>
             Effect.as(
-              Effect.logError("a step broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
+              Effect.logError("a step broke down", {
+                run_id: run.id,
+                step_id: effect.step.step.id,
+                place: placeOf(defect)
+              }),
               failed("ACTION_FAILED", "the gateway could not make this call")
             )
           )

@@ -1,3 +1,4 @@
+import { patternCost } from "@tidegate/model/PatternCost"
 import type { RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { flag, option } from "../engine/Fields.ts"
@@ -11,6 +12,9 @@ import type { Call } from "../engine/Operation.ts"
  */
 
 export const patternLimits = { pattern: 512, subject_bytes: 65_536, program_steps: 2_000_000 } as const
+
+/** What a pattern may cost to compile: some milliseconds. */
+const mostCompiling = 6_000
 
 /** Milliseconds of all searches in one text. */
 const searchMillis = 40
@@ -54,6 +58,14 @@ export const searchIn = (
     const actual = Buffer.byteLength(input)
     if (actual > patternLimits.subject_bytes)
       throw tooMuch("the text is too long for a pattern", patternLimits.subject_bytes, actual, "input")
+  }
+  const cost = patternCost(pattern, ignore_case)
+  if (cost > mostCompiling) {
+    throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern takes too long to compile", {
+      field: "pattern",
+      limit: mostCompiling,
+      actual: Math.ceil(cost)
+    })
   }
   const { fault, pattern: program } = compiled(
     `${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}${pattern}`

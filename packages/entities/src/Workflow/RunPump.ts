@@ -134,7 +134,7 @@ export const runPump = Effect.fnUntraced(function* (
     const room = rooms.of(running.team_id)
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
     // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may.
-    if (inHand.size >= mostInHand || !room.hasRoom(1)) return true
+    if (inHand.size >= mostInHand || !room.mayRead(readAtOnce.bytes)) return true
     const now = yield* Clock.currentTimeMillis
     const until = standing.kind === "stopped" ? Number.POSITIVE_INFINITY : now
     const runs = yield* dueRuns(shard, id, until, { ...readAtOnce, inHand: [...inHand.keys()] })
@@ -156,6 +156,7 @@ export const runPump = Effect.fnUntraced(function* (
     }
     return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === readAtOnce.limit)
   }).pipe(
+    rooms.reading,
     Effect.catch((error) =>
       Effect.as(
         Effect.logWarning("a workflow's runs could not be read; the sweep comes back to them", {

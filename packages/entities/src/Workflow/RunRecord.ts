@@ -8,6 +8,7 @@ import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
 import { previewOf } from "@tidegate/workflows/Preview"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import type { Parts } from "@tidegate/workflows/StepKind"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -16,13 +17,20 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 
 const nothing = new Uint8Array(0)
 
-/** What a run's steps read beside each other. Credentials that the sender presented read as masks, as in rules and transformations. */
+/**
+ * What a run's steps read beside each other. Credentials that the sender presented read as masks, as in rules and transformations. Taking a large
+ * body apart waits for its turn of the loop.
+ */
 export const factsOf = (
   run: DueRun,
   workflow: { readonly id: string; readonly name: string; readonly version: number }
-): Facts => {
+): Effect.Effect<Facts> => inTurns(takenApart(run, workflow))
+
+function* takenApart(run: DueRun, workflow: Facts["workflow"]): Parts<Facts> {
   const headers = storedHeaders(run)
   const source = { id: run.source_id, name: run.source_name }
+  const body = parseBody(headers, run.body ?? nothing)
+  yield
   return {
     trigger: {
       request_id: run.request_id,
@@ -31,7 +39,7 @@ export const factsOf = (
       path: run.path,
       headers,
       query: parseQuery(run.query),
-      body: parseBody(headers, run.body ?? nothing),
+      body,
       source
     },
     run: { id: run.id, started_at: run.created_at.toISOString(), attempt: run.attempts },

@@ -111,7 +111,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const run = carriedBefore.run
   const isGone = run.headers === payloadGone
   // A run whose payload is gone is stopped, and reads nothing.
-  const facts = factsOf(isGone ? { ...run, headers: "{}" } : run, about)
+  const facts = yield* factsOf(isGone ? { ...run, headers: "{}" } : run, about)
   const clock = (): number => performance.now()
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()

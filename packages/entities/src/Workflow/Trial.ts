@@ -5,10 +5,10 @@ import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
-import type { Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
+import type { Facts, Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
-import { factsOf, secretTextsOf, transitionOf } from "./RunRecord.ts"
+import { secretTextsOf, transitionOf } from "./RunRecord.ts"
 import { Effects } from "./RunWork.ts"
 
 /** A test takes no longer than this, whatever its steps say. */
@@ -21,8 +21,8 @@ const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_
 
 export interface Trial {
   readonly workflow: Workflow
-  readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
+  readonly facts: Facts
   /** Where it begins, and with what. */
   readonly from: RunState
   readonly first: Occurrence
@@ -42,9 +42,8 @@ export interface Tried {
  * one, the run's clock is put forward to its end.
  */
 export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Return<Tried> {
-  const { about, first, from, live, run, workflow } = trial
+  const { facts, first, from, live, run, workflow } = trial
   const { carryOut } = yield* Effects
-  const facts = factsOf(run, about)
   const texts = yield* secretTextsOf(facts, from)
   const clock = (): number => performance.now()
   const happened = yield* Queue.unbounded<Occurrence>()

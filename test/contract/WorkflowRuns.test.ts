@@ -1,5 +1,6 @@
 import { expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
+import { Planted } from "../support/Planted.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 
 /** From a request to what its workflow sends: automation contract 2.5 and 2.10. */
@@ -190,6 +191,70 @@ it("a run goes by the code that its transformation had when it began, with the v
   expect((await ended(gateway, run)).outputs["1"].output).toMatchObject({ body: { said: "first", by: "after" } })
   target.reply = (response) => void response.end()
   expect((await ended(gateway, await post())).outputs["1"].output).toMatchObject({ body: { said: "third" } })
+})
+
+it("what code throws with a secret of the payload in it is told without it, wherever it is told", async ({
+  gateway,
+  to
+}) => {
+  const planted = new Planted()
+  const password = planted.plant("password")
+  // What is secret in the second step alone may be seen in the request.
+  const open = "of-one-step-alone"
+  const throwing = `addHandler("transform", ({ body }) => { throw new Error("refused: " + body.note + " and " + body.again) })`
+  const transformation = (
+    await gateway.call("POST", "/transformations", { name: gateway.name("code"), code: throwing })
+  ).body
+  const code = (id: string, body: object, config: object = {}) => ({
+    id,
+    kind: "transformation",
+    resource_id: transformation.id,
+    invocation_inputs: { body },
+    config
+  })
+  const { step } = await to()
+  const { post, workflow } = await begin(
+    gateway,
+    [
+      // The one stands under a secret name in the request, the other in what this step is given alone.
+      code("before", { note: "{{trigger.body.password}}", again: "" }, { on_error: "branch" }),
+      code("after", {
+        note: "{{steps.before.error.message}}",
+        again: "{{trigger.body.open}}",
+        token: "{{trigger.body.open}}"
+      }),
+      step
+    ],
+    [edge(null, "before"), edge("before", "after", { source_port: "error" }), edge("after", "to_crm")]
+  )
+  const run = await post({ body: JSON.stringify({ password, open }) })
+  const { row } = await ended(gateway, run)
+  const error_message = "refused: refused: [redacted] and  and [redacted]"
+  expect(row).toMatchObject({ error_step_id: "after", error_message })
+  const answers = [
+    await gateway.call("GET", `/workflows/${workflow.id}/runs/${run}`),
+    await gateway.call("GET", `/workflows/${workflow.id}/runs`),
+    await gateway.call("GET", "/workflow-activity")
+  ]
+  for (const { body, status } of answers) {
+    expect(status).toBe(200)
+    expect(JSON.stringify(body)).toContain("refused: ")
+    expect(planted.in(JSON.stringify(body))).toEqual([])
+  }
+  const stored = await gateway.sql(
+    "select r.error_message, s.steps, s.previews from workflow_runs r join workflow_steps s on s.run_id = r.id where r.id = $1",
+    [run]
+  )
+  expect(JSON.stringify(stored)).toContain("refused: ")
+  expect(planted.in(JSON.stringify(stored))).toEqual([])
+  const tested = await gateway.call("POST", `/workflows/${workflow.id}/test`, {
+    mode: "dry_run",
+    trigger: { body: { password, open } }
+  })
+  expect(tested.status, JSON.stringify(tested.body)).toBe(200)
+  expect(JSON.stringify(tested.body)).toContain("refused: ")
+  expect(planted.in(JSON.stringify(tested.body))).toEqual([])
+  expect(planted.in(await gateway.logged())).toEqual([])
 })
 
 it("what waits for a paced destination waits for its turn beside the destination's events", async ({

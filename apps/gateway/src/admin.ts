@@ -7,6 +7,7 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { keysFit } from "@tidegate/storage/Agreement"
 import * as Database from "@tidegate/storage/Database"
+import { daysKept } from "@tidegate/storage/KeyAudit"
 import { cutOver, shadowDenials } from "@tidegate/storage/KeyCutover"
 import { renewPepper } from "@tidegate/storage/KeyPeppers"
 import { renewAll, type Renewed, usesOfOldKeys } from "@tidegate/storage/KeyRotation"
@@ -146,7 +147,9 @@ const projectKeys = Command.make("project-keys").pipe(
       Effect.fn(function* ({ renew }) {
         yield* holdsKeys
         if (renew) yield* Console.log(`keys are made by pepper ${yield* renewPepper} from now on`)
-        for (const { keys, pepper } of yield* usesOfPeppers) yield* Console.log(`pepper ${pepper}: ${keys} keys`)
+        const uses = yield* usesOfPeppers
+        for (const { keys, pepper } of uses) yield* Console.log(`pepper ${pepper}: ${keys} keys`)
+        if (uses.length === 0) yield* Console.log("there are no keys yet")
       })
     ).pipe(
       Command.withDescription(
@@ -156,7 +159,15 @@ const projectKeys = Command.make("project-keys").pipe(
     Command.make(
       "cutover",
       {
-        days: Flag.Int("days").pipe(Flag.withDefault(7), Flag.withDescription("How far to look back")),
+        // Looking back at nothing would find nobody who is in the way of a step that cannot be taken back.
+        days: Flag.Int("days").pipe(
+          Flag.filter(
+            (days) => days >= 1 && days <= daysKept,
+            () => `a whole number from 1 to ${daysKept}, for which decisions are kept`
+          ),
+          Flag.withDefault(7),
+          Flag.withDescription(`How far to look back, at most ${daysKept}`)
+        ),
         force: Flag.Boolean("force").pipe(
           Flag.withDefault(false),
           Flag.withDescription("Also for teams whose key would have been refused something")
@@ -166,7 +177,10 @@ const projectKeys = Command.make("project-keys").pipe(
         const denials = yield* shadowDenials(days)
         for (const { count, route_key, team_id } of denials) yield* Console.log(`${team_id}\t${route_key}\t${count}`)
         const waiting = force ? [] : [...new Set(denials.map(({ team_id }) => team_id))]
-        for (const id of yield* cutOver(waiting)) yield* Console.log(`${id}: its API key obeys its scopes from now on`)
+        const over = yield* cutOver(waiting)
+        for (const id of over) yield* Console.log(`${id}: its API key obeys its scopes from now on`)
+        if (over.length === 0 && waiting.length === 0)
+          yield* Console.log("all API keys of teams obey their scopes already")
         if (waiting.length === 0) return
         process.exitCode = 1
         yield* Console.log(

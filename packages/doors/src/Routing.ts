@@ -133,6 +133,12 @@ const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest
 const smallBody = 16 * 1024
 /** Work that nobody is asked about (ms). */
 const unaskedMs = 1
+/**
+ * What all filters of a source may cost the one request that they are asked about here, in steps: some of the costliest that one may be, and far beyond
+ * what real ones take of real requests. The connections behind that decide by themselves, as those with slow rules do: nothing is lost by it, and the
+ * sender, who may be a stranger, neither waits for it nor keeps the doors at work.
+ */
+const mostFiltering = 4_000_000
 /** Connections without a filter are counted in such portions. */
 const portion = 32
 
@@ -152,6 +158,7 @@ const route = (
   let isParsed = body.length <= smallBody
   let next = 0
   let startedAt = 0
+  let filtering = 0
   const isLong = (): boolean => performance.now() - startedAt > unaskedMs && isTurnOver(startedAt)
 
   const proceed = (): Decision | Unfinished => {
@@ -171,7 +178,7 @@ const route = (
         }
       }
       const orderingKey = ordering === null ? null : ordering.of(input)
-      if (rules === null || rules.slow !== null) {
+      if (rules === null || rules.slow !== null || (rules.filter !== null && filtering >= mostFiltering)) {
         pending.push({ connectionId, shard: connectionShard, line: ordering === null ? null : { key: orderingKey } })
         continue
       }
@@ -179,6 +186,7 @@ const route = (
       let isOver = false
       if (rules.filter !== null) {
         missed = rules.filter.failingTargets(input)
+        filtering += rules.filter.cost
         isOver = isLong()
       } else if (next % portion === portion - 1) {
         if (startedAt === 0) startedAt = performance.now()

@@ -2,12 +2,13 @@ import { Context, Effect, Layer, Result } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { connectorOf } from "@tidegate/connectors/Connectors"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
-import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
+import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
 import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
 import type { Database } from "@tidegate/storage/Database"
@@ -151,7 +152,7 @@ const make = Effect.gen(function* () {
     const acknowledgement = acknowledgementOf(source.type, source.config.chat_defer_ephemeral)
     const written = source.config.custom_response
     if (written === null) return Effect.succeed({ customResponse: null, acknowledgement })
-    const compiled = compileCustomResponse(written)
+    const compiled = compileCustomResponse(written, PatternBounds.stored())
     return Result.isSuccess(compiled)
       ? Effect.succeed({ customResponse: compiled.success, acknowledgement })
       : Effect.as(
@@ -186,8 +187,6 @@ const make = Effect.gen(function* () {
       return null
     }
     const routes: Array<Route> = []
-    // Patterns take long to compile, and a source may have any number of connections.
-    let since = performance.now()
     for (const connection of source.connections) {
       routes.push({
         connectionId: connection.id,
@@ -195,13 +194,9 @@ const make = Effect.gen(function* () {
         destinationShard: shardOf(sharding, connection.destination_id),
         isTunnel: connectorOf(connection.destination_type)?.isTunnel === true,
         connectionShard: shardOf(sharding, connection.id),
-        rules: connection.follows ? null : Result.getOrNull(compileRules(connection.rules)),
+        rules: connection.follows ? null : Result.getOrNull(yield* inTurns(compilingRules(connection.rules))),
         ordering: connection.ordering === null ? null : Result.getOrNull(compileOrdering(connection.ordering.key))
       })
-      if (performance.now() - since > 1) {
-        yield* takeTurn(since)
-        since = performance.now()
-      }
     }
     // What is kept holds this, and not all that was read.
     const { team_id } = source

@@ -377,9 +377,27 @@ describe("what takes long", () => {
     const about = request({ body: Buffer.from(`{"text":"${"abcdefgh".repeat(7_000)}"}`) })
     const { decision, left } = inTurns(by, about, 1_000_000)
     expect(left).toBeGreaterThan(2)
-    expect(decision.record.ignored.map(({ connectionId }) => connectionId)).toEqual(
+    const { ignored, pending } = decision.record
+    expect([...ignored, ...pending].map(({ connectionId }) => connectionId)).toEqual(
       Array.from({ length: 10 }, (_, i) => `web_${i}`)
     )
+  })
+
+  it("is left to the connections beyond what all filters together may cost one request, and those alone", () => {
+    const costly: Rule = { type: "filter", body: { n: { $nin: Array.from({ length: 60 }, (_, i) => i) } } }
+    const body = Buffer.from(JSON.stringify({ n: Array.from({ length: 60_000 }, () => "9".repeat(40)) }))
+    const about = request({ body, bodySize: body.length })
+    const routes = Array.from({ length: 100 }, (_, i) => route(`web_${i}`, [i % 10 === 9 ? delay : costly]))
+    const { events, ignored, pending } = decide(snapshot({ routes }), about).record
+    const told = new Set([...events, ...ignored, ...pending].map(({ connectionId }) => connectionId))
+    expect(told.size).toBe(100)
+    // Of the others none asks anything.
+    expect(pending.length).toBeGreaterThan(70)
+    expect(pending.length).toBeLessThan(90)
+    expect(pending.every(({ connectionId }) => !connectionId.endsWith("9"))).toBe(true)
+    // Nobody waits for what costs little, however many there are.
+    const cheap = snapshot({ routes: Array.from({ length: 100 }, (_, i) => route(`web_${i}`, [costly])) })
+    expect(decide(cheap, request()).record.pending).toEqual([])
   })
 
   it("is not asked about where nothing is to be looked at", () => {

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/RunJournal"
+import { Sources } from "@tidegate/storage/Sources"
 import { Actions } from "@tidegate/storage/Actions"
 import { Workflows } from "@tidegate/storage/Workflows"
 import type { Outcome } from "@tidegate/workflows/StepKind"
@@ -16,7 +17,7 @@ import { Effects } from "../src/Workflow/RunWork.ts"
 import * as WorkflowBehaviour from "../src/Workflow/WorkflowBehaviour.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
 
-const { createSource, team, unique } = ControlPlane
+const { sourceFields, team, unique } = ControlPlane
 
 /** What left the process: the step, and the key that it went with. */
 export const sent: Array<readonly [step: string, key: string]> = []
@@ -54,10 +55,15 @@ export const from = (source: string | null, target: string) => ({
   target_step_id: target
 })
 
-export const create = Effect.fnUntraced(function* (steps: ReadonlyArray<object>, edges: ReadonlyArray<object>) {
-  const source = yield* createSource()
+export const create = Effect.fnUntraced(function* (
+  steps: ReadonlyArray<object>,
+  edges: ReadonlyArray<object>,
+  owner: string = team
+) {
+  const id = newId(prefixes.source, Date.now())
+  const source = yield* (yield* Sources).create(owner, id, sourceFields({ name: unique("source") }))
   const workflows = yield* Workflows
-  return yield* workflows.create(team, newId(prefixes.workflow, Date.now()), {
+  return yield* workflows.create(owner, newId(prefixes.workflow, Date.now()), {
     name: unique("workflow"),
     description: null,
     source_id: source.id,
@@ -71,7 +77,8 @@ export const create = Effect.fnUntraced(function* (steps: ReadonlyArray<object>,
 /** A request of the workflow's source, stored as a door stores it. */
 export const receive = Effect.fnUntraced(function* (
   workflow: { readonly id: string; readonly source_id: string | null; readonly steps_count: number },
-  body: unknown
+  body: unknown,
+  owner: string = team
 ) {
   const sql = yield* SqlClient.SqlClient
   const journal = yield* Journal
@@ -82,7 +89,7 @@ export const receive = Effect.fnUntraced(function* (
   const bytes = Buffer.from(JSON.stringify(body))
   const record = requestRecord(
     {
-      teamId: team,
+      teamId: owner,
       sourceId: workflow.source_id!,
       id,
       version: Number(source!.version),

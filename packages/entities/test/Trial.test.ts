@@ -6,6 +6,7 @@ import type { DueRun } from "@tidegate/storage/Runs"
 import { queuedRun } from "@tidegate/workflows/Run"
 import { rehearsalOf } from "@tidegate/workflows/StandIns"
 import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { factsOf } from "../src/Workflow/RunRecord.ts"
 import { Effects } from "../src/Workflow/RunWork.ts"
 import { conduct } from "../src/Workflow/Trial.ts"
 import { from } from "./RunsWorld.ts"
@@ -53,10 +54,11 @@ const tried = (previews: boolean) =>
     const compiled = Result.getOrThrow(compileWorkflow(steps, edges, yield* catalogFor(steps)))
     const { workflow } = rehearsalOf(compiled, mocks, true)
     const large = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`member_${i}`, "x".repeat(1_000)]))
+    const run = runOn({ large })
     return yield* conduct({
       workflow,
-      about: { id: "wfl_test", name: "test", version: 0 },
-      run: runOn({ large }),
+      facts: yield* factsOf(run, { id: "wfl_test", name: "test", version: 0 }),
+      run,
       from: queuedRun(workflow),
       first: { type: "begun" },
       live: false,
@@ -95,7 +97,7 @@ it.live("what the steps of one transition were given is shown in so far as there
     const large = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`member_${i}`, "x".repeat(1_000)]))
     const { transitions } = yield* conduct({
       workflow,
-      about: { id: "wfl_test", name: "test", version: 0 },
+      facts: yield* factsOf(runOn({ large }), { id: "wfl_test", name: "test", version: 0 }),
       run: runOn({ large }),
       from: queuedRun(workflow),
       first: { type: "begun" },
@@ -126,7 +128,7 @@ it.live("a step of a test that breaks down has failed, as in a run, and the test
     const workflow = Result.getOrThrow(compileWorkflow(steps, [from(null, "call")], yield* catalogFor(steps)))
     const { state } = yield* conduct({
       workflow,
-      about: { id: "wfl_test", name: "test", version: 0 },
+      facts: yield* factsOf(runOn({}), { id: "wfl_test", name: "test", version: 0 }),
       run: runOn({}),
       from: queuedRun(workflow),
       first: { type: "begun" },

@@ -19,6 +19,12 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
     "(?:a[^b]*b|a)",
     "([a-z]{1,50}){10}[^a-z]"
   ].map((pattern) => ["text.replace_pattern", { input: fill("a", 21_000), pattern, replace: "x" }] as const),
+  // What takes long to compile.
+  ...[
+    `(?i)[${"b-\u{10ffff}".repeat(120)}]`,
+    `(${"[\\pL]".repeat(80)}){900}`,
+    `(((${"\\pL".repeat(30)}){9}){9}){9}`
+  ].map((pattern) => ["text.extract_pattern", { input: "a", pattern }] as const),
   ...["(a?){100}[^a]", "(?:a[^b]*b|a)"].map(
     (pattern) => ["text.extract_pattern", { input: fill("a", 21_000), pattern }, { which: "all" }] as const
   ),

@@ -3,6 +3,7 @@ import { Predicate } from "effect"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
 import { equalTo, equalToReference, type Operator, operatorNames, operatorOf, type Read } from "./Operators.ts"
+import type { PatternBounds } from "./PatternBounds.ts"
 
 /**
  * The compiler of one condition of the filter language into closures.
@@ -44,16 +45,16 @@ export const compileCondition = (
   condition: unknown,
   subject: Exclude<Subject, "nested">,
   path: string,
-  maxPatternLength: number
-): Condition => new Compiler(subject === "headers", maxPatternLength).value(condition, subject, path)
+  patterns: PatternBounds
+): Condition => new Compiler(subject === "headers", patterns).value(condition, subject, path)
 
 class Compiler {
   private readonly lowerCase: boolean
-  private readonly maxPatternLength: number
+  private readonly patterns: PatternBounds
 
-  constructor(lowerCase: boolean, maxPatternLength: number) {
+  constructor(lowerCase: boolean, patterns: PatternBounds) {
     this.lowerCase = lowerCase
-    this.maxPatternLength = maxPatternLength
+    this.patterns = patterns
   }
 
   value(condition: unknown, subject: Subject, path: string): Condition {
@@ -132,7 +133,7 @@ class Compiler {
       return { test: operator.compileReference(this.reference(operand.$ref, below(path, "$ref"))), absent: false }
     }
     if (!operator.accepts(operand)) return refuse(path, `takes ${operator.takes}`)
-    const test = operator.compile(operand, this.maxPatternLength)
+    const test = operator.compile(operand, this.patterns)
     if (typeof test === "string") return refuse(path, test)
     return { test, absent: operator.acceptsAbsence?.(operand) ?? false }
   }
@@ -149,6 +150,7 @@ class Compiler {
       return refuse(path, "is not a path like a.b, a[0].b or a[$index].b")
     }
     return (scope) => {
+      if (!scope.spend(segments.length)) return undefined
       let value: unknown = scope.root
       if (Predicate.isReadonlyObject(value) && Object.hasOwn(value, name)) return value[name]
       let enclosing = 0

@@ -6,6 +6,7 @@ import { Result } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
 import { type CompiledFilter, compileFilter, type FilterInput, firstPassing } from "./Filter.ts"
+import { PatternBounds } from "./PatternBounds.ts"
 import { type ReplyRoot, replyRoots } from "./ReplyRoots.ts"
 import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
 
@@ -64,9 +65,12 @@ const escapes: Readonly<Record<ResponseContentType, Escape>> = { json: jsonEscap
 /**
  * Compiles a custom response, written or stored; `path` of what is wrong is the place in it, like
  * `rules[2].match.body.$regex`. Members that nobody knows are refused, because a rule whose `match` is misspelt would
- * answer everybody.
+ * answer everybody. `patterns`: those of what is stored, where it is.
  */
-export const compileCustomResponse = (written: unknown): Result.Result<CompiledCustomResponse, Complaint> =>
+export const compileCustomResponse = (
+  written: unknown,
+  patterns: PatternBounds = PatternBounds.written()
+): Result.Result<CompiledCustomResponse, Complaint> =>
   Result.gen(function* () {
     const config = yield* decode(CustomResponse, written, "a custom response")
     const contentType = config.content_type ?? "json"
@@ -80,10 +84,13 @@ export const compileCustomResponse = (written: unknown): Result.Result<CompiledC
     const replies: Array<Reply> = []
     for (const [index, { enabled, match, response }] of rules.entries()) {
       const at = below("rules", index)
-      const matcher = yield* Result.mapError(compileFilter(withoutNulls(match ?? {})), ({ message, path }) => ({
-        path: `${at}.match.${path}`,
-        message
-      }))
+      const matcher = yield* Result.mapError(
+        compileFilter(withoutNulls(match ?? {}), { patterns }),
+        ({ message, path }) => ({
+          path: `${at}.match.${path}`,
+          message
+        })
+      )
       const reply = yield* compileReply(
         {
           status: response?.status ?? 200,

@@ -2,7 +2,8 @@ import { parsePath, type PathSegment } from "@tidegate/model/JsonPath"
 import type { DeduplicateRule } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
 import { type Digest, findAt, omit, omitNothing, type Omission, startDigest } from "./Canonical.ts"
-import { compileFilter, type FilterInput, longestStoredPattern } from "./Filter.ts"
+import { compileFilter, type FilterInput } from "./Filter.ts"
+import { PatternBounds } from "./PatternBounds.ts"
 
 /**
  * Which requests of a connection are the same, by its deduplicate rule. Where that cannot be told a request has no key
@@ -29,7 +30,7 @@ export interface Deduplication {
  */
 export const compileDeduplication = (rule: DeduplicateRule): Deduplication => {
   const predicates = Result.getOrNull(
-    compileFilter({ headers: rule.headers, body: rule.body }, { maxPatternLength: longestStoredPattern })
+    compileFilter({ headers: rule.headers, body: rule.body }, { patterns: PatternBounds.stored() })
   )
   const keyOf = rule.include_fields === undefined ? wholeKey(rule.exclude_fields ?? []) : fieldsKey(rule.include_fields)
   return {

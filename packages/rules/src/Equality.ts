@@ -11,7 +11,7 @@ const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** The number a decimal text stands for; NaN, which equals nothing, when it is none. */
 export const toNumber = (text: string): number => {
-  if (text.length === 0 || text.length > 64 || text.charCodeAt(0) > 57) return Number.NaN
+  if (text.length === 0 || text.length > longestNumber || text.charCodeAt(0) > 57) return Number.NaN
   return decimal.test(text) ? Number(text) : Number.NaN
 }
 
@@ -27,7 +27,7 @@ export const looselyEqual = (a: unknown, b: unknown): boolean => {
  * strictly (an `$eq` with an object is an exact comparison).
  */
 export const deeplyEqual = (a: unknown, b: unknown, scope: Scope): boolean => {
-  if (!Predicate.isObjectOrArray(a) || !Predicate.isObjectOrArray(b)) return payForTexts(a, b, scope) && a === b
+  if (!Predicate.isObjectOrArray(a) || !Predicate.isObjectOrArray(b)) return pay(a, b, scope) && a === b
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length || !scope.enter(a.length)) return false
     let equal = true
@@ -72,9 +72,22 @@ export const memberOf = (members: ReadonlyArray<unknown>): ((value: unknown) => 
   }
 }
 
-/** Pays for the comparison of two values that are texts: a long one is compared character by character. */
-export const payForTexts = (a: unknown, b: unknown, scope: Scope): boolean =>
-  typeof a !== "string" || typeof b !== "string" || scope.spend(Math.min(a.length, b.length) >> 6)
+/** The longest text that may stand for a number. */
+const longestNumber = 64
+
+/**
+ * Pays for the comparison of two values of which one is a text: with another text it is compared character by character, with a number read as one,
+ * which takes much longer.
+ */
+export const pay = (a: unknown, b: unknown, scope: Scope): boolean => {
+  if (typeof a === "string") {
+    if (typeof b === "string") return scope.spend(Math.min(a.length, b.length) >> 6)
+    return typeof b !== "number" || payForNumber(a, scope)
+  }
+  return typeof b !== "string" || typeof a !== "number" || payForNumber(b, scope)
+}
+
+const payForNumber = ({ length }: string, scope: Scope): boolean => length > longestNumber || scope.spend(length >> 2)
 
 /**
  * Texts up to this length are found in linear time by `String.includes`; for a longer one it can compare the whole of

@@ -4,7 +4,8 @@ import { Predicate, Result } from "effect"
 import { compileCondition, type Subject, takes } from "./Condition.ts"
 import { below, type ConditionInvalid } from "./ConditionInvalid.ts"
 import { Scope } from "./Evaluation.ts"
-import { compileFilter, type FilterInput, longestStoredPattern } from "./Filter.ts"
+import { compileFilter, type FilterInput } from "./Filter.ts"
+import { PatternBounds } from "./PatternBounds.ts"
 import { operatorOf } from "./Operators.ts"
 import { type ConditionTarget, conditionTargets } from "./StoredFilter.ts"
 
@@ -67,8 +68,9 @@ export function* explain(
   input: FilterInput,
   shown: Shown
 ): Work<Result.Result<Explanation, ConditionInvalid>> {
-  const compiled = compileFilter(conditions, { maxPatternLength: longestStoredPattern })
+  const compiled = compileFilter(conditions, { patterns: PatternBounds.stored() })
   if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
+  yield
   const failing: ReadonlyArray<unknown> = compiled.success.failingTargets(input)
   const targets = Object.fromEntries(
     conditionTargets.map((target) => [target, conditions[target] === undefined ? null : !failing.includes(target)])
@@ -122,7 +124,7 @@ class Explainer {
       each = (yield* this.#part(key, operand, subject, keys, path)) && each
     }
     // Each holds for some element of an array, and all together for none.
-    if (each && parts.length > 1 && !this.#isOver && !this.#holds(condition, keys)) {
+    if (each && parts.length > 1 && !this.#isOver && !(yield* this.#holds(condition, keys))) {
       return yield* this.#leaf(condition, keys, path, null, condition)
     }
     return each
@@ -138,7 +140,7 @@ class Explainer {
       }
       if (key === "$or") return whole
       // Each holds by itself, and all together do not; so does none of them where there is nothing.
-      if (each && operand.length !== 1 && !this.#isOver && !this.#holds({ [key]: operand }, keys)) {
+      if (each && operand.length !== 1 && !this.#isOver && !(yield* this.#holds({ [key]: operand }, keys))) {
         return yield* this.#leaf({ [key]: operand }, keys, path, key, operand)
       }
       return each
@@ -167,8 +169,7 @@ class Explainer {
     operator: string | null,
     expected: unknown
   ): Work<boolean> {
-    yield
-    const matched = this.#holds(condition, keys)
+    const matched = yield* this.#holds(condition, keys)
     if (this.#isOver) return matched
     const actual = this.#shown([this.#target, ...keys].join("."), beginningOf(this.#at(keys)))
     this.#found.push({
@@ -183,9 +184,10 @@ class Explainer {
   }
 
   /** What the engine says of this one branch. Conditions were compiled as a whole: none of their parts is refused. */
-  #holds(condition: unknown, keys: ReadonlyArray<string>): boolean {
+  *#holds(condition: unknown, keys: ReadonlyArray<string>): Work<boolean> {
+    yield
     const branch = keys.reduceRight((inner, key) => ({ [key]: inner }), condition)
-    const { test } = compileCondition(branch, subjects[this.#target], "", longestStoredPattern)
+    const { test } = compileCondition(branch, subjects[this.#target], "", PatternBounds.stored())
     this.#scope.over(this.#document)
     return test(this.#document, this.#scope)
   }

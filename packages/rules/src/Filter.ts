@@ -4,6 +4,7 @@ import { Predicate, Result } from "effect"
 import { compileCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
 import { Scope, type Test } from "./Evaluation.ts"
+import { PatternBounds } from "./PatternBounds.ts"
 import { ConditionBounds } from "./ConditionBounds.ts"
 
 /**
@@ -12,15 +13,9 @@ import { ConditionBounds } from "./ConditionBounds.ts"
  * side effects, and its work per document is bounded (Evaluation.ts).
  */
 
-/** The longest `$regex` pattern that may be written, in characters. */
-const maxPatternLength = 512
-
-/** The longest that ever could be: rules that were stored then go on. */
-export const longestStoredPattern = 1_024
-
 export interface FilterOptions {
-  /** The longest `$regex` pattern accepted, in characters; 512 unless told. */
-  readonly maxPatternLength?: number
+  /** What its `$regex` patterns may be, shared by all that are compiled with it; those of what is written now unless told. */
+  readonly patterns?: PatternBounds
 }
 
 /**
@@ -35,7 +30,7 @@ export const compileConditions = (
   attempt(() => {
     new ConditionBounds().check(conditions, "")
     const subject = options?.subject ?? "document"
-    const { test } = compileCondition(conditions, subject, "", options?.maxPatternLength ?? maxPatternLength)
+    const { test } = compileCondition(conditions, subject, "", options?.patterns ?? PatternBounds.written())
     const scope = new Scope()
     return (document) => {
       scope.begin()
@@ -87,6 +82,9 @@ export class CompiledFilter {
   /** Whether it asks for the body, which may have to be parsed first. */
   readonly looksAtBody: boolean
 
+  /** Of the last time that it was asked, in steps; one evaluation has at most a million. */
+  cost = 0
+
   constructor(tests: ReadonlyArray<TargetTest>) {
     this.tests = tests
     this.looksAtBody = tests.some(({ target }) => target === "body")
@@ -113,6 +111,7 @@ export class CompiledFilter {
       if (stored !== null && by?.includes(stored) !== true) (by ??= []).push(stored)
     }
     scope.end()
+    this.cost = scope.spent
     return failing === undefined ? none : by === undefined ? failing : [...failing, ...by]
   }
 }
@@ -162,7 +161,7 @@ export const compileFilter = (
 ): Result.Result<CompiledFilter, ConditionInvalid> =>
   attempt(() => {
     const limits = new ConditionBounds()
-    const longest = options?.maxPatternLength ?? maxPatternLength
+    const patterns = options?.patterns ?? PatternBounds.written()
     const tests: Array<TargetTest> = []
     const add = (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown) => {
       if (condition === undefined) return
@@ -170,7 +169,7 @@ export const compileFilter = (
       if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(condition)) {
         refuse(target, "takes an object")
       }
-      tests.push({ target, test: compileCondition(condition, subject, target, longest).test, by: null })
+      tests.push({ target, test: compileCondition(condition, subject, target, patterns).test, by: null })
     }
     add("method", "text", Array.isArray(conditions.method) ? { $in: conditions.method } : conditions.method)
     add("headers", "headers", conditions.headers)

@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import { RE2JS, RE2JSSyntaxException } from "re2js"
-import { contains, deeplyEqual, looselyEqual, memberOf, order, payForTexts, toNumber } from "./Equality.ts"
+import type { PatternBounds } from "./PatternBounds.ts"
+import { contains, deeplyEqual, looselyEqual, memberOf, order, pay, toNumber } from "./Equality.ts"
 import { anyElement, anyNode, type Scope, type Test } from "./Evaluation.ts"
 
 /** The value a `$ref` operand stands for in this evaluation; undefined when the document has none there. */
@@ -12,7 +13,7 @@ export interface Operator {
   readonly takes: string
   readonly accepts: (operand: unknown) => boolean
   /** The test for an accepted operand, or what is wrong with it. */
-  readonly compile: (operand: unknown, maxPatternLength: number) => Test | string
+  readonly compile: (operand: unknown, patterns: PatternBounds) => Test | string
   /** The test when the operand is a `$ref`; null where the operand must be known when the rule is written. */
   readonly compileReference: ((read: Read) => Test) | null
   /** Whether the operator accepts a key that is not there. */
@@ -33,8 +34,8 @@ const opposite = (operator: Operator): Operator => {
   const { compileReference } = operator
   return {
     ...operator,
-    compile: (operand, maxPatternLength) => {
-      const test = operator.compile(operand, maxPatternLength)
+    compile: (operand, patterns) => {
+      const test = operator.compile(operand, patterns)
       return typeof test === "string" ? test : not(test)
     },
     compileReference: compileReference === null ? null : (read) => not(compileReference(read))
@@ -46,11 +47,14 @@ export const equalTo = (operand: unknown): Test => {
   if (typeof operand === "string") {
     const number = toNumber(operand)
     return Number.isNaN(number)
-      ? anyElement((value) => value === operand)
+      ? anyElement((value, scope) => pay(value, operand, scope) && value === operand)
       : anyElement((value) => value === operand || value === number)
   }
   if (typeof operand === "number") {
-    return anyElement((value) => value === operand || (typeof value === "string" && toNumber(value) === operand))
+    return anyElement(
+      (value, scope) =>
+        value === operand || (typeof value === "string" && pay(value, operand, scope) && toNumber(value) === operand)
+    )
   }
   return anyElement((value) => value === operand)
 }
@@ -61,7 +65,7 @@ export const equalToReference = (read: Read): Test =>
     const operand = read(scope)
     if (operand === undefined) return false
     if (!isScalar(operand)) return deeplyEqual(value, operand, scope)
-    return payForTexts(value, operand, scope) && looselyEqual(value, operand)
+    return pay(value, operand, scope) && looselyEqual(value, operand)
   })
 
 const equal: Operator = {
@@ -75,11 +79,11 @@ const equal: Operator = {
 const comparison = (holds: (sign: number) => boolean): Operator => ({
   takes: "a number or a text",
   accepts: isNumberOrText,
-  compile: (operand) => anyElement((value) => holds(order(value, operand))),
+  compile: (operand) => anyElement((value, scope) => pay(value, operand, scope) && holds(order(value, operand))),
   compileReference: (read) =>
     anyElement((value, scope) => {
       const operand = read(scope)
-      return payForTexts(value, operand, scope) && holds(order(value, operand))
+      return pay(value, operand, scope) && holds(order(value, operand))
     })
 })
 
@@ -87,7 +91,11 @@ const oneOf: Operator = {
   takes: "a list of plain values, or a number or text to look for in a text",
   accepts: (operand) => (Array.isArray(operand) ? operand.every(isScalar) : isNumberOrText(operand)),
   compile: (operand) => {
-    if (Array.isArray(operand)) return anyElement(memberOf(operand))
+    if (Array.isArray(operand)) {
+      const isMember = memberOf(operand)
+      const hasNumbers = operand.some(Predicate.isNumber)
+      return anyElement((value, scope) => (!hasNumbers || pay(value, 0, scope)) && isMember(value))
+    }
     const part = String(operand)
     return anyElement((value, scope) => typeof value === "string" && contains(value, part, scope))
   },
@@ -97,7 +105,7 @@ const oneOf: Operator = {
       if (Array.isArray(operand)) {
         return (
           scope.spend(operand.length) &&
-          operand.some((member) => payForTexts(value, member, scope) && looselyEqual(value, member))
+          operand.some((member) => pay(value, member, scope) && looselyEqual(value, member))
         )
       }
       return isNumberOrText(operand) && typeof value === "string" && contains(value, String(operand), scope)
@@ -109,18 +117,16 @@ const affix = (has: (text: string, part: string) => boolean): Operator => ({
   accepts: (operand) => isText(operand) || (Array.isArray(operand) && operand.every(isText)),
   compile: (operand) => {
     const parts = (Array.isArray(operand) ? operand : [operand]).filter(isText)
+    const cost = parts.reduce((sum, { length }) => sum + 4 + (length >> 4), 0)
     return anyElement(
-      (value, scope) => typeof value === "string" && scope.spend(parts.length) && parts.some((part) => has(value, part))
+      (value, scope) => typeof value === "string" && scope.spend(cost) && parts.some((part) => has(value, part))
     )
   },
   compileReference: (read) =>
     anyElement((value, scope) => {
       const operand = read(scope)
       return (
-        typeof value === "string" &&
-        typeof operand === "string" &&
-        payForTexts(value, operand, scope) &&
-        has(value, operand)
+        typeof value === "string" && typeof operand === "string" && pay(value, operand, scope) && has(value, operand)
       )
     })
 })
@@ -138,7 +144,7 @@ const containing: Operator = {
   compileReference: (read) => {
     const member = anyElement((value, scope) => {
       const operand = read(scope)
-      return payForTexts(value, operand, scope) && looselyEqual(value, operand)
+      return pay(value, operand, scope) && looselyEqual(value, operand)
     })
     return (value, scope) => {
       if (Array.isArray(value)) return member(value, scope)
@@ -163,9 +169,10 @@ const maxRepetitions = 1_000
 const regex: Operator = {
   takes: "a pattern as text",
   accepts: isText,
-  compile: (operand, maxPatternLength) => {
+  compile: (operand, patterns) => {
     const pattern = String(operand)
-    if (pattern.length > maxPatternLength) return `the pattern is longer than ${maxPatternLength} characters`
+    const refusal = patterns.refusal(pattern)
+    if (refusal !== null) return refusal
     if (repetitions(pattern) > maxRepetitions) return `the pattern's repetitions add up to more than ${maxRepetitions}`
     const compiled = compilePattern(pattern)
     if (typeof compiled === "string") return compiled

@@ -13,7 +13,8 @@ import {
 import { Predicate, Result, Schema } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
-import { allOf, type CompiledFilter, compileFilter, judgedBy, longestStoredPattern } from "./Filter.ts"
+import { allOf, type CompiledFilter, compileFilter, judgedBy } from "./Filter.ts"
+import { PatternBounds } from "./PatternBounds.ts"
 import { compileRetry, type RetryPolicy } from "./Retry.ts"
 import { isLinkAsRead } from "./StoredFilter.ts"
 
@@ -50,8 +51,9 @@ export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule
   if (!Array.isArray(input)) return invalid(null, { path: "", message: "must be an array" })
   if (input.length > maxRules) return invalid(null, { path: "", message: `at most ${maxRules} rules are allowed` })
   const rules: Array<Rule> = []
+  const patterns = PatternBounds.written()
   for (const [index, written] of input.entries()) {
-    const result = normalizeRule(written)
+    const result = normalizeRule(written, patterns)
     if (Result.isFailure(result)) return invalid(index, result.failure)
     const rule = result.success
     if (rule.type !== "filter" && rules.some((other) => other.type === rule.type)) {
@@ -62,16 +64,16 @@ export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule
   return Result.succeed(evaluationOrder.flatMap((type) => rules.filter((rule) => rule.type === type)))
 }
 
-const normalizeRule = (written: unknown): Result.Result<Rule, Complaint> => {
+const normalizeRule = (written: unknown, patterns: PatternBounds): Result.Result<Rule, Complaint> => {
   if (!Predicate.isReadonlyObject(written)) return complain("", "a rule must be an object")
   switch (written.type) {
     case "deduplicate":
-      return normalizeDeduplicate(withoutNullTargets(written))
+      return normalizeDeduplicate(withoutNullTargets(written), patterns)
     case "transform":
     case "transformation":
       return normalizeTransform({ ...written, type: "transform" })
     case "filter":
-      return normalizeFilter(withoutNullTargets(written))
+      return normalizeFilter(withoutNullTargets(written), patterns)
     case "delay":
       return decode(DelayRule, written, "this rule")
     case "retry":
@@ -88,9 +90,9 @@ const targets: ReadonlyArray<string> = ["headers", "body", "query", "path"]
 const withoutNullTargets = (rule: Fields): Fields =>
   Object.fromEntries(Object.entries(rule).filter(([key, value]) => value !== null || !targets.includes(key)))
 
-const normalizeDeduplicate = (written: Fields): Result.Result<Rule, Complaint> =>
+const normalizeDeduplicate = (written: Fields, patterns: PatternBounds): Result.Result<Rule, Complaint> =>
   Result.gen(function* () {
-    yield* compileFilter({ headers: written.headers, body: written.body })
+    yield* compileFilter({ headers: written.headers, body: written.body }, { patterns })
     const rule = yield* decode(DeduplicateRule, written, "this rule")
     if (rule.include_fields !== undefined && rule.exclude_fields !== undefined) {
       return yield* complain("exclude_fields", "include_fields and exclude_fields cannot be used together")
@@ -122,14 +124,10 @@ const normalizeTransform = (written: Fields): Result.Result<Rule, Complaint> => 
     : decode(InlineTransformRule, written, "this rule")
 }
 
-const normalizeFilter = (written: Fields): Result.Result<Rule, Complaint> =>
+const normalizeFilter = (written: Fields, patterns: PatternBounds): Result.Result<Rule, Complaint> =>
   Result.gen(function* () {
-    yield* compileFilter({
-      headers: written.headers,
-      body: written.body,
-      query: written.query,
-      path: written.path
-    })
+    const { body, headers, path, query } = written
+    yield* compileFilter({ headers, body, query, path }, { patterns })
     const rule = yield* decode(FilterRule, written, "this rule")
     const conditions = targets.filter((target) => written[target] !== undefined)
     if (rule.filter_id === undefined) {
@@ -187,9 +185,12 @@ export interface CompiledRules {
 
 /**
  * Compiles stored rules. They were valid when they were written, so an error means that they were changed since or that
- * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through.
+ * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through. In parts of a rule each: patterns take
+ * long to compile.
  */
-export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> => {
+export function* compilingRules(
+  rules: ReadonlyArray<Rule>
+): Generator<void, Result.Result<CompiledRules, RuleInvalid>, void> {
   const filters: Array<CompiledFilter> = []
   let deduplicate: DeduplicateRule | null = null
   let transform: TransformRule | null = null
@@ -205,10 +206,11 @@ export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<Compiled
         break
       case "filter": {
         const { headers, body, query, path } = rule
-        const compiled = compileFilter({ headers, body, query, path }, { maxPatternLength: longestStoredPattern })
+        const compiled = compileFilter({ headers, body, query, path }, { patterns: PatternBounds.stored() })
         if (Result.isFailure(compiled)) return invalid(index, compiled.failure)
         if (compiled.success.tests.length === 0)
           return invalid(index, { path: "", message: "the filter has no target" })
+        yield
         const { filter_id, filter_snapshot } = rule
         filters.push(
           filter_id === undefined || filter_snapshot === undefined
@@ -221,11 +223,8 @@ export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<Compiled
         delay = rule.delay
         break
       case "retry": {
-        const compiled = compileRetry(rule)
-        if (Result.isFailure(compiled)) {
-          const { index: at, message } = compiled.failure
-          return invalid(index, { path: below("response_status_codes", at), message })
-        }
+        const compiled = compiledRetry(rule, index)
+        if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
         retry = compiled.success
         break
       }
@@ -239,4 +238,26 @@ export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<Compiled
     delay,
     retry
   })
+}
+
+/** The same at once. */
+export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> => {
+  const work = compilingRules(rules)
+  for (;;) {
+    const part = work.next()
+    if (part.done === true) return part.value
+  }
+}
+
+const compiledRetry = (rule: RetryRule, index: number): Result.Result<RetryPolicy, RuleInvalid> =>
+  Result.mapError(
+    compileRetry(rule),
+    ({ index: at, message }) =>
+      new RuleInvalid({ rule_index: index, path: below("response_status_codes", at), message })
+  )
+
+/** The retries of stored rules, for who has nothing to do with the others. */
+export const retryOf = (rules: ReadonlyArray<Rule>): Result.Result<RetryPolicy | null, RuleInvalid> => {
+  const index = rules.findIndex(({ type }) => type === "retry")
+  return index === -1 ? Result.succeed(null) : compiledRetry(rules[index] as RetryRule, index)
 }

@@ -1,4 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
+import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { compileConditions, compileFilter } from "@tidegate/rules/Filter"
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
@@ -30,12 +31,44 @@ describe("limits", () => {
     expect(matches({ id: { $in: ids(3_000) } }, { id: "id-2999" })).toBe(true)
     expect(refusal({ id: { $in: ids(10_000) } }).message).toMatch(/more than 65536 characters/)
   })
-  it("patterns of 512 characters and 1,000 repetitions, or what the caller sets", () => {
+  it("patterns of 512 characters and 1,000 repetitions; of 1,024 those that are stored", () => {
     expect(Result.isSuccess(compileConditions({ $regex: "a".repeat(512) }))).toBe(true)
     expect(refusal({ $regex: "a".repeat(513) }).message).toMatch(/longer than 512/)
     expect(refusal({ $regex: "a{1000}".repeat(2) }).message).toMatch(/add up to more than 1000/)
-    expect(refusal({ $regex: "((a{10}){10}){9}".repeat(15) }).message).toMatch(/too complex/)
-    expect(Result.isFailure(compileConditions({ $regex: "a".repeat(101) }, { maxPatternLength: 100 }))).toBe(true)
+    expect(refusal({ $regex: "((a{10}){10}){9}".repeat(3) }).message).toMatch(/too complex/)
+    const stored = (length: number) =>
+      compileConditions({ $regex: "a".repeat(length) }, { patterns: PatternBounds.stored() })
+    expect([stored(1_024), stored(1_025)].map(Result.isSuccess)).toEqual([true, false])
+  })
+  it("patterns that take long to compile, all together", () => {
+    const of = (pattern: string, count: number) =>
+      compileConditions({ $or: Array.from({ length: count }, () => ({ a: { $regex: pattern } })) })
+    // Each of these takes more than a hundred milliseconds to compile, and the engine has no bound of its own.
+    for (const [pattern, count] of [
+      [`(?i)[${"b-\u{10ffff}".repeat(120)}]`, 1],
+      [`(?i)[${"b-\\x{10ffff}".repeat(42)}]`, 1],
+      [`(${"[\\pL]".repeat(80)}){900}`, 1],
+      [`(?i)${"[\\pL\\pN\\pS]".repeat(40)}`, 20],
+      ["((a{10}){10}){9}", 60],
+      ["x".repeat(512), 64]
+    ] as const) {
+      expect(refusal({ $or: Array.from({ length: count }, () => ({ a: { $regex: pattern } })) }).message).toMatch(
+        /too long to compile/
+      )
+    }
+    for (const pattern of [
+      "(?i)[а-яё]{2,40}",
+      "(?i)[\\x{80}-\\x{10ffff}]",
+      "^[\\w.+-]+@[\\w-]+\\.[a-z]{2,}$",
+      "a{1000}"
+    ]) {
+      expect(Result.isSuccess(of(pattern, 1)), pattern).toBe(true)
+    }
+    expect(Result.isSuccess(of("(?i)^order\\.(?:paid|captured)\\.[a-z0-9-]{1,36}$", 60))).toBe(true)
+    // What was stored within the limits of its time goes on.
+    const long = { $or: Array.from({ length: 64 }, () => ({ $regex: "x".repeat(512) })) }
+    const kept = compileConditions(long, { patterns: PatternBounds.stored() })
+    expect(Result.isSuccess(kept)).toBe(true)
   })
   it("a condition nested beyond any stack is refused, not followed", () => {
     expect(refusal(JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000))).message).toMatch(/deeper than 10/)
@@ -93,6 +126,27 @@ describe("hostile documents", () => {
       const condition = { a: Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`k${i}`, { $exist: false }])) }
       expect(matches({ $not: condition }, { a: Array.from({ length: 500_000 }, () => ({ k89: 1 })) })).toBe(false)
     }))
+  it("texts that are read as numbers, compared with long ones, or looked up by long paths, each of many", () => {
+    const many = (element: Json, count: number): Json => Array.from({ length: count }, () => element)
+    const long = "9".repeat(64)
+    const path = `b${".b".repeat(126)}`
+    const deep = parse('{"b":'.repeat(127) + "1" + "}".repeat(127))
+    // Were they not counted, each of these would be right, and take a hundred milliseconds and more.
+    for (const [condition, document] of [
+      [{ a: { $neq: 5 } }, { a: many(long, 400_000) }],
+      [{ a: { $not: { $gt: 1e300 } } }, { a: many(long, 400_000) }],
+      [{ a: { $nin: [1, 2, 3] } }, { a: many(long, 400_000) }],
+      [{ a: { $nin: { $ref: "b" } } }, { a: many(1, 1_000), b: many(long, 900) }],
+      [{ a: { $neq: { $ref: path } } }, { a: many(2, 20_000), b: (deep as { b: Json }).b }],
+      [
+        { a: { $not: { $startsWith: Array.from({ length: 640 }, (_, i) => `${"a".repeat(90)}${i}`) } } },
+        { a: many("a".repeat(99), 1_400) }
+      ]
+    ] as ReadonlyArray<readonly [unknown, Json]>) {
+      expect(matches(condition, document), `fails closed: ${JSON.stringify(condition).slice(0, 60)}`).toBe(false)
+    }
+    expect(matches({ a: { $neq: 5 } }, { a: many("9", 400_000) }), "as real ones").toBe(true)
+  })
   it("arrays nested beyond any stack", () =>
     quickly(() => {
       const deep = parse("[".repeat(200_000) + "1" + "]".repeat(200_000))

@@ -11,7 +11,8 @@ import {
 import { query } from "./Transaction.ts"
 
 /** For how long decisions about keys are kept (ms), and how often a key's last use is written at the most. */
-const keptMs = 30 * 86_400_000
+export const daysKept = 30
+const keptMs = daysKept * 86_400_000
 const usedEveryMs = 60_000
 
 /** Decisions of one kind within one window, as one process has counted them. */

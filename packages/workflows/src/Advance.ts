@@ -1,6 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { type Effect, type Lists, perform } from "./Inputs.ts"
 import { deciding, type Facts, type Occurrence, type RunState } from "./Run.ts"
+import type { SecretTexts } from "./SecretTexts.ts"
 import type { Parts, Time } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
@@ -15,14 +16,15 @@ export interface Advanced {
 
 /**
  * Takes a run on from what occurred, until all that is under way waits, or has to leave the process: steps that follow each other within it
- * are one advance, and one commit. What comes of it follows from its arguments alone.
+ * are one advance, and one commit. What comes of it follows from its arguments alone. `texts` learns what is secret in what steps give.
  */
 export function* advance(
   workflow: Workflow,
   facts: Facts,
   state: RunState,
   occurrence: Occurrence,
-  time: Time
+  time: Time,
+  texts: SecretTexts
 ): Parts<Advanced> {
   const inputs = new Map<number, { readonly [input: string]: Json }>()
   const effects: Array<Effect> = []
@@ -31,7 +33,7 @@ export function* advance(
   const begun = [...decision.starts]
   for (let next = 0; next < begun.length; next++) {
     const start = begun[next]!
-    const performed = yield* perform(workflow, facts, decision.state, start, time, lists)
+    const performed = yield* perform(workflow, facts, decision.state, start, time, texts, lists)
     if (performed.kind === "effect") {
       inputs.set(start.step, performed.effect.inputs.values)
       effects.push(performed.effect)

@@ -3,6 +3,7 @@ import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import type { Mapping } from "@tidegate/templates/Mapping"
 import { limits } from "./Limits.ts"
 import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
+import type { SecretTexts } from "./SecretTexts.ts"
 import type { Context, Outcome, Parts, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
@@ -29,63 +30,83 @@ export type Performed =
 /** Lists of steps that run for one, by their position: while a step runs, what it was made of stays as it is. */
 export type Lists = Map<number, ReadonlyArray<Json> | StepError>
 
-/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. `lists`: those that are known already. */
+/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. `texts`: what is secret in the run; `lists`: those that are known already. */
 export function* perform(
   workflow: Workflow,
   facts: Facts,
   state: RunState,
   start: Start,
   time: Time,
+  texts: SecretTexts,
   lists: Lists = new Map()
 ): Parts<Performed> {
   const step = workflow.plan[start.step]!
   const context = contextOf(workflow, facts, state.steps, step.ancestors)
-  const refused = (error: StepError): Performed => occurred(start, { kind: "failed", error })
   const list = step.forEach === null ? null : (lists.get(start.step) ?? listOf(step.forEach, context))
   if (list !== null) lists.set(start.step, list)
-  if (list !== null && !Array.isArray(list)) return refused(list as StepError)
+  if (list !== null && !Array.isArray(list)) return refused(start, list as StepError)
   if (list !== null && start.iteration === null) {
     return { kind: "occurred", occurrence: { type: "expanded", step: start.step, count: list.length } }
   }
   const within = list === null ? context : { ...context, item: list[start.iteration!]!, item_index: start.iteration! }
   const inputs = inputsOf(workflow, state, step, within)
-  if ("code" in inputs) return refused(inputs)
+  if ("code" in inputs) return refused(start, inputs)
   if (step.evaluate === null) return { kind: "effect", effect: { start, step, inputs, context: within } }
   const outcome = step.evaluate({ context: within, inputs: inputs.values, time })
-  const { occurrence } = occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs.warnings)
+  const occurrence = yield* occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs, texts)
   return { kind: "occurred", occurrence, inputs: inputs.values }
 }
 
-/** What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it. */
-export const occurred = (
+/** A failure in our own words. */
+const refused = ({ attempt, iteration, step }: Start, error: StepError): Performed => ({
+  kind: "occurred",
+  occurrence: { type: "failed", step, attempt, iteration, error, random: 0, warnings: [] }
+})
+
+/** Of a text that is longer nobody looks for secrets in the rest, which is left out. */
+const longestLookedAt = 4 * limits.messageLength
+
+function* told(message: string, texts: SecretTexts): Parts<string> {
+  const shown = yield* texts.message(message.slice(0, longestLookedAt))
+  return shown.slice(0, limits.messageLength).toWellFormed()
+}
+
+/**
+ * What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it; and what its failure and its
+ * warnings say, in the words of code and of targets, is without what is secret in the run, `texts`, wherever it goes from here.
+ */
+export function* occurred(
   { attempt, iteration, step }: Start,
   outcome: Outcome,
-  warnings: ReadonlyArray<Warning> = [],
+  inputs: Inputs,
+  texts: SecretTexts,
   random = 0
-): Extract<Performed, { readonly kind: "occurred" }> => {
-  if (outcome.kind === "waits") {
-    return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
-  }
-  const all = [...warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings).map(bounded)
-  if (outcome.kind === "failed") {
-    const { code, message } = outcome.error
-    const error = {
-      ...outcome.error,
-      code: code.slice(0, limits.codeLength).toWellFormed(),
-      message: message.slice(0, limits.messageLength).toWellFormed()
+): Parts<Occurrence> {
+  if (outcome.kind === "waits") return { type: "waiting", step, until: outcome.until, output: outcome.output }
+  const warnings = [...inputs.warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings)
+  const size = outcome.kind === "failed" ? null : jsonLengthWithin(outcome.output, limits.valueLength)
+  if (outcome.kind === "succeeded" && size !== null) yield* texts.learn(outcome.output)
+  // What a template has put under a secret name for this step alone.
+  if (outcome.kind === "failed" || warnings.some(({ message }) => message !== undefined)) {
+    yield* texts.learn(inputs.values)
+    for (const [i, warning] of warnings.entries()) {
+      if (warning.message !== undefined) {
+        warnings[i] = Object.assign({}, warning, { message: yield* told(warning.message, texts) })
+      }
     }
-    return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
   }
-  const size = jsonLengthWithin(outcome.output, limits.valueLength)
+  const all = warnings.map(bounded)
+  if (outcome.kind === "failed") {
+    const code = outcome.error.code.slice(0, limits.codeLength).toWellFormed()
+    const error = { ...outcome.error, code, message: yield* told(outcome.error.message, texts) }
+    return { type: "failed", step, attempt, iteration, error, random, warnings: all }
+  }
   if (size === null) {
     const error = { code: "OUTPUT_TOO_LARGE", message: `the output is longer than ${limits.valueLength} characters` }
-    return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
+    return { type: "failed", step, attempt, iteration, error, random, warnings: all }
   }
   const { output, ports } = outcome
-  return {
-    kind: "occurred",
-    occurrence: { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
-  }
+  return { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
 }
 
 /** Where a warning belongs and what it says is made of names that somebody has written, as long as they like. */

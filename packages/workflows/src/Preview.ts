@@ -90,8 +90,11 @@ export function* previewOf(
   room: PreviewRoom = { left: partAtMost }
 ): Parts<Preview> {
   const text = JSON.stringify(value)
+  const isLong = text.length > partAtMost
+  if (isLong) yield
   const size_bytes = Buffer.byteLength(text)
   const about = { content_type: "application/json", size_bytes, sha256: `sha256:${hash("sha256", text, "hex")}` }
+  if (isLong) yield
   if (size_bytes > partAtMost || texts?.isFull === true) {
     const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
     return { available: false, redacted: false, truncated: true, ...about, ...nothing }

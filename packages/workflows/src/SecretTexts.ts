@@ -13,10 +13,13 @@ const shortest = { whole: 4, within: 6 } as const
 const valuesAtOnce = 256
 /** In a longer text each search is a part of the work. */
 const longText = 16_384
+/** A credential behind the name of its scheme. */
+const schemed = /^(?:basic|bearer|token) (\S{8,})$/i
 
 /**
  * What has stood under secret names in a run: a template moves it under any other name, and code may put it into any text. It is masked wherever it
- * comes again, whatever it is called there. It fails closed: what is under a secret name is secret with all that is in it.
+ * comes again, whatever it is called there: in what is shown of values, and in what is told of failures. It fails closed: what is under a secret name is
+ * secret with all that is in it.
  */
 export class SecretTexts {
   readonly #texts = new Set<string>()
@@ -55,7 +58,13 @@ export class SecretTexts {
         for (const [name, of] of entries) {
           left.push([of, isSecret || isSecretHere(name) || (isNamed && valueNames.test(name))])
         }
-      } else if (isSecret && (typeof inner === "string" || typeof inner === "number")) this.#add(String(inner))
+      } else if (isSecret && (typeof inner === "string" || typeof inner === "number")) {
+        const text = String(inner)
+        this.#add(text)
+        // The credential alone, as code takes it out of such a header.
+        const credential = text.length <= longText ? schemed.exec(text)?.[1] : undefined
+        if (credential !== undefined) this.#add(credential)
+      }
     }
     if (this.#texts.size > before) this.#within = [...this.#texts].filter(({ length }) => length >= shortest.within)
   }
@@ -64,6 +73,23 @@ export class SecretTexts {
     if (text.length < shortest.whole || text === mask) return
     if (this.#texts.size >= mostTexts && !this.#texts.has(text)) this.#isFull = true
     else this.#texts.add(text)
+  }
+
+  /**
+   * A text that somebody made up, as an error's: without them, also without the beginning of one where it was cut off. Where there were more than are
+   * remembered nobody can tell what is in it, and nothing of it is left.
+   */
+  *message(text: string): Parts<string> {
+    if (this.#isFull) return mask
+    if (this.#texts.size === 0) return text
+    const shown = yield* this.#text(text)
+    for (const secret of this.#within) {
+      const beginning = secret.slice(0, shortest.within)
+      for (let at = shown.indexOf(beginning); at >= 0; at = shown.indexOf(beginning, at + 1)) {
+        if (secret.startsWith(shown.slice(at))) return `${shown.slice(0, at)}${mask}`
+      }
+    }
+    return shown
   }
 
   /** A value without them; itself where there is none. */

@@ -1,12 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
-import {
-  compileConditions,
-  type CompiledFilter,
-  compileFilter,
-  type FilterTarget,
-  longestStoredPattern
-} from "@tidegate/rules/Filter"
+import { compileConditions, type CompiledFilter, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
+import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { compileMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
 import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
@@ -128,6 +123,8 @@ const prefix = /^([a-z]+_)/
 class StepCompiler implements Compiler {
   private readonly id: string
   private readonly around: Surroundings
+  /** Of all conditions that are compiled with the step: it is one part of the work. */
+  private readonly patterns = PatternBounds.written()
   /** The edge into the step that is looked at, if one is. */
   private edgeId: string | null = null
   /** Whether the step runs for a list: `item` means something. */
@@ -296,7 +293,7 @@ class StepCompiler implements Compiler {
       Object.keys(condition).length > 0 &&
       Object.keys(condition).every((key) => envelope.includes(key))
     if (short) {
-      const filter = compileFilter(condition)
+      const filter = compileFilter(condition, { patterns: this.patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
       return never
@@ -306,7 +303,7 @@ class StepCompiler implements Compiler {
       return never
     }
     for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
-    const compiled = compileConditions(condition, { subject: "record" })
+    const compiled = compileConditions(condition, { subject: "record", patterns: this.patterns })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
     return never
@@ -315,7 +312,7 @@ class StepCompiler implements Compiler {
   filter: Compiler["filter"] = (id) => {
     const conditions = this.around.catalog.filter?.(id)
     if (conditions === undefined) return null
-    const filter = compileFilter(conditions as object, { maxPatternLength: longestStoredPattern })
+    const filter = compileFilter(conditions as object, { patterns: PatternBounds.stored() })
     if (Result.isSuccess(filter)) return matching(filter.success)
     this.issue("CONDITION_INVALID", "resource_id", filter.failure.message)
     return null

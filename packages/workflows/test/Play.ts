@@ -1,5 +1,6 @@
 import { occurred, perform, type Effect } from "../src/Inputs.ts"
 import { decide, type Facts, type Occurrence, queuedRun, type RunState, type Start } from "../src/Run.ts"
+import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome, Parts } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
 
@@ -41,6 +42,7 @@ export class Play {
   /** Attempts that were begun, as `id/attempt` or `id[iteration]/attempt`. */
   readonly begun: Array<string> = []
   readonly effects: Array<Effect> = []
+  readonly texts = new SecretTexts()
   private readonly outcomes: (effect: Effect) => Outcome
   private readonly roll: () => number
   private under: Array<Start> = []
@@ -73,13 +75,13 @@ export class Play {
   step(): boolean {
     const [start] = this.under.splice(Math.floor(this.roll() * this.under.length), 1)
     if (start === undefined) return false
-    const performed = allOf(perform(this.workflow, this.facts, this.state, start, { now: this.now, clock: () => 0 }))
+    const time = { now: this.now, clock: () => 0 }
+    const performed = allOf(perform(this.workflow, this.facts, this.state, start, time, this.texts))
     if (performed.kind === "occurred") this.tell(performed.occurrence)
     else {
       this.effects.push(performed.effect)
       const { inputs } = performed.effect
-      const result = occurred(start, this.outcomes(performed.effect), inputs.warnings, 0.5)
-      if (result.kind === "occurred") this.tell(result.occurrence)
+      this.tell(allOf(occurred(start, this.outcomes(performed.effect), inputs, this.texts, 0.5)))
     }
     return true
   }

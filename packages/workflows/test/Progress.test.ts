@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { advance } from "../src/Advance.ts"
 import { type Part, partOf, stateOf } from "../src/Progress.ts"
 import { type Occurrence, queuedRun, type RunState } from "../src/Run.ts"
+import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
 import { branch, call, compiled, delay, echo, edge, facts, filter } from "./Graphs.ts"
@@ -76,7 +77,7 @@ describe("an advance", () => {
   const time = { now: Date.UTC(2026, 0, 1), clock: () => 0 }
 
   const advanced = (workflow: Workflow, state: RunState, occurrence: Occurrence, body: Json = {}) =>
-    allOf(advance(workflow, facts(body), state, occurrence, time))
+    allOf(advance(workflow, facts(body), state, occurrence, time, new SecretTexts()))
 
   it("takes a run of steps within the process to its end, and knows what they were given", () => {
     const ids = Array.from({ length: 7 }, (_, i) => `step_${i}`)

@@ -1,9 +1,12 @@
+import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "@effect/vitest"
 import { branch, call, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
-import { dice, done, fails, Play } from "./Play.ts"
+import { allOf, dice, done, fails, Play } from "./Play.ts"
 import { advance } from "../src/Advance.ts"
 import { type Effect, occurred, perform } from "../src/Inputs.ts"
-import { decide, deciding, queuedRun } from "../src/Run.ts"
+import { decide, deciding, type Occurrence, queuedRun } from "../src/Run.ts"
+import { SecretTexts } from "../src/SecretTexts.ts"
+import type { Outcome } from "../src/StepKind.ts"
 
 const idOf = (effect: Effect): string => effect.step.step.id
 
@@ -493,10 +496,55 @@ describe("a run that is interfered with", () => {
   })
 })
 
+const failedWith = (
+  outcome: Outcome,
+  inputs: { readonly [input: string]: Json } = {},
+  before: Json = {}
+): Extract<Occurrence, { readonly type: "failed" }> => {
+  const texts = new SecretTexts()
+  allOf(texts.learn(before))
+  const start = { step: 0, attempt: 1, iteration: null }
+  return allOf(occurred(start, outcome, { values: inputs, warnings: [] }, texts)) as never
+}
+
+describe("what a step tells of its failure", () => {
+  const thrown = (message: string): Outcome => ({ kind: "failed", error: { code: "RUNTIME_ERROR", message } })
+  const messageOf = (message: string, before: Json, inputs = {}): string =>
+    failedWith(thrown(message), inputs, before).error.message
+
+  it("has masks for what stood under a secret name in the run, or in what the step was given", () => {
+    const before = { password: "open sesame", headers: { authorization: "Bearer plain-words-here" } }
+    expect(messageOf("no open sesame", before)).toBe("no [redacted]")
+    expect(messageOf("wrong: plain-words-here!", before), "without its scheme").toBe("wrong: [redacted]!")
+    expect(messageOf("no open sesame", {}, { password: "open sesame" })).toBe("no [redacted]")
+    expect(messageOf("no open sesame", {}, { greeting: "open sesame" })).toBe("no open sesame")
+  })
+
+  it("has none of a secret that was cut off, by whoever told of it or here", () => {
+    const secret = "correct horse battery staple"
+    expect(messageOf("it was correct horse bat", { secret })).toBe("it was [redacted]")
+    expect(messageOf(`${"x".repeat(1_990)}${secret}`, { secret })).toBe(`${"x".repeat(1_990)}[redacted]`)
+    expect(messageOf(`${"x".repeat(7_990)}${secret}`, { secret })).not.toContain("correct")
+  })
+
+  it("is nothing where there were more secrets than are remembered", () => {
+    const many = Array.from({ length: 101 }, (_, n) => ({ token: `token-${n}` }))
+    expect(messageOf("no token-100", many)).toBe("[redacted]")
+  })
+
+  it("has none in its warnings either, also of a step that succeeds", () => {
+    const warnings = [{ code: "INPUT_COERCED", field: "a", message: "open sesame is no number" }]
+    const succeeded: Outcome = { kind: "succeeded", output: null, ports: ["out"], warnings }
+    expect(failedWith(succeeded, {}, { password: "open sesame" }).warnings).toMatchObject([
+      { message: "[redacted] is no number" }
+    ])
+  })
+})
+
 it("what a step tells of its failure is bounded, because it is stored with each part of the run", () => {
   const warnings = Array.from({ length: 101 }, () => ({ code: "TEMPLATE_VALUE_MISSING", field: "x" }))
   const error = { code: "RUNTIME_ERROR", message: "x".repeat(2_001) }
-  const { occurrence } = occurred({ step: 0, attempt: 1, iteration: null }, { kind: "failed", error, warnings })
+  const occurrence = failedWith({ kind: "failed", error, warnings })
   expect(occurrence).toMatchObject({ error: { code: "RUNTIME_ERROR", message: "x".repeat(2_000) } })
   expect((occurrence as { readonly warnings: ReadonlyArray<unknown> }).warnings).toHaveLength(100)
 })
@@ -526,14 +574,14 @@ describe("what somebody else chose the size of is gone through in parts", () => 
     const paths = Array.from({ length: 10 }, (_, i) => ({ key: `p${i}`, rule: "conditions", conditions: condition }))
     const workflow = compiled([branch("fork", paths)], [edge("", "fork")])
     const { starts, state } = decide(workflow, facts({ a: 1 }), queuedRun(workflow), { type: "begun" }, 0)
-    expect(countOf(perform(workflow, facts({ a: 1 }), state, starts[0]!, time))).toBeGreaterThanOrEqual(10)
+    expect(countOf(perform(workflow, facts({ a: 1 }), state, starts[0]!, time, new SecretTexts()))).toBeGreaterThanOrEqual(10)
   })
 
   it("the elements of a list", () => {
     const workflow = compiled([echo("each", { a: "{{item}}" }, { for_each: "{{trigger.body}}" })], [edge("", "each")])
     const body = Array.from({ length: 300 }, (_, i) => i)
     const begun = { type: "begun" } as const
-    expect(countOf(advance(workflow, facts(body), queuedRun(workflow), begun, time))).toBeGreaterThanOrEqual(300)
+    expect(countOf(advance(workflow, facts(body), queuedRun(workflow), begun, time, new SecretTexts()))).toBeGreaterThanOrEqual(300)
   })
 
   it("and warnings are short, whatever names are in them", () => {

@@ -1,7 +1,8 @@
 import { Effect, Result } from "effect"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import { connectorOf } from "@tidegate/connectors/Connectors"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
-import { compileRules } from "@tidegate/rules/RuleSet"
+import { compilingRules } from "@tidegate/rules/RuleSet"
 import type { Basis } from "@tidegate/storage/journal/SettleStatement"
 import type { PendingWork, RoutedTransformation } from "@tidegate/storage/PendingRoutes"
 import { Secrets } from "@tidegate/storage/Secrets"
@@ -40,7 +41,7 @@ export const routeSettings = Effect.fnUntraced(function* (
   pin: (reason: string) => void
 ): Effect.fn.Return<RouteSettings | null, never, Secrets> {
   const { destination_id: destinationId, source_id: sourceId, version } = connection
-  const rules = Result.getOrNull(compileRules(connection.rules))
+  const rules = Result.getOrNull(yield* inTurns(compilingRules(connection.rules)))
   if (rules === null) {
     // Closed: rules that cannot be read let nothing through, and nothing is lost.
     yield* Effect.logError("a connection's rules cannot be read", { connection_id: connectionId })

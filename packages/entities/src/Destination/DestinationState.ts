@@ -6,7 +6,7 @@ import { secretsIn as settingsIn } from "@tidegate/connectors/SecretSettings"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
-import { compileRules } from "@tidegate/rules/RuleSet"
+import { retryOf } from "@tidegate/rules/RuleSet"
 import { Echoes } from "@tidegate/signatures/Echoes"
 import { secretsIn } from "@tidegate/signatures/Masking"
 import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
@@ -112,7 +112,7 @@ const laneOf = (row: DeliveringConnection): LaneSettings => ({
   cancelBefore: ms(row.cancel_before),
   resumedAt: ms(row.resumed_at),
   ...(row.has_lines ? { order: row.ordering?.on_failure ?? "none" } : {}),
-  retry: Result.getOrNull(Result.map(compileRules(row.rules), (rules) => rules.retry))
+  retry: Result.getOrNull(retryOf(row.rules))
 })
 
 type Opens = Pick<DestinationState, "sender" | "bearer" | "echoes">

@@ -75,6 +75,11 @@ export class Share {
     return free > 0 && (this.#taken === 0 || this.#taken < free)
   }
 
+  /** Whether it holds nothing. */
+  get isEmpty(): boolean {
+    return this.#bytes === 0
+  }
+
   /** Whether the window may grow by `bytes`. */
   hasRoom(bytes: number): boolean {
     return this.#bytes + bytes <= this.#shared.mostBytes - this.#shared.bytes

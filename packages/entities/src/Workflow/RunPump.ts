@@ -10,6 +10,7 @@ import type { Plan, plansOf } from "./Plans.ts"
 import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
+import { placeOf } from "./PlaceOf.ts"
 
 /** Runs that are read at once, with what they were made of and have given. */
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
@@ -99,9 +100,9 @@ export const runPump = Effect.fnUntraced(function* (
       }
     }
     const going = carryOn(work).pipe(
-      Effect.catchDefect((cause) =>
+      Effect.catchDefect((defect) =>
         Effect.andThen(
-          Effect.logError("a run of a workflow broke down", { run_id: run.id, cause }),
+          Effect.logError("a run of a workflow broke down", { run_id: run.id, place: placeOf(defect) }),
           giveUp(run, broken)
         )
       ),
@@ -123,7 +124,7 @@ export const runPump = Effect.fnUntraced(function* (
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
     // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. Whose they are tells the first look.
-    const hasRoom = inHand.size < mostInHand && team?.hasRoom(1) === true
+    const hasRoom = inHand.size < mostInHand && team?.mayRead(readAtOnce.bytes) === true
     const limits = { limit: hasRoom ? readAtOnce.limit : 0, bytes: readAtOnce.bytes, inHand: [...inHand.keys(), ...left] }
     const now = yield* Clock.currentTimeMillis
     const due = yield* dueRuns(shard, id, now, limits)
@@ -153,6 +154,7 @@ export const runPump = Effect.fnUntraced(function* (
     }
     return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === readAtOnce.limit)
   }).pipe(
+    rooms.reading,
     Effect.catch((error) =>
       Effect.as(
         Effect.logWarning("a workflow's runs could not be read; the sweep comes back to them", {

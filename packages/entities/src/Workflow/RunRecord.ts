@@ -1,5 +1,6 @@
-import type { Schema } from "effect"
+import type { Effect, Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import { parseBody } from "@tidegate/rules/RequestInput"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
@@ -17,13 +18,20 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 
 const nothing = new Uint8Array(0)
 
-/** What a run's steps read beside each other. Credentials that the sender presented read as masks, as in rules and transformations. */
+/**
+ * What a run's steps read beside each other. Credentials that the sender presented read as masks, as in rules and transformations. Taking a large
+ * body apart waits for its turn of the loop.
+ */
 export const factsOf = (
   run: DueRun,
   workflow: { readonly id: string; readonly name: string; readonly version: number }
-): Facts => {
+): Effect.Effect<Facts> => inTurns(takenApart(run, workflow))
+
+export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Parts<Facts> {
   const headers = storedHeaders(run)
   const source = { id: run.source_id, name: run.source_name }
+  const body = parseBody(headers, run.body ?? nothing)
+  yield
   return {
     trigger: {
       request_id: run.request_id,
@@ -32,7 +40,7 @@ export const factsOf = (
       path: run.path,
       headers,
       query: parseQuery(run.query),
-      body: parseBody(headers, run.body ?? nothing),
+      body,
       source
     },
     run: { id: run.id, started_at: run.created_at.toISOString(), attempt: run.attempts },
@@ -45,7 +53,11 @@ export const factsOf = (
 export function* secretTextsOf({ trigger: { body, headers, query } }: Facts, { steps }: RunState): Parts<SecretTexts> {
   const texts = new SecretTexts()
   yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject])
-  for (const { output } of steps) if (output !== null) yield* texts.learn(output)
+  for (const { iterations, output } of steps) {
+    if (output !== null) yield* texts.learn(output)
+    // Of a list that is not at its end.
+    else if (iterations !== null) yield* texts.learn(iterations.items)
+  }
   return texts
 }
 
@@ -158,7 +170,6 @@ export function* transitionOf(
 ): Parts<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
-  for (const [, output] of given) yield* texts.learn(output)
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
   const room: PreviewRoom = { left: limits.previews }
   for (const [step, input] of inputs) {

@@ -1,14 +1,18 @@
-import { Context, Effect } from "effect"
+import { Context, Effect, Semaphore } from "effect"
 import { Slots } from "../Destination/Slots.ts"
 
 /** What one process carries out at once for runs of all workflows, and the memory that runs in hand hold. */
 const most = { effects: 256, bytes: 128 * 1_048_576 }
+/** Workflows whose runs are read at once: what they weigh is known when they are there, and there may be thousands that were woken together. */
+const readers = 4
 
 /** The share of one team, however many workflows it has: so that slow targets of one do not take what others need. */
 export interface TeamRoom {
   /** Waits for a place to carry something out in; it is given back at the end. */
   readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly hasRoom: (bytes: number) => boolean
+  /** Whether runs of so many bytes may be read: also fewer, for who holds none. */
+  readonly mayRead: (bytes: number) => boolean
   readonly hold: (bytes: number) => void
   readonly letGo: (bytes: number) => void
 }
@@ -17,6 +21,9 @@ export interface TeamRoom {
 export class RunRoom {
   readonly #slots = new Slots(most.effects, most.bytes)
   readonly #teams = new Map<string, TeamRoom>()
+
+  /** Reads runs and holds them: waits until few others do. */
+  readonly reading = Semaphore.withPermit(Semaphore.makeUnsafe(readers))
 
   of(teamId: string): TeamRoom {
     let room = this.#teams.get(teamId)
@@ -54,6 +61,7 @@ export class RunRoom {
           return waiting.size === 0 && share.take() ? inPlace : Effect.andThen(restore(take), inPlace)
         }),
       hasRoom: (bytes) => share.hasRoom(bytes),
+      mayRead: (bytes) => share.hasRoom(share.isEmpty ? 1 : bytes),
       hold: (bytes) => share.hold(bytes),
       letGo: (bytes) => share.letGo(bytes)
     }

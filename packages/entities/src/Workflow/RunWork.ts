@@ -11,9 +11,10 @@ import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
 import { giveUp } from "./GiveUp.ts"
-import { dueAt, factsOf, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
+import { dueAt, takenApart, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
+import { placeOf } from "./PlaceOf.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
@@ -49,12 +50,10 @@ export const carryingOut = Effect.map(
   ({ carryOut }) =>
     (effect: StepEffect, run: DueRun, key: string): Effect.Effect<Outcome> =>
       Effect.suspend(() => carryOut(effect, run, key)).pipe(
-        Effect.catchDefect((cause) =>
-          Effect.as(
-            Effect.logError("a step broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
-            failed("INTERNAL_ERROR", "the step broke down")
-          )
-        )
+        Effect.catchDefect((defect) => {
+          const about = { run_id: run.id, step_id: effect.step.step.id, place: placeOf(defect) }
+          return Effect.as(Effect.logError("a step broke down", about), failed("INTERNAL_ERROR", "the step broke down"))
+        })
       )
 )
 
@@ -121,8 +120,7 @@ function* takenUp({ about, parts, run: stored, workflow }: Work) {
   const { run } = before
   const isGone = run.headers === payloadGone
   // A run whose payload is gone is stopped, and reads nothing.
-  const facts = factsOf(isGone ? { ...run, headers: "{}" } : run, about)
-  yield
+  const facts = yield* takenApart(isGone ? { ...run, headers: "{}" } : run, about)
   const state = yield* storedState(workflow, parts, before.state)
   return { run, isGone, facts, state, texts: yield* secretTextsOf(facts, state) }
 }
@@ -155,16 +153,16 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
     const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
-    const ended = Effect.flatMap(carriedOut, (outcome) => {
-      const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
-      return Queue.offer(told, { occurrence, endsEffect: true })
-    })
+    const ended = carriedOut.pipe(
+      Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
+      Effect.flatMap((occurrence) => Queue.offer(told, { occurrence, endsEffect: true }))
+    )
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
   /** What an occurrence makes of the run, and the rows that tell of it. */
   function* following(occurrence: Occurrence, now: number) {
-    const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock })
+    const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock }, texts)
     if (advanced.state === state) return { advanced, written: null }
     const next = dueAt(advanced.state, createdAt, Math.min(since, now))
     const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)

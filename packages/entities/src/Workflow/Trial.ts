@@ -5,10 +5,10 @@ import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
-import type { Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
+import type { Facts, Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
-import { factsOf, secretTextsOf, transitionOf } from "./RunRecord.ts"
+import { secretTextsOf, transitionOf } from "./RunRecord.ts"
 import { carryingOut } from "./RunWork.ts"
 
 /** A test takes no longer than this, whatever its steps say. */
@@ -21,8 +21,8 @@ const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_
 
 export interface Trial {
   readonly workflow: Workflow
-  readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
+  readonly facts: Facts
   /** Where it begins, and with what. */
   readonly from: RunState
   readonly first: Occurrence
@@ -42,9 +42,8 @@ export interface Tried {
  * one, the run's clock is put forward to its end.
  */
 export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Return<Tried> {
-  const { about, first, from, live, run, workflow } = trial
+  const { facts, first, from, live, run, workflow } = trial
   const carryOut = yield* carryingOut
-  const facts = factsOf(run, about)
   const texts = yield* inTurns(secretTextsOf(facts, from))
   const clock = (): number => performance.now()
   const happened = yield* Queue.unbounded<Occurrence>()
@@ -59,15 +58,16 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
 
   const begin = ({ inputs, start, step, ...rest }: StepEffect): Effect.Effect<void, never, Scope.Scope> => {
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = Effect.flatMap(carryOut({ inputs, start, step, ...rest }, run, key), (outcome) =>
-      Queue.offer(happened, occurred(start, outcome, inputs.warnings, Math.random()).occurrence)
+    const carriedOut = carryOut({ inputs, start, step, ...rest }, run, key).pipe(
+      Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
+      Effect.flatMap((occurrence) => Queue.offer(happened, occurrence))
     )
     return Effect.asVoid(Effect.forkScoped(carriedOut))
   }
 
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
     const at = yield* now
-    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }))
+    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }, texts))
     if (advanced.state !== state) {
       const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
       const transition = yield* inTurns(transitionOf(workflow, run, state, advanced, texts, writing))

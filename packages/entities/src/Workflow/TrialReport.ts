@@ -6,7 +6,6 @@ import { shownOf } from "@tidegate/signatures/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
-import { factsOf } from "./RunRecord.ts"
 import type { TrialResult } from "./Trials.ts"
 
 /** A test as it is answered: told of by what would be its rows, in the shape of a run. */
@@ -29,7 +28,7 @@ const notCaptured: PayloadPreview = {
 }
 
 export const reportOf = Effect.fnUntraced(function* (
-  { about, only, received, run, simulated, state, transitions, workflow, ...result }: TrialResult,
+  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: TrialResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps } = workflow
@@ -49,7 +48,6 @@ export const reportOf = Effect.fnUntraced(function* (
   const told = only === null ? all : all.filter(({ execution_index }) => execution_index === only)
   const last = transitions.at(-1)
   const count = (status: string): number => told.filter((step) => step.status === status).length
-  const facts = factsOf(run, about)
   const at = run.created_at.toISOString()
   const contentType = facts.trigger.headers["content-type"]
   return {

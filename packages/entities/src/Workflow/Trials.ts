@@ -8,9 +8,10 @@ import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowS
 import type { DueRun } from "@tidegate/storage/Runs"
 import { query } from "@tidegate/storage/Transaction"
 import { Workflows } from "@tidegate/storage/Workflows"
-import { queuedRun } from "@tidegate/workflows/Run"
+import { type Facts, queuedRun } from "@tidegate/workflows/Run"
 import { onlyStep, rehearsalOf } from "@tidegate/workflows/StandIns"
 import type { Workflow } from "@tidegate/workflows/Workflow"
+import { factsOf } from "./RunRecord.ts"
 import { conduct, type Tried } from "./Trial.ts"
 import { reportOf } from "./TrialReport.ts"
 
@@ -33,6 +34,7 @@ export interface TrialResult extends Tried {
   readonly only: number | null
   readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
+  readonly facts: Facts
   /** Whether its request was received; otherwise it was written for the test. */
   readonly received: boolean
   /** Whether its workflow is a stored one, and whether its graph is the one that is stored. */
@@ -51,10 +53,20 @@ interface Turns {
   tests: number
 }
 
-const Room = Context.Reference<{ readonly all: Semaphore.Semaphore; readonly teams: Map<string, Turns> }>(
-  "@tidegate/entities/Workflow/Trials/Room",
-  { defaultValue: () => ({ all: Semaphore.makeUnsafe(most.process), teams: new Map() }) }
-)
+interface Rooms {
+  readonly all: Semaphore.Semaphore
+  readonly teams: Map<string, Turns>
+  /** One at a time reads what it is tried on: several that come in the same turn of the loop would each take the time that one may. */
+  readonly reading: Semaphore.Semaphore
+}
+
+const Room = Context.Reference<Rooms>("@tidegate/entities/Workflow/Trials/Room", {
+  defaultValue: () => ({
+    all: Semaphore.makeUnsafe(most.process),
+    teams: new Map(),
+    reading: Semaphore.makeUnsafe(1)
+  })
+})
 
 const taken = (turns: Semaphore.Semaphore) =>
   Effect.acquireRelease(turns.take(1), () => turns.release(1), { interruptible: true })
@@ -172,14 +184,20 @@ export const tryWorkflow = (
       for (const step of mocks.keys()) yield* positionOf(compiled, `mocks.${step}`.slice(0, 120), step)
       const only = (input.step_id ?? null) === null ? null : yield* positionOf(compiled, "step_id", input.step_id!)
       const now = yield* Clock.currentTimeMillis
-      const { received, ...request } = yield* requestOf(asked, source_id, new Date(now))
+      const { facts, received, run } = yield* Semaphore.withPermit(
+        (yield* Room).reading,
+        Effect.gen(function* () {
+          const { received, ...request } = yield* requestOf(asked, source_id, new Date(now))
+          const run: DueRun = { ...request, id: run_id, version: about.version }
+          return { received, run, facts: yield* factsOf(run, about) }
+        })
+      )
       const live = input.mode === "live"
       const { simulated, workflow } = rehearsalOf(compiled, mocks, !live)
-      const run: DueRun = { ...request, id: run_id, version: about.version }
       const previews = input.include_previews !== false
       const tried = yield* conduct({
         workflow,
-        about,
+        facts,
         run,
         live,
         previews,
@@ -188,7 +206,7 @@ export const tryWorkflow = (
           : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
       })
       const asStored = stored && (input.steps ?? input.edges ?? null) === null
-      const result: TrialResult = { ...tried, workflow, simulated, only, about, run, received, stored, asStored }
+      const result: TrialResult = { ...tried, workflow, simulated, only, about, run, facts, received, stored, asStored }
       return yield* reportOf(result, { live, previews })
     })
   )

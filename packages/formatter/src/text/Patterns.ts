@@ -1,3 +1,4 @@
+import { patternCost } from "@tidegate/model/PatternCost"
 import type { RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { flag, judged, option, pattern } from "../engine/Fields.ts"
@@ -11,6 +12,9 @@ import type { Call } from "../engine/Operation.ts"
  */
 
 export const patternLimits = { pattern: 512, subject_bytes: 65_536, program_steps: 2_000_000 } as const
+
+/** What a pattern may cost to compile: some milliseconds. */
+const mostCompiling = 6_000
 
 /** Milliseconds of all searches in one text. */
 const searchMillis = 40
@@ -45,6 +49,14 @@ const compiled = memo(200, (key: string): Compiled => {
 
 /** The program of a pattern; `flags` are a letter each. */
 const programOf = (flags: string, pattern: string): RE2JS => {
+  const cost = patternCost(pattern, flags.startsWith("i"))
+  if (cost > mostCompiling) {
+    throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern takes too long to compile", {
+      field: "pattern",
+      limit: mostCompiling,
+      actual: Math.ceil(cost)
+    })
+  }
   const { fault, pattern: program } = compiled(flags + pattern)
   if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
   return program

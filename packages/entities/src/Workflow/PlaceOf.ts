@@ -1,0 +1,8 @@
+/** Where something broke down, for the log: without the message, which may say what it was given. */
+export const placeOf = (defect: unknown): string => {
+  if (!(defect instanceof Error)) return typeof defect
+  const { message, name, stack = "" } = defect
+  const from = stack.indexOf(message)
+  const places = (from < 0 ? stack : stack.slice(from + message.length)).split("\n")
+  return [name, ...places.filter((line) => /^\s+at /.test(line))].join("\n")
+}

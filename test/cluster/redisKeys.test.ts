@@ -1,0 +1,154 @@
+import { afterAll, describe, expect } from "vitest"
+import { parseExposition, sampleValue } from "../support/Exposition.ts"
+import type { Gateways } from "../support/Gateways.ts"
+import { it } from "../support/it.ts"
+import { noOwnRedis, Redis } from "../support/Redis.ts"
+import { eventually, now, waitUntil } from "../support/Waiting.ts"
+
+/** The limit that a project key has of its own, over three processes that have one Redis: exact while it answers, and never in the way when it does not. */
+
+type Processes = Gateways<"a" | "b" | "edge">
+
+const redis = noOwnRedis ? null : await Redis.start()
+const settings = { TIDEGATE_REDIS_URL: redis?.url ?? "" }
+afterAll(() => redis?.stop())
+
+const limit = 60
+const calls = 300
+/** Longer than a call waits for Redis, and for an actor whose shard has no owner; on a machine that is busy. */
+const mostMs = 15_000
+
+const signIn = async (gateways: Processes): Promise<string> =>
+  (JSON.parse((await gateways.call("a", "POST", "/v1/auth/demo/login")).body) as { token: string }).token
+
+const freshKey = async (gateways: Processes, owner: string, callsPerMinute = limit): Promise<string> => {
+  const answer = await gateways.call("edge", "POST", "/v1/project-api-keys", {
+    headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "key", scopes: ["control:read"], rate_limit_per_minute: callsPerMinute })
+  })
+  expect(answer.status, answer.body).toBe(201)
+  return (JSON.parse(answer.body) as { data: { api_key: string } }).data.api_key
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly tookMs: number
+}
+
+const call = async (gateways: Processes, by: "a" | "b" | "edge", key: string): Promise<Answer> => {
+  const since = now()
+  const response = await fetch(`${gateways.process(by).origin}/v1/sources`, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(mostMs)
+  })
+  await response.arrayBuffer()
+  return { status: response.status, headers: response.headers, tookMs: now() - since }
+}
+
+/** So many calls at once of one key, by all processes in turn, and what became of them; `amid` happens in their midst. */
+const burst = async (gateways: Processes, key: string, amid: () => Promise<unknown> = async () => {}) => {
+  const began = now()
+  const each = (index: number) => call(gateways, gateways.names[index % gateways.names.length]!, key)
+  const first = Array.from({ length: calls / 2 }, (_, index) => each(index))
+  const happening = amid()
+  const answers = await Promise.all([...first, ...Array.from({ length: calls / 2 }, (_, index) => each(index))])
+  await happening
+  const allowed = answers.filter(({ status }) => status === 200)
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(allowed.length + refused.length).toBe(calls)
+  expect(Math.max(...answers.map(({ tookMs }) => tookMs)), "nobody waits for Redis").toBeLessThan(mostMs)
+  /** What has come back of the allowance meanwhile. */
+  const more = Math.floor((limit * (now() - began)) / 60_000)
+  return { answers, allowed, refused, more }
+}
+
+const told = ({ headers }: Answer) => {
+  const [, left, reset] = /^"key";r=(\d+);t=(\d+)$/.exec(headers.get("ratelimit") ?? "") ?? []
+  expect([headers.get("x-ratelimit-remaining"), headers.get("x-ratelimit-reset")]).toEqual([left, reset])
+  expect(headers.get("x-ratelimit-limit")).toBe(String(limit))
+  expect(headers.get("ratelimit-policy")).toBe(`"key";q=${limit};w=60`)
+  return { left: Number(left), reset: Number(reset) }
+}
+
+const metric = async (
+  gateways: Processes,
+  of: "a" | "b" | "edge",
+  name: string,
+  labels: Record<string, string> = {}
+) => {
+  const headers = { authorization: "Bearer gwk_cluster_test_key" }
+  return sampleValue(parseExposition((await gateways.call(of, "GET", "/metrics", { headers })).body), name, labels) ?? 0
+}
+
+const unanswered = async (gateways: Processes): Promise<number> => {
+  const counts = gateways.names.flatMap((of) =>
+    ["away", "deadline", "lost", "refused", "busy"].map((reason) =>
+      metric(gateways, of, "tidegate_redis_unanswered_total", { reason })
+    )
+  )
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+}
+
+const answering = (gateways: Processes, owner: string, is: 0 | 1) =>
+  waitUntil(`Redis answers all: ${is}`, async () => {
+    // A process without calls to count finds out by its heartbeat.
+    const key = await freshKey(gateways, owner)
+    await Promise.all(gateways.names.map((of) => call(gateways, of, key)))
+    const up = await Promise.all(gateways.names.map((of) => metric(gateways, of, "tidegate_redis_up")))
+    return up.every((one) => one === is)
+  })
+
+/** On a busy machine Redis may be late once: then a burst proves nothing, and is repeated. */
+const countTogether = async (gateways: Processes, owner: string): Promise<void> => {
+  const { allowed, more, refused } = await eventually("a burst was counted with all answers", async () => {
+    const before = await unanswered(gateways)
+    const counted = await burst(gateways, await freshKey(gateways, owner))
+    return (await unanswered(gateways)) > before ? null : counted
+  })
+  expect(allowed.length).toBeGreaterThanOrEqual(limit)
+  expect(allowed.length).toBeLessThanOrEqual(limit + more)
+  // Each has been given another place of the allowance, and is told which.
+  const left = allowed.map((answer) => told(answer).left).toSorted((one, other) => other - one)
+  expect(left.slice(0, limit - more)).toEqual(Array.from({ length: limit - more }, (_, index) => limit - 1 - index))
+  for (const answer of refused) {
+    const { left, reset } = told(answer)
+    expect(left).toBe(0)
+    expect(reset).toBeGreaterThan(0)
+    expect(reset).toBeLessThanOrEqual(60)
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
+    expect(Number(answer.headers.get("retry-after"))).toBeLessThanOrEqual(reset)
+  }
+}
+
+describe.skipIf(redis === null)("a project key in three processes with one Redis", () => {
+  it("makes as many calls as it may, also while Redis goes and when it has come back", async ({ running }) => {
+    const gateways: Processes = await running({ a: "all", b: "all", edge: "edge" }, settings)
+    const owner = await signIn(gateways)
+    await answering(gateways, owner, 1)
+    await countTogether(gateways, owner)
+
+    for (const [away, back] of [
+      [() => redis!.stop(), () => redis!.start()],
+      [async () => redis!.freeze(), async () => redis!.thaw()]
+    ] as const) {
+      // In the midst of it: nobody hangs, and nobody fails. What was counted there each process knows in part, and the key's actor not at all.
+      const amid = await burst(gateways, await freshKey(gateways, owner), away)
+      expect(amid.allowed.length).toBeGreaterThanOrEqual(limit)
+      expect(amid.allowed.length).toBeLessThanOrEqual((gateways.names.length + 2) * (limit + amid.more))
+      await answering(gateways, owner, 0)
+      // Without it, the key's actor counts: exact over all of them.
+      const { allowed, more } = await eventually("a burst was counted by the key's actor", async () => {
+        const key = await freshKey(gateways, owner)
+        // The first call finds its actor: while it has none, a process counts alone.
+        await Promise.all(gateways.names.map((of) => call(gateways, of, key)))
+        return burst(gateways, key)
+      })
+      expect(allowed.length).toBeGreaterThanOrEqual(limit - gateways.names.length)
+      expect(allowed.length).toBeLessThanOrEqual(limit - gateways.names.length + more + 1)
+      await back()
+      await answering(gateways, owner, 1)
+      await countTogether(gateways, owner)
+    }
+  })
+})

@@ -72,7 +72,10 @@ const judgeTarget = Effect.fnUntraced(function* (
   content: SavedContent,
   kept: SavedContent | null
 ): Effect.fn.Return<void, GatewayError> {
-  const { input, of } = sentToOf(content)
+  const {
+    inputs: [input],
+    of
+  } = sentToOf(content)
   const target = of(content.inputs)
   if (target === null) {
     const message = "must be written out, without templates in its host: the credentials are sent there"

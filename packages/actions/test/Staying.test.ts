@@ -43,7 +43,11 @@ interface Row {
 }
 
 const token = { mode: "bearer", values: { token: "token-of-the-target" } }
-const store = { access_key_id: "AKIA0000000000000000", secret_access_key: "secret", session_token: "token-of-a-session" }
+const store = {
+  access_key_id: "AKIA0000000000000000",
+  secret_access_key: "secret",
+  session_token: "token-of-a-session"
+}
 const account = { client_email: "a@example.com", private_key: "key-of-the-account" }
 const consent = {
   token_url: "https://id.example.com/token",
@@ -150,7 +154,13 @@ const rows: Readonly<Record<string, Row>> = {
   messenger_message: {
     credentials: bot,
     inputs: { chat_id: "1", text_template: "x" },
-    others: { chat_id: "2", text_template: text, parse_mode: "HTML", disable_link_previews: true, disable_notification: true },
+    others: {
+      chat_id: "2",
+      text_template: text,
+      parse_mode: "HTML",
+      disable_link_previews: true,
+      disable_notification: true
+    },
     stay: []
   },
   messaging_sms: { credentials: messaging, inputs: message, others: messages, stay: [] },
@@ -190,7 +200,9 @@ const rows: Readonly<Record<string, Row>> = {
   }
 }
 
-const withCredentials = callingProviders.filter(({ auth, key }) => auth.some(({ fields }) => fields.length > 0) && key !== "cli")
+const withCredentials = callingProviders.filter(
+  ({ auth, key }) => auth.some(({ fields }) => fields.length > 0) && key !== "cli"
+)
 
 /** A store's own hosts, of any bucket, region or account. */
 const ofStore = /(?:^|\.)(s3\.[a-z\d-]+\.amazonaws\.com|r2\.cloudflarestorage\.com)$/
@@ -250,6 +262,7 @@ describe("the credentials of a saved action go where it was saved for", () => {
     const row = rows[key]
     if (row === undefined) continue
     for (const action of actions) {
+      const inputsOf = action.action.inputs ?? []
       const name = nameOf(key, action.key)
       const target = (inputs: Inputs): string | null => {
         const call = callOf(name, inputs, row.credentials)
@@ -261,13 +274,11 @@ describe("the credentials of a saved action go where it was saved for", () => {
 
       it(`${key}.${action.key}: of ${row.stay.length === 0 ? "its API alone" : row.stay.join(", ")}`, () => {
         expect(target(row.inputs)).not.toBeNull()
-        expect(Object.keys(row.others).toSorted(), "each input has another value here").toEqual(
-          action.action.inputs.toSorted()
-        )
-        const moving = action.action.inputs.filter((input) => !isSaved(changed(input, row.others[input]!)))
+        expect(Object.keys(row.others).toSorted(), "each input has another value here").toEqual(inputsOf.toSorted())
+        const moving = inputsOf.filter((input) => !isSaved(changed(input, row.others[input]!)))
         expect(moving).toEqual(expect.arrayContaining([...row.stay]))
         expect(moving.length).toBe(row.stay.length)
-        for (const input of action.action.inputs) {
+        for (const input of inputsOf) {
           const inputs = { ...changed(input, row.others[input]!), ...row.besides?.[input] }
           expect(target(inputs), `${input} is judged`).not.toBeNull()
           if (isSaved(inputs)) expect(target(inputs), input).toBe(target(row.inputs))
@@ -275,7 +286,7 @@ describe("the credentials of a saved action go where it was saved for", () => {
       })
 
       it(`${key}.${action.key}: no value of an input leads it elsewhere`, () => {
-        for (const input of action.action.inputs) {
+        for (const input of inputsOf) {
           for (const value of [...hostile, ...hostile.map((one) => [one])]) {
             const inputs = changed(input, value)
             const reached = isSaved(inputs) ? target(inputs) : null

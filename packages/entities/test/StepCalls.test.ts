@@ -1,5 +1,6 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
+import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Connectors from "@tidegate/connectors/Connectors"
@@ -97,6 +98,37 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
       const again = yield* Effect.forkChild(actor.Send(send(7)))
       yield* turn
       yield* TestClock.adjust("29500 millis")
+      expect(yield* Fiber.join(again)).toMatchObject({ kind: "answered" })
+    })
+  )
+
+  it.effect("what steps have used of a period is known to the next owner, and of no rate nothing is noted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sharding = yield* Sharding.Sharding
+      const { actor, id } = yield* actorOf({ rate_limit: 1, rate_limit_period: "hour" })
+      const other = yield* actorOf()
+      for (const { Send } of [actor, other.actor]) expect(yield* Send(send(8))).toMatchObject({ kind: "answered" })
+      expect(yield* sql`select key from step_results where key in (${id}, ${other.id})`).toEqual([{ key: id }])
+      // Nobody has asked for so long: whoever comes next knows what is in SQL.
+      const active = sharding.activeEntityCount
+      const before = yield* active
+      while ((yield* active) >= before) {
+        yield* TestClock.adjust("1 minute")
+        yield* turn
+      }
+      const asked = yield* Effect.forkChild(actor.Send(send(9)))
+      while (asked.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("1 second")
+        yield* turn
+      }
+      expect(yield* Fiber.join(asked)).toEqual({ kind: "again" })
+      yield* TestClock.adjust("1 hour")
+      const again = yield* Effect.forkChild(actor.Send(send(9)))
+      while (again.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("1 second")
+        yield* turn
+      }
       expect(yield* Fiber.join(again)).toMatchObject({ kind: "answered" })
     })
   )

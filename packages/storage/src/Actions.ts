@@ -228,6 +228,26 @@ export const loadAction = Effect.fnUntraced(function* (
   }
 })
 
+/** How fast a saved action is called. */
+export interface ActionPace {
+  readonly team_id: string
+  /** Calls in a period; null: as many as come. */
+  readonly limit: number | null
+  readonly period: ActionConfig["rate_limit_period"]
+}
+
+/** The pace of a saved action; null: there is no such action. */
+export const readActionPace = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<ActionPace | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ team_id: string; config: ActionConfig }>`
+    select team_id, config from actions where id = ${id} and deleted_at is null`
+  if (row === undefined) return null
+  const { rate_limit, rate_limit_period } = row.config
+  return { team_id: row.team_id, limit: rate_limit, period: rate_limit_period ?? "second" }
+})
+
 /** A version of a saved action: what a run that began with it goes by to its end. */
 export interface PinnedAction extends SavedContent {
   readonly id: string

@@ -220,7 +220,7 @@ const leadsTo = (call: Call): string | null => {
       reached = `${host}:${port} ${tls}`
       return Effect.never
     }
-    Effect.runFork(Effect.scoped(sender.connect).pipe(Effect.provideService(SqlServers, { open } as never)) as never)
+    Effect.runFork(Effect.scoped(sender.connect).pipe(Effect.provideService(SqlServers, { open } as never)))
     return reached
   }
   if (sender.kind !== "http") return null

@@ -55,18 +55,20 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
   const tick = (): void => {
     stopTimer?.()
     stopTimer = null
-    while (pacing !== null && !calls.isEmpty) {
+    if (pacing === null) return
+    const { pacer, turns } = pacing
+    while (!calls.isEmpty) {
       const at = now()
-      const next = mayGive() ? pacing.pacer.nextAt(at) : at + leaseRetryMs
+      const next = mayGive() ? pacer.nextAt(at) : at + leaseRetryMs
       if (next > at) {
         stopTimer = after(next - at, tick)
         return
       }
       // Else they are noted, and this is called again.
-      if (!pacing.turns.ready()) return
-      pacing.turns.use()
-      pacing.pacer.take(at)
-      pacing.pacer.start(at)
+      if (!turns.ready()) return
+      turns.use()
+      pacer.take(at)
+      pacer.start(at)
       calls.next()?.start(at)
     }
   }

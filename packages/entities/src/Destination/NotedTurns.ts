@@ -8,6 +8,7 @@ import type { Pacer } from "./Pacer.ts"
 /** What is noted is used within this time (ms), or not at all; of long periods within a part of them. */
 const leastLifeMs = 5_000
 const partOfPeriod = 1 / 32
+const nobody = "-"
 
 /** So many turns that were noted, by whom, and until when they may be used (Unix ms). */
 interface Noted {
@@ -84,13 +85,12 @@ export const makeNotedTurns = Effect.fnUntraced(function* ({ changed, id, pacer,
       const last = few.at(-1)
       if (one.until <= now() - period) continue
       if (last === undefined || one.at - last.at >= lifeMs) few.push(one)
-      else
-        few.splice(-1, 1, {
-          ...one,
-          at: last.at,
-          until: Math.max(last.until, one.until),
-          count: last.count + one.count
-        })
+      else {
+        // Of several owners it is nobody's: what counts it once more errs on the side of the target.
+        const whose = last.by === one.by ? one.by : nobody
+        const until = Math.max(last.until, one.until)
+        few.splice(-1, 1, { at: last.at, until, count: last.count + one.count, by: whose })
+      }
     }
     return few
   }

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { HotSql } from "@tidegate/storage/Database"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { makeActionTurns } from "../src/Action/ActionTurns.ts"
 
@@ -11,7 +12,28 @@ import { makeActionTurns } from "../src/Action/ActionTurns.ts"
 
 const { team } = ControlPlane
 
-const world = Layer.provideMerge(ControlPlane.layer, Layer.effectDiscard(TestClock.setTime(Date.now())))
+/** Statements that the database has not answered yet: meanwhile no time passes. */
+let underWay = 0
+const counted = Layer.effect(
+  HotSql,
+  Effect.map(
+    HotSql,
+    (sql) =>
+      new Proxy(sql, {
+        apply: (target, _self, parts) =>
+          Effect.suspend(() => {
+            underWay++
+            const ended = Effect.sync(() => void underWay--)
+            return Effect.ensuring(Reflect.apply(target, undefined, parts) as Effect.Effect<unknown>, ended)
+          })
+      }) as typeof sql
+  )
+)
+
+const world = counted.pipe(
+  Layer.provideMerge(ControlPlane.layer),
+  Layer.provideMerge(Layer.effectDiscard(TestClock.setTime(Date.now())))
+)
 
 const configOf = (rate_limit: number | null, rate_limit_period: RatePeriod) =>
   JSON.stringify({ auth_mode: "none", schema_version: "1.0.0", inputs: {}, rate_limit, rate_limit_period })
@@ -32,13 +54,22 @@ const owner = Effect.fnUntraced(function* (id: string, mayGive: () => boolean = 
   return { ask, changed, turn, leave: Scope.close(scope, Exit.void) }
 })
 
-const beat = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 1)))
+const beat = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
-/** Lets the time pass, in steps in which the database answers. */
+/** Until nobody waits for the database, and nobody begins to. */
+const settled = Effect.gen(function* () {
+  for (let idle = 0; idle < 3; idle++) {
+    yield* beat
+    if (underWay > 0) idle = 0
+  }
+})
+
+/** Lets the time pass, in steps. */
 const pass = Effect.fnUntraced(function* (ms: number, step = 20) {
+  yield* settled
   for (let passed = 0; passed < ms; passed += step) {
     yield* TestClock.adjust(step)
-    yield* beat
+    yield* settled
   }
 })
 
@@ -101,15 +132,15 @@ layer(world, { timeout: "2 minutes" })("the turns of a saved action", (it) => {
       const given: Array<Given> = []
       const first = yield* owner(id)
       for (let i = 0; i < 6; i++) {
-        yield* passing(yield* Effect.forkChild(asking(first, "wfl_1", given)), 1_000)
+        yield* passing(yield* Effect.forkChild(asking(first, "wfl_1", given)), 10_000)
         yield* pass(60_000, 10_000)
       }
       // Killed: nothing is written any more.
       const second = yield* owner(id)
       const waiting = yield* many(8, () => asking(second, "wfl_1", given))
-      yield* pass(1_600_000, 2_000)
+      yield* pass(1_600_000, 10_000)
       expect(given.length).toBe(10)
-      for (const fiber of waiting) yield* passing(fiber, 2_000)
+      for (const fiber of waiting) yield* passing(fiber, 10_000)
       expect(given.length).toBe(14)
       expect(mostIn(given, "hour")).toBeLessThanOrEqual(10)
       yield* second.leave

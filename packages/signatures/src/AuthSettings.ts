@@ -20,7 +20,9 @@ export const hasControl = (value: string): boolean =>
   Array.from(value).some((char) => char < " " || (char >= "\u007f" && char <= "\u009f"))
 
 /** An HTTP header name (an RFC 9110 token). */
-export const HeaderName = text.check(Schema.isPattern(headerName, { message: "must be a valid HTTP header name" }).abort())
+export const HeaderName = text.check(
+  Schema.isPattern(headerName, { message: "must be a valid HTTP header name" }).abort()
+)
 
 /** Whether the gateway sets a header itself, or it belongs to one hop of the connection: nobody's to set. */
 export const isSetByGateway = (name: string): boolean => {

@@ -26,7 +26,7 @@ const counted = Layer.effect(
             const ended = Effect.sync(() => void underWay--)
             return Effect.ensuring(Reflect.apply(target, undefined, parts) as Effect.Effect<unknown>, ended)
           })
-      }) as typeof sql
+      })
   )
 )
 

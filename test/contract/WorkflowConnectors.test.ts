@@ -39,7 +39,8 @@ it.for(asActions)("%s: an action", async ([type, { accepted }, provider], { api,
   api.reply = answering(accepted)
   const { auth, auth_type, ...config } = configAt(type, api.origin) as Body
   const [{ action, key, sample }] = provider.actions as [(typeof provider.actions)[number]]
-  const isInput = ([name]: readonly [string, unknown]): boolean => action.inputs?.includes(name) ?? false
+  const isInput = ([name]: readonly [string, unknown]): boolean =>
+    name !== "endpoint" && (action.inputs?.includes(name) ?? false)
   const mode = String(auth_type ?? "none").toLowerCase()
   const { fields } = provider.auth.find((one) => one.key === mode) ?? provider.auth[0]
   const secrets = Object.entries(config).filter(([name]) => fields.some((field) => field.key === name))
@@ -49,7 +50,8 @@ it.for(asActions)("%s: an action", async ([type, { accepted }, provider], { api,
     action_key: key,
     auth_mode: mode === "no_auth" ? "none" : mode,
     ...(auth === null && secrets.length === 0 ? {} : { credentials: { ...auth, ...Object.fromEntries(secrets) } }),
-    inputs: {}
+    // Where a store is goes with its key.
+    inputs: typeof config["endpoint"] === "string" ? { endpoint: config["endpoint"] } : {}
   })
   expect(saved.status, JSON.stringify(saved.body)).toBe(201)
   const inputs = Object.fromEntries(Object.entries(config).filter(isInput))

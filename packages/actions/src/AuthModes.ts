@@ -1,5 +1,5 @@
 import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
-import { HeaderName, HeaderSecret, Identifier, OneOf, TextSecret } from "@tidegate/signatures/AuthSettings"
+import { HeaderSecret, Identifier, OneOf, OutboundHeaderName, TextSecret } from "@tidegate/signatures/AuthSettings"
 import { Result, Schema } from "effect"
 import type { AuthMode, Credentials } from "./Provider.ts"
 
@@ -55,6 +55,15 @@ const ascii = (what: typeof HeaderSecret) =>
     })
   )
 
+/** A step's key is its run's: one that was the same for all of them would make targets take only the first. */
+const CredentialHeader = OutboundHeaderName.check(
+  Schema.makeFilter(
+    (name: string) =>
+      name.toLowerCase() !== "idempotency-key" || "must not be a header that the gateway or HTTP itself sets",
+    { toJsonSchema: () => ({}) }
+  )
+)
+
 const nothing: Carried = { headers: {}, query: [], secrets: [] }
 
 export const none = mode({ key: "none", fields: [], schemas: {}, carried: () => nothing })
@@ -85,7 +94,7 @@ const apiKey = mode({
   ],
   schemas: {
     api_key: ascii(HeaderSecret),
-    name: Schema.optionalKey(HeaderName),
+    name: Schema.optionalKey(CredentialHeader),
     in: Schema.optionalKey(OneOf(["header", "query"]))
   },
   carried: ({ api_key, in: where = "header", name = "x-api-key" }) => ({
@@ -98,7 +107,7 @@ const apiKey = mode({
 const customHeader = mode({
   key: "custom_header",
   fields: [field("header_name", "Header", "text"), field("value", "Value", "secret")],
-  schemas: { header_name: HeaderName, value: ascii(HeaderSecret) },
+  schemas: { header_name: CredentialHeader, value: ascii(HeaderSecret) },
   carried: ({ header_name, value }) => ({
     headers: { [header_name.toLowerCase()]: value },
     query: [],

@@ -1,8 +1,7 @@
 import { HttpUrl, setting, text } from "@tidegate/connectors/Settings"
-import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
 import type { Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
-import { isHeaderName } from "@tidegate/signatures/AuthSettings"
+import { isHeaderName, isSetByGateway } from "@tidegate/signatures/AuthSettings"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Result, Schema } from "effect"
 import { mostAnswerBytes } from "./Answers.ts"
@@ -31,7 +30,7 @@ const beginning = /^https?:\/\/[^/\\?#{}\s]+(?:[/\\?#]|$)/i
 
 /** To the origin of the URL. */
 export const sentToOrigin: SentTo = {
-  input: "url",
+  inputs: ["url"],
   of: ({ url }) => {
     const [written] = (typeof url === "string" ? beginning.exec(url) : null) ?? []
     return written === undefined ? null : (URL.parse(written)?.origin ?? null)
@@ -85,11 +84,13 @@ export const requestOf = (
   }
   for (const [name, value] of carried.query) url.searchParams.append(name, value)
   const flat: Array<string> = []
-  const names = new Set<string>()
+  const names = new Set(Object.keys(carried.headers))
+  // Fails closed: what was saved before names were judged goes nowhere.
+  if ([...names].some(isSetByGateway)) return refuse("credentials", "name a header that is set by the gateway itself")
   for (const [name, value] of entriesOf(headers)) {
     const lower = name.toLowerCase()
     if (!isHeaderName(name)) return refuse("headers", "has a name that no header can have")
-    if (setByClient.has(lower) || isGateways(lower)) return refuse(`headers.${lower}`, "is set by the gateway itself")
+    if (isSetByGateway(lower)) return refuse(`headers.${lower}`, "is set by the gateway itself")
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return refuse(`headers.${lower}`, "has what no header can hold")
     // What the credentials say holds.
     if (Object.hasOwn(carried.headers, lower)) continue

@@ -78,8 +78,8 @@ export interface Inputs {
 
 /** Where credentials go by the inputs that they are sent with. */
 export interface SentTo {
-  /** What tells it, first of all. */
-  readonly input: string
+  /** What tells it, the first of them first of all. */
+  readonly inputs: ReadonlyArray<string>
   /** The same for the same party; null: it is not told, or by a template. */
   readonly of: (inputs: Inputs) => string | null
 }

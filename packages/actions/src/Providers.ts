@@ -61,7 +61,7 @@ export const inlineActionOf = (name: ActionName): Action | null => {
   return needsCredentials(provider) ? { ...action, compile: () => whereSaved } : action
 }
 
-const nowhereElse: SentTo = { input: "", of: () => "" }
+const nowhereElse: SentTo = { inputs: [], of: () => "" }
 
 /** Where the credentials of an action go, by its inputs. */
 export const sentToOf = (name: ActionName): SentTo => find(name)?.[1].sentTo ?? nowhereElse

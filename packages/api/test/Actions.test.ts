@@ -147,6 +147,14 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
         inputs: { host: "db.example.com", port: "{{trigger.body.port}}", database: "shop", table: "orders" }
       }
       expect((yield* call("POST", "/actions", { body: table })).status).toBe(400)
+      const rows = { ...table, name: named("rows"), inputs: { host: "db.example.com", database: "a", table: "b" } }
+      const { body: database } = yield* call("POST", "/actions", { body: rows })
+      const inTheClear = { inputs: { ...rows.inputs, tls_mode: "disable" } }
+      const weaker = yield* call("PATCH", `/actions/${database.id}`, { body: inTheClear })
+      expect([weaker.status, fieldsOf(weaker)]).toEqual([
+        400,
+        [expect.objectContaining({ path: "config.credentials" })]
+      ])
 
       const { body: source } = yield* call("POST", "/sources", { body: { name: named("shop") } })
       const edges = [{ source_type: "trigger", target_step_id: "call" }]
@@ -156,6 +164,16 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
         steps: [{ id: "call", kind: "action", resource_id: saved.id, invocation_inputs: { url } }],
         edges
       })
+      const toDatabase = { id: "call", kind: "action", resource_id: database.id }
+      for (const [inputs, field] of [
+        [{ tls_mode: "disable" }, "tls_mode"],
+        [{ database: "c", port: 6543 }, "port"]
+      ] as const) {
+        const steps = [{ ...toDatabase, invocation_inputs: { payload: {}, ...inputs } }]
+        const refused = yield* call("POST", "/workflows", { body: { ...flow("https://ledger.example.com"), steps } })
+        expect(refused).toMatchObject({ status: 400, body: { code: "WORKFLOW_GRAPH_INVALID" } })
+        expect(JSON.stringify(refused.body)).toContain(`"invocation_inputs.${field}"`)
+      }
       expect(yield* call("POST", "/workflows", { body: flow("https://other.example.com/entries") })).toMatchObject({
         status: 400,
         body: { data: { issues: [{ code: "STEP_CONFIG_INVALID", field: "invocation_inputs.url" }] } }
@@ -171,13 +189,25 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
 
   it.effect("all that is wrong with one is told, and no credential with it", () =>
     Effect.gen(function* () {
-      const wrong = [
+      const wrong: ReadonlyArray<readonly [change: object, path: string]> = [
         [{ provider_key: "nobody" }, "provider_key"],
         [{ action_key: "nothing" }, "action_key"],
         [{ auth_mode: "magic" }, "config.auth_mode"],
         [{ credentials: {} }, "config.credentials.token"],
         [{ credentials: { token: "x y\u0007secret-of-mine" } }, "config.credentials.token"],
         [{ credentials: { token: "secret-of-mine", extra: "secret-of-mine" } }, "config.credentials.extra"],
+        ...["Host", "content-length", "Connection", "X-Gateway-Hop", "Idempotency-Key"].flatMap(
+          (header): ReadonlyArray<readonly [object, string]> => [
+            [
+              { auth_mode: "custom_header", credentials: { header_name: header, value: "secret-of-mine" } },
+              "config.credentials.header_name"
+            ],
+            [
+              { auth_mode: "api_key", credentials: { name: header, api_key: "secret-of-mine" } },
+              "config.credentials.name"
+            ]
+          ]
+        ),
         [{ provider_account_id: "pac_1" }, "config.provider_account_id"],
         [{ inputs: { url: "nowhere" } }, "config.inputs.url"],
         [{ inputs: { uri: "https://example.com" } }, "config.inputs.uri"],
@@ -186,7 +216,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
         [{ rate_limit_period: "week" }, "config.rate_limit_period"],
         [{ name: "x".repeat(129) }, "name"],
         [{ status: "asleep" }, "status"]
-      ] as const
+      ]
       for (const [change, path] of wrong) {
         const answer = yield* call("POST", "/actions", { body: { ...body(named("wrong")), ...change } })
         expect([change, answer.status]).toEqual([change, 400])

@@ -91,7 +91,7 @@ const entities = Layer.mergeAll(
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
   Layer.provide(WorkflowBehaviour.layer, [RunJournal.layer, Lease.layerAlways]),
-  ActionBehaviour.layer,
+  Layer.provide(ActionBehaviour.layer, Lease.layerAlways),
   FilterBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   KeyLimitBehaviour.layer,

@@ -62,7 +62,7 @@ export interface PerStep {
   readonly name: string
   /** An example of it. */
   readonly example: Schema.Json
-  /** The inputs that `leadsTo` goes by. */
+  /** The inputs that tell where credentials go, and how well they are kept on their way: none of them is another one than was saved. */
   readonly address?: ReadonlyArray<string>
   /** The settings that follow from it. */
   readonly settings?: (payload: Schema.Json) => Config

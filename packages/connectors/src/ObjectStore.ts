@@ -201,7 +201,11 @@ const putting = (
   }
 }
 
-const perStep = payloadPerStep("What the object holds where there is no body_template")
+// Of a key only signatures are sent, but a session token goes as it is.
+const perStep = {
+  ...payloadPerStep("What the object holds where there is no body_template"),
+  address: ["endpoint"]
+}
 
 const exampleKey = { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
 

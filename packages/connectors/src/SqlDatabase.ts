@@ -188,9 +188,9 @@ export const sqlDatabase = connector({
   aliases: spelledOut,
   check: faultsOf,
   auths: ["DATABASE_PASSWORD"],
-  leadsTo: ({ host, port }) => `${host}:${port}`,
+  leadsTo: ({ host, port, tls_mode }) => `${host}:${port}${tls_mode === "disable" ? " in the clear" : ""}`,
   credentials: "mask",
-  perStep: { ...payloadPerStep("What the payload_column gets"), address: ["host", "port"] },
+  perStep: { ...payloadPerStep("What the payload_column gets"), address: ["host", "port", "tls_mode"] },
   example: {
     name: "orders-table",
     type: "SQL_DATABASE",

@@ -1,5 +1,6 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
+import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Connectors from "@tidegate/connectors/Connectors"
@@ -98,6 +99,38 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
       yield* turn
       yield* TestClock.adjust("29500 millis")
       expect(yield* Fiber.join(again)).toMatchObject({ kind: "answered" })
+    })
+  )
+
+  it.effect("what steps have used of a period is known to the next owner, and of no rate nothing is noted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sharding = yield* Sharding.Sharding
+      const { actor, id } = yield* actorOf({ rate_limit: 1, rate_limit_period: "hour" })
+      const other = yield* actorOf()
+      for (const { Send } of [actor, other.actor]) expect(yield* Send(send(8))).toMatchObject({ kind: "answered" })
+      expect(yield* sql`select key from step_results where key in (${id}, ${other.id})`).toEqual([{ key: id }])
+      // Nobody has asked for so long: whoever comes next knows what is in SQL.
+      const active = sharding.activeEntityCount
+      const before = yield* active
+      while ((yield* active) >= before) {
+        yield* TestClock.adjust("10 seconds")
+        yield* turn
+      }
+      const asked = Effect.gen(function* () {
+        const fiber = yield* Effect.forkChild(actor.Send(send(9)))
+        while (fiber.pollUnsafe() === undefined) {
+          yield* TestClock.adjust("100 millis")
+          yield* turn
+        }
+        return yield* Fiber.join(fiber)
+      })
+      expect(yield* asked).toEqual({ kind: "again" })
+      yield* TestClock.adjust("1 hour")
+      // The time passes faster than the database answers: it asks again, as steps do.
+      let sent = yield* asked
+      while (sent.kind === "again") sent = yield* asked
+      expect(sent).toMatchObject({ kind: "answered" })
     })
   )
 })

@@ -14,6 +14,7 @@ import {
   TokenProvider,
   type TokenProviderOptions
 } from "../../../test/support/TokenProvider.ts"
+import { keptInDatabase } from "../src/Destination/tokens/Keeping.ts"
 import { askForTokens } from "../src/Destination/tokens/TokenEndpoint.ts"
 import { makeTokens, type TokenSettings } from "../src/Destination/tokens/Tokens.ts"
 
@@ -40,7 +41,7 @@ const settingsOf = (destinationId: string, auth_type: string, auth: object): Tok
 const destination = Effect.fnUntraced(function* (auth_type: string, auth: object) {
   const { id } = yield* ControlPlane.createDestination()
   const runner = Effect.fnUntraced(function* (auth_: object = auth) {
-    const tokens = yield* makeTokens(() => true)
+    const tokens = yield* makeTokens(() => true, yield* keptInDatabase)
     const settings = settingsOf(id, auth_type, auth_)
     tokens.configure(settings)
     const renewed = (refused: string) => tokens.renewed(settings, refused)

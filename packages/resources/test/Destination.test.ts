@@ -268,6 +268,9 @@ describe("a destination", () => {
         ],
         ["another host, and the secret", stored, { url: "https://elsewhere.test", auth: header }, true],
         ["another host, and no credential any more", stored, { url: "https://elsewhere.test", auth_type: null }, true],
+        ["a database in the clear", database, { tls_mode: "disable" }, false],
+        ["a database in the clear, and the password", database, { tls_mode: "disable", auth: password }, true],
+        ["another table of a database", database, { table: "c" }, true],
         ["what leads nowhere", stored, { type: "MOCK_API" }, true],
         ["a tunnel", stored, { type: "CLI" }, false],
         [

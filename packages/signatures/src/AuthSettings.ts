@@ -1,4 +1,5 @@
 import type { FieldError } from "@tidegate/model/GatewayError"
+import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 
 /** What is wrong with an `auth_type` and its `auth`, by path in the written body. */
@@ -19,7 +20,23 @@ export const hasControl = (value: string): boolean =>
   Array.from(value).some((char) => char < " " || (char >= "\u007f" && char <= "\u009f"))
 
 /** An HTTP header name (an RFC 9110 token). */
-export const HeaderName = text.check(Schema.isPattern(headerName, { message: "must be a valid HTTP header name" }))
+export const HeaderName = text.check(
+  Schema.isPattern(headerName, { message: "must be a valid HTTP header name" }).abort()
+)
+
+/** Whether the gateway sets a header itself, or it belongs to one hop of the connection: nobody's to set. */
+export const isSetByGateway = (name: string): boolean => {
+  const lower = name.toLowerCase()
+  return setByClient.has(lower) || isGateways(lower)
+}
+
+/** The name of a header that calls of the gateway carry by somebody's settings. */
+export const OutboundHeaderName = HeaderName.check(
+  Schema.makeFilter(
+    (name: string) => !isSetByGateway(name) || "must not be a header that the gateway or HTTP itself sets",
+    { toJsonSchema: () => ({ pattern: headerName.source }) }
+  )
+)
 
 /** Text that authenticates somebody: never empty or blank, because what everybody can guess verifies nothing. */
 export const Secret = text.check(

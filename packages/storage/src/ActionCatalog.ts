@@ -19,14 +19,18 @@ export interface SavedContent {
 const stayingAt = (content: SavedContent, action: Action): Action => ({
   ...action,
   compile: (step) => {
-    const { input, of } = sentToOf(content)
-    const target = of(Object.assign({}, content.inputs, step.invocation_inputs))
-    return target === null || target === of(content.inputs)
+    const { inputs, of } = sentToOf(content)
+    const saved = of(content.inputs)
+    const own = step.invocation_inputs ?? {}
+    const target = of(Object.assign({}, content.inputs, own))
+    const isOther = (name: string): boolean =>
+      Object.hasOwn(own, name) && of(Object.assign({}, content.inputs, { [name]: own[name] })) !== saved
+    return target === null || target === saved
       ? action.compile(step)
       : Result.fail([
           {
             code: "STEP_CONFIG_INVALID",
-            field: `invocation_inputs.${input}`,
+            field: `invocation_inputs.${inputs.find(isOther) ?? inputs[0]}`,
             message: "is another address than the action was saved with, which its credentials are for"
           }
         ])

@@ -71,7 +71,10 @@ const judgeTarget = Effect.fnUntraced(function* (
   content: SavedContent,
   kept: SavedContent | null
 ): Effect.fn.Return<void, GatewayError> {
-  const { input, of } = sentToOf(content)
+  const {
+    inputs: [input],
+    of
+  } = sentToOf(content)
   const target = of(content.inputs)
   if (target === null) {
     const message = "must be written out, without templates in its host: the credentials are sent there"
@@ -205,6 +208,26 @@ export const loadAction = Effect.fnUntraced(function* (
     rate_limit: config.rate_limit,
     rate_limit_period: config.rate_limit_period
   }
+})
+
+/** How fast a saved action is called. */
+export interface ActionPace {
+  readonly team_id: string
+  /** Calls in a period; null: as many as come. */
+  readonly limit: number | null
+  readonly period: ActionConfig["rate_limit_period"]
+}
+
+/** The pace of a saved action; null: there is no such action. */
+export const readActionPace = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<ActionPace | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ team_id: string; config: ActionConfig }>`
+    select team_id, config from actions where id = ${id} and deleted_at is null`
+  if (row === undefined) return null
+  const { rate_limit, rate_limit_period } = row.config
+  return { team_id: row.team_id, limit: rate_limit, period: rate_limit_period ?? "second" }
 })
 
 /** A version of a saved action: what a run that began with it goes by to its end. */

@@ -2,7 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids"
-import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/Actions"
+import { currentActions, loadAction, pinnedActions, readActionPace } from "@tidegate/storage/Actions"
 import { backlogs } from "@tidegate/storage/Backlog"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
@@ -11,6 +11,7 @@ import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage
 import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
 import { migrate } from "@tidegate/storage/Migrations"
+import { noteTurns, readTurns } from "@tidegate/storage/NotedTurns"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
 import { readRoutedSource } from "@tidegate/storage/RoutedSource"
@@ -356,6 +357,7 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: (events) => committing(runCommit(events.map(transition)))
   },
   "a saved action to call": { file: "Actions.ts", run: () => loadAction("tm", "act_1") },
+  "the pace of a saved action": { file: "Actions.ts", run: () => readActionPace("act_1") },
   "saved actions as they are": { file: "Actions.ts", run: () => currentActions("tm", ["act_1", "act_2"]) },
   "saved actions as they were": {
     file: "Actions.ts",
@@ -364,6 +366,11 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "a request that a step looks up": {
     file: "LookedUp.ts",
     run: ([event]) => lookUpRequest("tm", sibling(prefixes.request, event!), 1e6)
+  },
+  "what steps have used of a rate": { file: "NotedTurns.ts", run: () => readTurns("tm", "act_1") },
+  "noting what steps use of a rate": {
+    file: "NotedTurns.ts",
+    run: () => noteTurns({ team_id: "tm", id: "act_1", before: "a", next: "a", until: new Date() })
   },
   "a value of a team": { file: "TeamValues.ts", run: () => readValue("tm", "key") },
   "the limit of a source": { file: "SourcePeriods.ts", run: () => readIngestSettings("src_1") },

@@ -144,13 +144,15 @@ const bytesOf = (payload: Json): Uint8Array =>
 
 /** By the inputs that its type says, each as it is written or else by its default. */
 const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
-  input: names[0]!,
+  inputs: names,
   of: (inputs) => {
-    const values = names.map((name): Json => {
+    const values = names.map((name): Json | undefined => {
       const one = given[name]!
-      return inputs[name] ?? ("default" in one ? (one.default as Json) : null)
+      return inputs[name] ?? ("default" in one ? (one.default as Json) : undefined)
     })
-    return values.some((value) => value === null || isOpen(value)) ? null : values.map(String).join(" ").toLowerCase()
+    return values.some((value) => value === undefined || isOpen(value))
+      ? null
+      : values.map(String).join(" ").toLowerCase()
   }
 })
 

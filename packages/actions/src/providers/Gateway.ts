@@ -1,6 +1,5 @@
 import { AnyJson, needed, Path, setting, text } from "@tidegate/connectors/Settings"
-import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
-import { isHeaderName, OneOf } from "@tidegate/signatures/AuthSettings"
+import { isHeaderName, isSetByGateway, OneOf } from "@tidegate/signatures/AuthSettings"
 import { Result, Schema } from "effect"
 import { none } from "../AuthModes.ts"
 import { entriesOf, requestInputs, valuesOf } from "../HttpRequest.ts"
@@ -55,10 +54,7 @@ export const gateway: Provider = {
       rate_limit: null,
       call: ({ body, headers, method, path, query, source_id }) => {
         const wrong = entriesOf(headers).find(([name, value]) => {
-          const lower = name.toLowerCase()
-          return (
-            !isHeaderName(name) || setByClient.has(lower) || isGateways(lower) || /[^\t\x20-\x7e\x80-\xff]/.test(value)
-          )
+          return !isHeaderName(name) || isSetByGateway(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value)
         })
         if (wrong !== undefined) {
           return Result.fail(invalid([{ path: "headers", message: "has what no sender may say in a header" }]))

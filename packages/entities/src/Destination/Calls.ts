@@ -81,6 +81,17 @@ export class Calls {
     return this.#lines.values()
   }
 
+  /** Takes one out: lines take turns. */
+  next(): Call | undefined {
+    for (const [id, line] of this.#lines) {
+      // Behind the others; one that has none left is gone.
+      this.#lines.delete(id)
+      this.#lines.set(id, line)
+      return line.shift()
+    }
+    return undefined
+  }
+
   /** False: there is no room for it. */
   add(call: Call): boolean {
     const fits = this.#waiting < leastWaiting || (this.#waiting < mostWaiting && this.#memory.hasRoom(call.bytes))

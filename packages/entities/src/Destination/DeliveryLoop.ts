@@ -16,6 +16,7 @@ import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type LaneSettings, loadDestination } from "./DestinationState.ts"
+import { makeNotedTurns, type Turns } from "./NotedTurns.ts"
 import { Pacer } from "./Pacer.ts"
 import type { QueueHost } from "./QueueHost.ts"
 import { makeRecording } from "./Recording.ts"
@@ -40,6 +41,13 @@ const unknownEveryMs = 1_000
 const nearbyMs = 30_000
 /** More unknown ones than these are not told apart. */
 const mostUnknown = 1_000
+
+interface Pacing {
+  readonly limit: number
+  readonly period: RatePeriod
+  readonly pacer: Pacer
+  readonly turns: Turns
+}
 
 /**
  * The delivering half of a destination's actor: its queue, bound to the clock, the network and SQL. `work` keeps the
@@ -66,7 +74,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   let state: DestinationState | null = null
   let tunnel: Tunnel | null = null
   let pump: Fiber.Fiber<void> | null = null
-  let pacing: { readonly limit: number; readonly period: RatePeriod; readonly pacer: Pacer } | null = null
+  let pacing: Pacing | null = null
   /** Deliveries started and not yet recorded, by event; and those started since the last reload began. */
   const unrecorded = new Map<string, number>()
   let startedMeanwhile: Array<number> | null = null
@@ -86,7 +94,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       expected = null
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
       const next = yield* load
-      const pacer = yield* pacerOf(next)
+      const { pacer, turns } = (yield* pacingOf(next)) ?? { pacer: null, turns: null }
       const apply = yield* opening.prepare(next)
       // From here on in one step: nothing is sent by the one with what belongs to the other.
       apply()
@@ -100,6 +108,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         cancelBefore: next?.cancelBefore ?? 0,
         lanes: next?.lanes ?? new Map<string, LaneSettings>(),
         pacer,
+        turns,
         maxConcurrency: isTunnel ? mostThroughTunnel : (next?.maxConcurrency ?? null),
         presence: isTunnel ? tunnel : null
       })
@@ -131,20 +140,26 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     })
   })
 
-  /** The pacer of the next state. What was started under the last one, or by an earlier owner, counts. */
-  const pacerOf = Effect.fnUntraced(function* (next: DestinationState | null) {
-    if (next === null || next.rate === null) {
-      pacing = null
-      return null
-    }
-    const { limit, period } = next.rate
-    if (pacing !== null && pacing.limit === limit && pacing.period === period) return pacing.pacer
+  const leavePace = Effect.suspend(() => {
+    const { turns } = pacing ?? {}
+    pacing = null
+    return turns?.close ?? Effect.void
+  })
+
+  /** The pace of the next state. What was started under the last one, or by an earlier owner, counts. */
+  const pacingOf = Effect.fnUntraced(function* (next: DestinationState | null) {
+    const { limit, period } = next?.rate ?? {}
+    if (pacing !== null && pacing.limit === limit && pacing.period === period) return pacing
+    yield* leavePace
+    if (next === null || limit === undefined || period === undefined) return null
     const pacer = new Pacer(limit, period)
-    pacer.remember(yield* recentStarts(shard, id, now() - pacer.period, pacer.slice))
+    const noted = yield* makeNotedTurns({ id, team_id: next.teamId, pacer, changed: () => queue.tick() })
+    const events = yield* recentStarts(shard, id, now() - pacer.period, pacer.slice)
+    pacer.remember([...events, ...noted.starts].sort(([a], [b]) => a - b))
     // What began while that was read may be counted twice: an error on the side of the target.
     pacer.remember((startedMeanwhile ?? []).sort((a, b) => a - b).map((at) => [at, 1] as const))
-    pacing = { limit, period, pacer }
-    return pacer
+    pacing = { limit, period, pacer, turns: noted.turns }
+    return pacing
   })
 
   const deliver = (item: DeliveryItem, startedAt: number): void => {
@@ -332,7 +347,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
           sending.cancel()
           calling.cancel()
         })
-      )
+      ),
+      Effect.andThen(leavePace)
     )
   )
 

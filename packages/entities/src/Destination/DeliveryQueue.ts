@@ -3,8 +3,9 @@ import { Call, type CallLine, Calls } from "./Calls.ts"
 import { ConcurrencyLimit, type Departure, type Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryWindow } from "./DeliveryWindow.ts"
-import type { Lane } from "./Lane.ts"
+import { Lane } from "./Lane.ts"
 import type { LineReads } from "./Lines.ts"
+import type { Turns } from "./NotedTurns.ts"
 import type { Pacer } from "./Pacer.ts"
 import type { AttemptResult, LaneRules, LaneState, LinesRead, Presence, QueueHost, QueueReads } from "./QueueHost.ts"
 import type { Share } from "./Slots.ts"
@@ -46,6 +47,7 @@ export class DeliveryQueue {
   #destinationState: LaneState = "open"
   #destinationCancelBefore = 0
   #pacer: Pacer | null = null
+  #turns: Turns | null = null
   #presence: Presence | null = null
   #turn = 0
   #onWire = 0
@@ -100,6 +102,8 @@ export class DeliveryQueue {
     readonly cancelBefore: number
     readonly lanes: ReadonlyMap<string, LaneRules>
     readonly pacer: Pacer | null
+    /** Those of the pacer that calls may take: nothing else tells of them. */
+    readonly turns?: Turns | null
     /** Deliveries on the wire at the most; null: as many as the target takes. */
     readonly maxConcurrency: number | null
     /** Of a target that may be away. */
@@ -109,6 +113,7 @@ export class DeliveryQueue {
     this.#destinationCancelBefore = options.cancelBefore
     this.#rules = options.lanes
     this.#pacer = options.pacer
+    this.#turns = options.turns ?? null
     this.#presence = options.presence ?? null
     if (options.maxConcurrency !== this.#maxConcurrency) {
       this.#maxConcurrency = options.maxConcurrency
@@ -377,7 +382,7 @@ export class DeliveryQueue {
     const patience = this.#patience
     // Nothing has waited for long enough before the target was away for that long.
     const waitsUntil = awaySince === null ? now : awaySince + patience
-    const open: Array<Lane | CallLine> = []
+    let open: Array<Lane | CallLine> = []
     for (const [id, lane] of this.#window.lanes) {
       if (lane.size === 0 && !lane.behind && lane.lines.isEmpty && this.#rules.get(id)?.order === undefined) {
         this.#window.lanes.delete(id)
@@ -411,6 +416,12 @@ export class DeliveryQueue {
         break
       }
       if (this.#onWire >= this.#limit.value || this.#unrecorded >= mostUnrecorded) break
+      if (this.#turns !== null && !this.#calls.isEmpty && !this.#turns.ready()) {
+        // They wait until some are noted; events, which are marked one by one, do not.
+        open = open.filter((one) => one instanceof Lane)
+        ready = open.reduce((sum, { readyCount }) => sum + readyCount, 0)
+        if (ready === 0) break
+      }
       if (!this.#share.take()) break
       let item: DeliveryItem | Call | undefined
       try {
@@ -470,6 +481,7 @@ export class DeliveryQueue {
   #makeCall(call: Call, now: number): void {
     this.#onWire++
     this.#pacer?.take(now)
+    this.#turns?.use()
     call.departure = this.#limit.begun(now, this.#onWire)
     call.start(now)
     this.#pacer?.start(this.#host.now())

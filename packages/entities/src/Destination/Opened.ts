@@ -1,9 +1,8 @@
 import { Effect, Scope } from "effect"
 import type { Sender, SessionSender, SessionServices } from "@tidegate/connectors/Connector"
-import type { Database } from "@tidegate/storage/Database"
-import type { Secrets } from "@tidegate/storage/Secrets"
 import type { DestinationState } from "./DestinationState.ts"
 import { HeldSession } from "./Sessions.ts"
+import { keptInDatabase } from "./tokens/Keeping.ts"
 import type { NotObtained } from "./tokens/TokenEndpoint.ts"
 import { makeTokens, type Token } from "./tokens/Tokens.ts"
 
@@ -22,7 +21,7 @@ export interface Opened {
  * What is opened no more takes no more sends; those under way are let finish.
  */
 export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayAsk: () => boolean) {
-  const tokens = yield* makeTokens(mayAsk)
+  const tokens = yield* makeTokens(mayAsk, yield* keptInDatabase)
   const services = yield* Effect.context<SessionServices>()
   let state: DestinationState | null = null
   let opened: Opened | null = null
@@ -60,10 +59,10 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
       }
     }),
     /** Waits for a token. */
-    obtain: (of: DestinationState): Effect.Effect<Opened | null, NotObtained, Database | Secrets> =>
+    obtain: (of: DestinationState): Effect.Effect<Opened | null, NotObtained> =>
       Effect.flatMap(tokens.obtain(of.bearer!.settings), (token) => openWith(of, token)),
     /** The same with another token than this one, which the target has refused; null: there is no other. */
-    renew: (of: DestinationState, refused: string): Effect.Effect<Opened | null, NotObtained, Database | Secrets> =>
+    renew: (of: DestinationState, refused: string): Effect.Effect<Opened | null, NotObtained> =>
       Effect.flatMap(tokens.renewed(of.bearer!.settings, refused), (token) =>
         token === null || token.value === refused ? Effect.succeed(null) : openWith(of, token)
       ),

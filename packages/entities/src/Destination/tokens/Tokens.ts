@@ -2,10 +2,8 @@ import { randomUUID } from "node:crypto"
 import { Clock, Deferred, Effect, Exit, Fiber, Result, Schedule, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { Egress } from "@tidegate/egress/Egress"
-import type { Database } from "@tidegate/storage/Database"
-import { claimTokens, readTokens, storeTokens } from "@tidegate/storage/DestinationTokens"
-import type { Secrets } from "@tidegate/storage/Secrets"
 import { type Held, heldFor, nextAsk, notObtained, obtained, renewAt, settingsKey } from "./Held.ts"
+import type { Keeping, TokenOwner } from "./Keeping.ts"
 import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } from "./TokenEndpoint.ts"
 
 /** Longer than a call may take and its outcome to be stored: who still has a claim then is dead. */
@@ -24,7 +22,7 @@ export interface Token {
 
 /** Whose tokens they are, and how they are asked for. */
 export interface TokenSettings extends TokenRequest {
-  readonly owner: { readonly id: string; readonly team_id: string }
+  readonly owner: TokenOwner
 }
 
 const failure = (message: string, waitMs: number | null = null): NotObtained =>
@@ -36,11 +34,11 @@ const noConsent = failure(
 )
 
 /**
- * The tokens of one destination, which its actor has: whoever wants one while it is asked for waits for the one that comes. What is
- * obtained is stored before it is used, so that another runner goes on with it; so is a failure, so that a provider that does not
- * answer, or says no, is left alone by all for a while. Fails closed: without a token nothing is sent.
+ * The tokens of one owner: whoever wants one while it is asked for waits for the one that comes. What is obtained is kept before it is
+ * used, so that whoever owns them next goes on with it; so is a failure, so that a provider that does not answer, or says no, is left
+ * alone by all for a while. Fails closed: without a token nothing is sent.
  */
-export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
+export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, keeping: Keeping) {
   const egress = yield* Egress
   const one = Semaphore.makeUnsafe(1)
   /** Of this actor: what it has claimed and not given back is its own at the next try. */
@@ -84,7 +82,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   /** What is held, once nobody else asks; null: somebody does for that long. */
   const claimed = Effect.fnUntraced(function* (of: TokenSettings, forMs: number) {
     for (let waited = 0; waited <= forMs; waited += pollMs) {
-      const stored = yield* claimTokens(of.owner, claim, claimMs)
+      const stored = yield* keeping.claim(of.owner, claim, claimMs)
       if (stored !== null) return heldFor(of, stored)
       yield* Effect.sleep(pollMs)
     }
@@ -94,7 +92,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   /** Stores it and gives back the claim; false: that is somebody else's by now. */
   const store = Effect.fnUntraced(function* (owner: TokenSettings["owner"], next: Held) {
     unstored = { owner, next }
-    const isStored = yield* storeTokens(owner, claim, next)
+    const isStored = yield* keeping.store(owner, claim, next)
     unstored = null
     // Of settings that hold no more nothing stays in memory.
     if (next.settings === key) held = isStored ? next : null
@@ -118,9 +116,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
     const answer = yield* Effect.result(askForTokens(egress, of, ask, mayAsk))
     const now = yield* Clock.currentTimeMillis
     if (Result.isFailure(answer)) {
-      yield* Effect.logWarning(`a destination gets no token: ${answer.failure.message}`, {
-        destination_id: of.owner.id
-      })
+      yield* Effect.logWarning(`no token was obtained: ${answer.failure.message}`, { id: of.owner.id })
       yield* keep(of, kept(answer.failure, now))
       return yield* answer.failure
     }
@@ -135,21 +131,21 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   const brokeDown = (cause: SqlError.SqlError): Effect.Effect<never, NotObtained> =>
     Effect.gen(function* () {
       brokeDownAt = yield* Clock.currentTimeMillis
-      yield* Effect.logWarning("a destination cannot read or store its tokens", cause)
+      yield* Effect.logWarning("tokens cannot be read or stored", cause)
       return yield* unreadable
     })
 
   /** One at a time, and whatever becomes of who waits for it: what a provider has answered is kept. */
   const apart = <A>(
-    work: Effect.Effect<A, NotObtained | SqlError.SqlError, Database | Secrets>
-  ): Effect.Effect<Fiber.Fiber<A, NotObtained>, never, Database | Secrets> =>
+    work: Effect.Effect<A, NotObtained | SqlError.SqlError>
+  ): Effect.Effect<Fiber.Fiber<A, NotObtained>> =>
     Effect.forkDetach(
       one.withPermits(1)(Effect.andThen(keepUnstored, work).pipe(Effect.catchTag("SqlError", brokeDown)))
     )
 
   const obtainNow = Effect.fnUntraced(function* (of: TokenSettings) {
     const now = yield* Clock.currentTimeMillis
-    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* readTokens(of.owner))
+    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* keeping.read(of.owner))
     if (before.settings === key) held = before
     return yield* found(of, before, now) ?? obtainByClaim(of)
   })
@@ -178,9 +174,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   })
 
   /** The token to deliver with by these settings. */
-  const obtain = Effect.fnUntraced(function* (
-    of: TokenSettings
-  ): Effect.fn.Return<Token, NotObtained, Database | Secrets> {
+  const obtain = Effect.fnUntraced(function* (of: TokenSettings): Effect.fn.Return<Token, NotObtained> {
     if (settingsKey(of) !== key) return yield* failure("the destination's settings have changed")
     if ((yield* Clock.currentTimeMillis) - brokeDownAt < 1_000) return yield* unreadable
     if (obtaining !== null) return yield* Fiber.join(obtaining)
@@ -211,7 +205,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
      * Another token than this one, which the target has refused; null: the last one was refused as well, and a provider is not asked for
      * every event that a target does not want.
      */
-    renewed: (of: TokenSettings, refused: string): Effect.Effect<Token | null, NotObtained, Database | Secrets> =>
+    renewed: (of: TokenSettings, refused: string): Effect.Effect<Token | null, NotObtained> =>
       Effect.gen(function* () {
         const current = held?.access ?? null
         if (current !== null && current.token === refused && refused !== refusedByTarget) {
@@ -227,10 +221,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
      * Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over; "busy": the
      * provider is being asked by somebody else, and nothing was done with the code.
      */
-    exchange: (
-      of: TokenSettings,
-      ask: Extract<Ask, { kind: "code" }>
-    ): Effect.Effect<boolean | "busy", NotObtained, Database | Secrets> =>
+    exchange: (of: TokenSettings, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
       Effect.gen(function* () {
         const answer = Deferred.makeUnsafe<boolean | "busy", NotObtained>()
         let turn: "waits" | "has come" | "given up" = "waits"
@@ -247,7 +238,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
             turn = "has come"
             // What a failed exchange leaves is what there was.
             yield* asked(of, { ...before, refresh: null }, ask, () => before)
-            const next: Held = heldFor(of, yield* readTokens(of.owner))
+            const next: Held = heldFor(of, yield* keeping.read(of.owner))
             held = next.settings === key ? next : null
             return next.refresh !== null
           })

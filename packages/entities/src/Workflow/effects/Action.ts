@@ -2,7 +2,6 @@ import { Clock, Effect, Result } from "effect"
 import type * as Calls from "@tidegate/actions/Call"
 import { type Credentials, type Inputs, noCredentials } from "@tidegate/actions/Provider"
 import { type ActionName, callOf, sentToOf } from "@tidegate/actions/Providers"
-import type { RatePeriod } from "@tidegate/model/Destination"
 import type { Json } from "@tidegate/model/Rule"
 import { loadAction } from "@tidegate/storage/Actions"
 import type { Database } from "@tidegate/storage/Database"
@@ -35,8 +34,20 @@ interface Named {
   readonly credentials: Credentials
   /** The inputs that the credentials were saved with; null: there are none. */
   readonly savedWith: Inputs | null
-  readonly pace: { readonly id: string; readonly limit: number; readonly period: RatePeriod } | null
+  /** Whether its actor says when it may be called. */
+  readonly isPaced: boolean
 }
+
+/** A call that is ready to be carried out, as far as it is its turn. */
+interface Ready {
+  readonly call: Calls.Call
+  readonly isPaced: boolean
+}
+
+/** What was read longer ago than this is read again (ms): it may have been disabled, or have other credentials. */
+const freshMs = 1_000
+/** Before a turn is asked for again that nobody has given. */
+const pause = "500 millis"
 
 const elsewhere: StepError = {
   code: "INPUT_INVALID",
@@ -54,7 +65,7 @@ const staysWithin = (name: ActionName, savedWith: Inputs, inputs: Inputs): boole
 /** Carries out the call that an action makes of its inputs, by its kind. */
 export const makeActionStep = Effect.gen(function* () {
   const stored = yield* Effect.context<Database | Secrets>()
-  const paced = makePacing()
+  const turnOf = yield* makePacing
   const kinds: { readonly [Kind in Calls.Call["kind"]]: Carry<Extract<Calls.Call, { readonly kind: Kind }>> } = {
     http: yield* makeHttpCall,
     send: yield* makeSendCall,
@@ -71,29 +82,47 @@ export const makeActionStep = Effect.gen(function* () {
     const action = found.success
     if (action === null) return yield* Effect.fail({ code: "RESOURCE_DELETED", message: "the action was deleted" })
     if (action.disabled) return yield* Effect.fail({ code: "RESOURCE_DISABLED", message: "the action is disabled" })
-    const { credentials, rate_limit, rate_limit_period } = action
-    const pace = rate_limit === null ? null : { id, limit: rate_limit, period: rate_limit_period ?? "second" }
+    const { credentials, rate_limit } = action
     const savedWith = Object.keys(credentials.values).length === 0 ? null : action.inputs
-    return { name: action, credentials, savedWith, pace }
+    return { name: action, credentials, savedWith, isPaced: rate_limit !== null }
+  })
+
+  const ready = Effect.fnUntraced(function* (effect: StepEffect, run: DueRun): Effect.fn.Return<Ready, StepError> {
+    const { action, resource_id } = effect.step.step
+    if (resource_id === null && action === null) {
+      return yield* Effect.fail({ code: "ACTION_UNAVAILABLE", message: "the step names no action" })
+    }
+    const { credentials, isPaced, name, savedWith } =
+      resource_id === null
+        ? { name: action!, credentials: noCredentials, savedWith: null, isPaced: false }
+        : yield* saved(run.team_id, resource_id)
+    const inputs = effect.inputs.values
+    if (savedWith !== null && !staysWithin(name, savedWith, inputs)) return yield* Effect.fail(elsewhere)
+    return { call: yield* Effect.fromResult(callOf(name, inputs, credentials)), isPaced }
+  })
+
+  /** Made once its turn has come, of what holds then. What waits does not use its time up. */
+  const inTurn = Effect.fnUntraced(function* (
+    effect: StepEffect,
+    run: DueRun
+  ): Effect.fn.Return<Calls.Call, StepError> {
+    const since = yield* Clock.currentTimeMillis
+    const asked = { team_id: run.team_id, line: String(effect.context.workflow["id"]), since }
+    for (;;) {
+      const { call, isPaced } = yield* ready(effect, run)
+      if (!isPaced) return call
+      const readAt = yield* Clock.currentTimeMillis
+      if (yield* turnOf(effect.step.step.resource_id!, asked)) {
+        const isFresh = (yield* Clock.currentTimeMillis) - readAt < freshMs
+        return isFresh ? call : (yield* ready(effect, run)).call
+      }
+      yield* Effect.sleep(pause)
+    }
   })
 
   return Effect.fnUntraced(function* (effect: StepEffect, run: DueRun, key: string): Effect.fn.Return<Outcome> {
-    const { action, resource_id } = effect.step.step
-    const named = yield* Effect.result<Named, StepError, never>(
-      resource_id !== null
-        ? saved(run.team_id, resource_id)
-        : action === null
-          ? Effect.fail({ code: "ACTION_UNAVAILABLE", message: "the step names no action" })
-          : Effect.succeed({ name: action, credentials: noCredentials, savedWith: null, pace: null })
-    )
-    if (Result.isFailure(named)) return { kind: "failed", error: named.failure }
-    const { credentials, name, pace, savedWith } = named.success
-    if (savedWith !== null && !staysWithin(name, savedWith, effect.inputs.values))
-      return { kind: "failed", error: elsewhere }
-    const made = callOf(name, effect.inputs.values, credentials)
+    const made = yield* Effect.result(inTurn(effect, run))
     if (Result.isFailure(made)) return { kind: "failed", error: made.failure }
-    // What waits for its turn does not use its time up.
-    if (pace !== null) yield* paced(pace)
     const of: Call = { effect, run, key, now: yield* Clock.currentTimeMillis }
     const carry = kinds[made.success.kind] as Carry<Calls.Call>
     const outcome = Effect.match(carry(made.success, of), {

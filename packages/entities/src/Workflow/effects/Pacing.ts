@@ -1,39 +1,18 @@
-import { Clock, Effect } from "effect"
-import type { RatePeriod } from "@tidegate/model/Destination"
-import { Pacer } from "../../Destination/Pacer.ts"
+import { Effect } from "effect"
+import { ActionEntity } from "../../Action/ActionProtocol.ts"
 
-/** Pacers that are kept. */
-const most = 1_000
+/** Longer than an actor keeps one waiting: its answer got lost, or its runner. */
+const patience = "45 seconds"
 
-interface Pace {
-  readonly id: string
-  readonly limit: number
-  readonly period: RatePeriod
-}
-
-/** Waits for the turn of a saved action, whose calls are paced by its limit: of each process by itself. */
-export const makePacing = () => {
-  const pacers = new Map<string, Pacer>()
-  const pacerOf = ({ id, limit, period }: Pace): Pacer => {
-    const key = `${id} ${limit} ${period}`
-    const pacer = pacers.get(key) ?? new Pacer(limit, period)
-    // Those that were not used for longest go first.
-    pacers.delete(key)
-    if (pacers.size >= most) pacers.delete(pacers.keys().next().value!)
-    pacers.set(key, pacer)
-    return pacer
-  }
-  return Effect.fnUntraced(function* (pace: Pace) {
-    const pacer = pacerOf(pace)
-    for (;;) {
-      const now = yield* Clock.currentTimeMillis
-      const at = pacer.nextAt(now)
-      if (at <= now) {
-        pacer.take(now)
-        pacer.start(now)
-        return
-      }
-      yield* Effect.sleep(at - now)
-    }
-  })
-}
+/** Waits for the turn of a saved action, which its actor gives. False: there was none yet, and it is to be asked for again. */
+export const makePacing = Effect.map(
+  ActionEntity.client,
+  (actor) => (id: string, asked: { readonly team_id: string; readonly line: string; readonly since: number }) =>
+    actor(id)
+      .Turn(asked)
+      .pipe(
+        Effect.timeout(patience),
+        // Fails closed: while nobody gives turns the step waits.
+        Effect.catchCause(() => Effect.succeed(false))
+      )
+)

@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import type { SendCall } from "@tidegate/actions/Call"
 import {
   type Answer,
@@ -19,7 +19,7 @@ import { waitOf } from "../../Destination/Attempt.ts"
 import type { Call, Carry } from "./Action.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
-import { makeTokens } from "./Tokens.ts"
+import { makeActionTokens } from "./Tokens.ts"
 
 /** Of what a target answers to a message: as much as is kept of a delivery's. */
 const mostAnswered = 64 * 1024
@@ -59,7 +59,7 @@ export const makeSendCall = Effect.gen(function* () {
   const origins = yield* ApiOrigins
   const own = yield* SenderDomains
   const services = yield* Effect.context<SessionServices>()
-  const tokens = makeTokens(egress, origins)
+  const tokens = yield* makeActionTokens
 
   const answerOf = Effect.fnUntraced(function* (
     sender: Sender,
@@ -90,24 +90,38 @@ export const makeSendCall = Effect.gen(function* () {
     return verdict === "successful" ? answer : yield* Effect.fail(errorOf(verdict, answer))
   })
 
-  const carry: Carry<SendCall> = Effect.fnUntraced(function* (sent, call) {
-    const { connector, settings } = sent
-    // Fails closed: a step brings what is sent and to whom, whoever has written the sender.
-    if (isOfDomains(own, settings["from"])) return yield* Effect.fail(asService)
-    const { grant = null, headers } = compileOutboundAuth(sent.auth)
-    const token = grant === null ? null : yield* tokens(grant, connector.scope ?? null)
+  /** By a sender that is opened with this token; null: it needs none. */
+  const sendWith = Effect.fnUntraced(function* (token: string | null, sent: SendCall, call: Call) {
+    const { headers } = compileOutboundAuth(sent.auth)
     const echoes = Echoes.of([...sent.secrets, ...(token === null ? [] : [token])])
     const auth = {
       headers: token === null ? headers : { ...headers, authorization: `Bearer ${token}` },
       signing: null,
       settings: sent.auth.auth
     }
-    const sender = connector.open(settings, auth, origins)
+    const sender = sent.connector.open(sent.settings, auth, origins)
     const answer = yield* Effect.scoped(answerOf(sender, sent, call, echoes)).pipe(
       Effect.mapError((error): StepError => ({ ...error, message: echoes?.text(error.message) ?? error.message }))
     )
     yield* laterTurn
-    return sent.output(withoutEchoes(answer, echoes))
+    return withoutEchoes(answer, echoes)
+  })
+
+  const carry: Carry<SendCall> = Effect.fnUntraced(function* (sent, call) {
+    // Fails closed: a step brings what is sent and to whom, whoever has written the sender.
+    if (isOfDomains(own, sent.settings["from"])) return yield* Effect.fail(asService)
+    const { grant = null } = compileOutboundAuth(sent.auth)
+    if (grant === null) return sent.output(yield* sendWith(null, sent, call))
+    const { effect, run } = call
+    const owner = { id: effect.step.step.resource_id ?? run.id, team_id: run.team_id }
+    const { accepted, obtain, renewed } = yield* tokens(owner, grant, sent.connector.scope ?? null)
+    const token = yield* obtain
+    const first = yield* Effect.result(sendWith(token, sent, call))
+    if (Result.isSuccess(first) || (first.failure.status !== undefined && first.failure.status !== 401)) accepted()
+    if (Result.isSuccess(first)) return sent.output(first.success)
+    // It takes this token no more: once more, with another one.
+    const another = first.failure.status === 401 ? yield* renewed(token) : null
+    return another === null ? yield* Effect.fail(first.failure) : sent.output(yield* sendWith(another, sent, call))
   })
   return carry
 })

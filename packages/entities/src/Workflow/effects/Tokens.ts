@@ -1,44 +1,67 @@
-import { Clock, Effect } from "effect"
-import type { Egress } from "@tidegate/egress/Egress"
+import { Effect } from "effect"
+import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { Egress } from "@tidegate/egress/Egress"
 import type { Grant } from "@tidegate/signatures/outbound/Grant"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { settingsKey } from "../../Destination/tokens/Held.ts"
-import { askForTokens } from "../../Destination/tokens/TokenEndpoint.ts"
+import { keptInMemory } from "../../Destination/tokens/Keeping.ts"
+import type { NotObtained } from "../../Destination/tokens/TokenEndpoint.ts"
+import { makeTokens, type Token, type Tokens, type TokenSettings } from "../../Destination/tokens/Tokens.ts"
 
-/** Kept of one process. */
-const mostTokens = 256
-/** One that is over sooner is asked for anew (ms). */
-const leastLeft = 60_000
+/** Whose tokens are kept in one process. */
+const most = 256
+
+/** The tokens of an action's credentials. */
+export interface ActionTokens {
+  readonly obtain: Effect.Effect<string, StepError>
+  /** Another one than this, which the target has refused; null: there is none, or it is not asked for so soon. */
+  readonly renewed: (refused: string) => Effect.Effect<string | null, StepError>
+  /** The target has answered to its token otherwise than by refusing it. */
+  readonly accepted: () => void
+}
+
+const errorOf = ({ message, waitMs }: NotObtained): StepError => ({
+  code: "OAUTH2_HANDSHAKE_FAILED",
+  message,
+  ...(waitMs === null ? {} : { retry_after_ms: waitMs })
+})
+
+const tokensOf = (tokens: Tokens, settings: TokenSettings): ActionTokens => ({
+  obtain: Effect.mapBoth(tokens.obtain(settings), { onFailure: errorOf, onSuccess: ({ value }) => value }),
+  renewed: (refused) =>
+    Effect.mapBoth(tokens.renewed(settings, refused), {
+      onFailure: errorOf,
+      onSuccess: (token: Token | null) => (token === null || token.value === refused ? null : token.value)
+    }),
+  accepted: tokens.accepted
+})
 
 /**
- * Bearer tokens for the calls of actions, by what they are asked with: of a process, and lost with it, because what they are asked with is
- * good for any number of them. Fails closed: without a token nothing is sent.
+ * Bearer tokens for the calls of actions: held as a destination's are, but by what they are asked with and its team, and in this process
+ * alone, because what they are asked with is good for any number of them. Fails closed: without a token nothing is sent.
  */
-export const makeTokens = (egress: Pick<Egress["Service"], "deliver">, origins: (origin: string) => string) => {
-  const held = new Map<string, { readonly value: string; readonly until: number }>()
-  return Effect.fnUntraced(function* (grant: Grant, scope: string | null): Effect.fn.Return<string, StepError> {
+export const makeActionTokens = Effect.gen(function* () {
+  const egress = yield* Egress
+  const origins = yield* ApiOrigins
+  const held = new Map<string, ActionTokens>()
+  return Effect.fnUntraced(function* (
+    owner: TokenSettings["owner"],
+    grant: Grant,
+    usualScope: string | null
+  ): Effect.fn.Return<ActionTokens> {
     const url = new URL(grant.tokenUrl)
-    const request = { grant, scope: grant.scope ?? scope, endpoint: origins(url.origin) + url.pathname + url.search }
-    const key = settingsKey(request)
-    const now = yield* Clock.currentTimeMillis
-    const known = held.get(key)
-    if (known !== undefined && now < known.until) return known.value
-    const { how } = grant
-    const ask =
-      how.kind === "refresh_token"
-        ? ({ kind: "refresh", refreshToken: how.refreshToken } as const)
-        : ({ kind: "own" } as const)
-    const { access, expiresAt } = yield* Effect.mapError(
-      askForTokens(egress, request, ask, () => true),
-      ({ message, waitMs }): StepError => ({
-        code: "OAUTH2_HANDSHAKE_FAILED",
-        message,
-        ...(waitMs === null ? {} : { retry_after_ms: waitMs })
-      })
-    )
+    const endpoint = origins(url.origin) + url.pathname + url.search
+    const settings = { owner, grant, endpoint, scope: grant.scope ?? usualScope }
+    const key = `${owner.team_id} ${settingsKey(settings)}`
+    const made = held.has(key)
+      ? null
+      : yield* makeTokens(() => true, keptInMemory()).pipe(Effect.provideService(Egress, egress))
+    made?.configure(settings)
+    const tokens = held.get(key) ?? tokensOf(made!, settings)
+    // Those that were not used for longest go first.
     held.delete(key)
-    if (held.size >= mostTokens) held.delete(held.keys().next().value!)
-    held.set(key, { value: access, until: expiresAt - leastLeft })
-    return access
+    if (held.size >= most) held.delete(held.keys().next().value!)
+    held.set(key, tokens)
+    return tokens
   })
-}
+})

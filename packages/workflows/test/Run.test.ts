@@ -574,14 +574,18 @@ describe("what somebody else chose the size of is gone through in parts", () => 
     const paths = Array.from({ length: 10 }, (_, i) => ({ key: `p${i}`, rule: "conditions", conditions: condition }))
     const workflow = compiled([branch("fork", paths)], [edge("", "fork")])
     const { starts, state } = decide(workflow, facts({ a: 1 }), queuedRun(workflow), { type: "begun" }, 0)
-    expect(countOf(perform(workflow, facts({ a: 1 }), state, starts[0]!, time, new SecretTexts()))).toBeGreaterThanOrEqual(10)
+    expect(
+      countOf(perform(workflow, facts({ a: 1 }), state, starts[0]!, time, new SecretTexts()))
+    ).toBeGreaterThanOrEqual(10)
   })
 
   it("the elements of a list", () => {
     const workflow = compiled([echo("each", { a: "{{item}}" }, { for_each: "{{trigger.body}}" })], [edge("", "each")])
     const body = Array.from({ length: 300 }, (_, i) => i)
     const begun = { type: "begun" } as const
-    expect(countOf(advance(workflow, facts(body), queuedRun(workflow), begun, time, new SecretTexts()))).toBeGreaterThanOrEqual(300)
+    expect(
+      countOf(advance(workflow, facts(body), queuedRun(workflow), begun, time, new SecretTexts()))
+    ).toBeGreaterThanOrEqual(300)
   })
 
   it("and warnings are short, whatever names are in them", () => {

@@ -125,7 +125,11 @@ export const runPump = Effect.fnUntraced(function* (
   const takeOn = Effect.gen(function* () {
     // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. Whose they are tells the first look.
     const hasRoom = inHand.size < mostInHand && team?.mayRead(readAtOnce.bytes) === true
-    const limits = { limit: hasRoom ? readAtOnce.limit : 0, bytes: readAtOnce.bytes, inHand: [...inHand.keys(), ...left] }
+    const limits = {
+      limit: hasRoom ? readAtOnce.limit : 0,
+      bytes: readAtOnce.bytes,
+      inHand: [...inHand.keys(), ...left]
+    }
     const now = yield* Clock.currentTimeMillis
     const due = yield* dueRuns(shard, id, now, limits)
     if (due === null || !mayGoOn()) return false

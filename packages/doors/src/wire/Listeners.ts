@@ -42,7 +42,10 @@ export const takingSoon = (server: Server): Server => {
 
   const listenByOptions = (options: ListenOptions, listening?: () => void): Server => {
     claimed(options, (error) => {
-      if (error !== null) return void server.emit("error", error)
+      if (error !== null) {
+        server.emit("error", error)
+        return
+      }
       const given = { ...options, backlog, ...(mayShare ? { reusePort: true } : {}) }
       listen(given, () => {
         const { port } = server.address() as AddressInfo
@@ -66,5 +69,5 @@ export const takingSoon = (server: Server): Server => {
     return server
   }
 
-  return Object.assign(server, { listen: listenByOptions as Server["listen"], close: closeAll as Server["close"] })
+  return Object.assign(server, { listen: listenByOptions as Server["listen"], close: closeAll })
 }

@@ -229,7 +229,7 @@ it("what code throws with a secret of the payload in it is told without it, wher
   )
   const run = await post({ body: JSON.stringify({ password, open }) })
   const { row } = await ended(gateway, run)
-  const error_message = "refused: refused: [redacted] and  and [redacted]"
+  const error_message = "refused: refused: [REDACTED] and  and [REDACTED]"
   expect(row).toMatchObject({ error_step_id: "after", error_message })
   const answers = [
     await gateway.call("GET", `/workflows/${workflow.id}/runs/${run}`),

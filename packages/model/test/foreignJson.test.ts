@@ -33,7 +33,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "an input that the control API took, bounded there, from another process of the cluster"
   ],
   [
-    /^packages\/(entities\/src\/Workflow\/(Carried|Plans|RunRecord)|workflows\/src\/Progress)\.ts$/,
+    /^packages\/(entities\/src\/Workflow\/(Carried|Plans|RunRecord)|workflows\/src\/(Preview|Progress))\.ts$/,
     ["JSON.parse"],
     "the state of a run as we stored it: what a step gave is bounded when it gives it"
   ],

@@ -105,7 +105,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("what is kep
         const { steps, trigger } = yield* RunDetail.get(team, workflow, id, true)
         return [steps[0]!.status, steps[0]!.output_preview, trigger.preview?.reason]
       })
-      expect(yield* shown(whole)).toEqual(["succeeded", preview, "expired"])
+      expect(yield* shown(whole)).toEqual(["succeeded", expect.objectContaining(preview), "expired"])
       expect(yield* shown(pruned)).toEqual([
         "succeeded",
         expect.objectContaining({ available: false, preview: null, reason: "expired" }),

@@ -514,29 +514,29 @@ describe("what a step tells of its failure", () => {
 
   it("has masks for what stood under a secret name in the run, or in what the step was given", () => {
     const before = { password: "open sesame", headers: { authorization: "Bearer plain-words-here" } }
-    expect(messageOf("no open sesame", before)).toBe("no [redacted]")
-    expect(messageOf("wrong: plain-words-here!", before), "without its scheme").toBe("wrong: [redacted]!")
-    expect(messageOf("no open sesame", {}, { password: "open sesame" })).toBe("no [redacted]")
+    expect(messageOf("no open sesame", before)).toBe("no [REDACTED]")
+    expect(messageOf("wrong: plain-words-here!", before), "without its scheme").toBe("wrong: [REDACTED]!")
+    expect(messageOf("no open sesame", {}, { password: "open sesame" })).toBe("no [REDACTED]")
     expect(messageOf("no open sesame", {}, { greeting: "open sesame" })).toBe("no open sesame")
   })
 
   it("has none of a secret that was cut off, by whoever told of it or here", () => {
     const secret = "correct horse battery staple"
-    expect(messageOf("it was correct horse bat", { secret })).toBe("it was [redacted]")
-    expect(messageOf(`${"x".repeat(1_990)}${secret}`, { secret })).toBe(`${"x".repeat(1_990)}[redacted]`)
+    expect(messageOf("it was correct horse bat", { secret })).toBe("it was [REDACTED]")
+    expect(messageOf(`${"x".repeat(1_990)}${secret}`, { secret })).toBe(`${"x".repeat(1_990)}[REDACTED]`)
     expect(messageOf(`${"x".repeat(7_990)}${secret}`, { secret })).not.toContain("correct")
   })
 
   it("is nothing where there were more secrets than are remembered", () => {
     const many = Array.from({ length: 101 }, (_, n) => ({ token: `token-${n}` }))
-    expect(messageOf("no token-100", many)).toBe("[redacted]")
+    expect(messageOf("no token-100", many)).toBe("[REDACTED]")
   })
 
   it("has none in its warnings either, also of a step that succeeds", () => {
     const warnings = [{ code: "INPUT_COERCED", field: "a", message: "open sesame is no number" }]
     const succeeded: Outcome = { kind: "succeeded", output: null, ports: ["out"], warnings }
     expect(failedWith(succeeded, {}, { password: "open sesame" }).warnings).toMatchObject([
-      { message: "[redacted] is no number" }
+      { message: "[REDACTED] is no number" }
     ])
   })
 })

@@ -92,11 +92,14 @@ const failure =
       .writeHead(400, { "content-type": "application/json" })
       .end(JSON.stringify({ error: code, error_description: basic.client_secret }))
 
-/** Waits for a fiber, as the time passes that it waits for. */
+/**
+ * Waits for a fiber, as the time passes that it waits for: not much faster than it does, because connecting to the database has a time, too, and a
+ * busy machine takes longer for that than a turn of the loop.
+ */
 const passing = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
   while (fiber.pollUnsafe() === undefined) {
-    yield* TestClock.adjust("100 millis")
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    yield* TestClock.adjust("20 millis")
+    yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 1)))
   }
   return yield* Fiber.join(fiber)
 })

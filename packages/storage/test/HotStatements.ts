@@ -354,7 +354,14 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "a version of a workflow": { file: "Runs.ts", run: () => readVersion(workflow, 1) },
   "a transition of 20 runs": {
     file: "journal/RunStatement.ts",
-    run: (events) => committing(runCommit(events.map(transition)))
+    // In some batches all columns are alike of all runs, in others some have failed.
+    run: (events) => {
+      const all = events.map(transition)
+      const half = Math.ceil(all.length / 2)
+      const failed = all.slice(half).map((run, i) => ({ ...run, failed: i % 2, attempts: 1 + (i % 3) }))
+      const alike = committing(runCommit(all.slice(0, half)))
+      return failed.length === 0 ? alike : Effect.andThen(alike, committing(runCommit(failed)))
+    }
   },
   "a saved action to call": { file: "Actions.ts", run: () => loadAction("tm", "act_1") },
   "the pace of a saved action": { file: "Actions.ts", run: () => readActionPace("act_1") },

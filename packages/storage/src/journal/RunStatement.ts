@@ -37,35 +37,39 @@ export interface RunTransition {
   readonly previews: string | null
 }
 
-const types = [
-  "text", // id
-  "text", // team_id
-  "int4", // part
-  "text", // part_id
-  "timestamptz", // at
-  "text", // status
-  "text", // outcome
-  "int4", // attempts
-  "int2", // succeeded
-  "int2", // failed
-  "int2", // skipped
-  "int2", // running
-  "int4", // kept
-  "text", // error_code
-  "text", // error_message
-  "text", // error_step
-  "timestamptz", // started_at
-  "timestamptz", // finished_at
-  "timestamptz", // due_at
-  "text", // carried
-  "text", // steps
-  "text", // resources
-  "text", // outputs
-  "text" // previews
-] as const
+/** The columns of a batch: their names in the statement, their types, and what a transition has there. */
+const columns: ReadonlyArray<readonly [name: string, type: Columns.ColumnType, of: (run: RunTransition) => unknown]> = [
+  ["id", "text", ({ id }) => id],
+  ["team_id", "text", ({ teamId }) => teamId],
+  ["part", "int4", ({ part }) => part],
+  ["part_id", "text", ({ partId }) => partId],
+  ["at", "timestamptz", ({ at }) => at],
+  ["status", "text", ({ status }) => status],
+  ["outcome", "text", ({ outcome }) => outcome],
+  ["succeeded", "int2", ({ succeeded }) => succeeded],
+  ["skipped", "int2", ({ skipped }) => skipped],
+  ["running", "int2", ({ running }) => running],
+  ["kept", "int4", ({ kept }) => kept],
+  ["started_at", "timestamptz", ({ startedAt }) => startedAt],
+  ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
+  ["due_at", "timestamptz", ({ dueAt }) => dueAt],
+  ["steps", "text", ({ steps }) => steps],
+  ["resources", "text", ({ resources }) => resources],
+  ["outputs", "text", ({ outputs }) => outputs],
+  ["previews", "text", ({ previews }) => previews],
+  ["attempts", "int4", ({ attempts }) => attempts],
+  ["failed", "int2", ({ failed }) => failed],
+  ["error_code", "text", ({ error }) => error?.code ?? null],
+  ["error_message", "text", ({ error }) => error?.message ?? null],
+  ["error_step", "text", ({ error }) => error?.stepId ?? null],
+  ["carried", "text", ({ carried }) => carried]
+]
 
-const columns = `id, team_id, part, part_id, at, status, outcome, attempts, succeeded, failed, skipped, running, kept, error_code,
-  error_message, error_step, started_at, finished_at, due_at, carried, steps, resources, outputs, previews`
+const names = columns.map(([name]) => name).join(", ")
+const types = columns.map(([, type]) => type)
+
+/** So many, the last ones, say the same of most batches: runs that nothing has failed in yet, and that carry nothing with them. */
+const mostlyUniform = 6
 
 /** What is counted of runs, under their workflow: that one has begun, and how it ended and when (ms). One that ends again, ends again. */
 const counts = writeCounts(`(
@@ -79,24 +83,29 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** Whether a batch is of one run, and whether one of them goes on at another time than before. */
+/** Whether a batch is of one run, whether one of them goes on at another time than before, and whether its last columns are uniform. */
 interface Shape {
   readonly single: boolean
   readonly moves: boolean
+  readonly uniform: boolean
 }
+
+const uniformIn = ({ uniform }: Shape): number => (uniform ? mostlyUniform : 0)
 
 /**
  * One statement, hence one transaction, for runs of whatever workflows: their records, what their steps have come to, and when they go on.
  * A run that somebody else has taken on is left as it is, and is not among the ids that are answered. Queue rows are found by arrays: joined,
  * a plan that was made when there were few would read all of them.
  */
-const buildStatement = ({ moves, single }: Shape): string => `
+const buildStatement = (shape: Shape): string => {
+  const { moves, single } = shape
+  return `
 with moved as (
   update workflow_runs r set parts = g.part, status = g.status, outcome = g.outcome, attempts = g.attempts,
     succeeded_steps = g.succeeded, failed_steps = g.failed, skipped_steps = g.skipped, running_steps = g.running, kept = g.kept,
     error_code = g.error_code, error_message = g.error_message, error_step_id = g.error_step, started_at = g.started_at,
     finished_at = g.finished_at, updated_at = g.at
-  from ${Columns.rowsFrom(types, 3, single)} as g (${columns})
+  from ${Columns.rowsFrom(types, 3, single, uniformIn(shape))} as g (${names})
   where ${single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
   returning g.*, r.workflow_id
 ), written as (
@@ -107,20 +116,21 @@ with moved as (
 ), ended as (
   delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
 )${
-  moves
-    ? `, waiting as (
+    moves
+      ? `, waiting as (
   update workflow_queue q set due_at = moved.due_at, carried = coalesce(moved.carried, q.carried) from moved
   where q.run_id = any(array(select id from moved where due_at is not null)) and q.run_id = moved.id
     and (q.due_at <> moved.due_at or moved.carried is not null)
 )`
-    : ""
-}
+      : ""
+  }
 select id from moved`
+}
 
 const statements = new Map<string, string>()
 
 const statementFor = (shape: Shape): string => {
-  const name = `${shape.single} ${shape.moves}`
+  const name = `${shape.single} ${shape.moves} ${shape.uniform}`
   let statement = statements.get(name)
   if (statement === undefined) {
     statement = buildStatement(shape)
@@ -132,39 +142,12 @@ const statementFor = (shape: Shape): string => {
 export const runCommit = (
   items: ReadonlyArray<RunTransition>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
-  const rows: Array<Array<unknown>> = types.map(() => [])
-  for (const run of items) {
-    const values = [
-      run.id,
-      run.teamId,
-      run.part,
-      run.partId,
-      run.at,
-      run.status,
-      run.outcome,
-      run.attempts,
-      run.succeeded,
-      run.failed,
-      run.skipped,
-      run.running,
-      run.kept,
-      run.error?.code ?? null,
-      run.error?.message ?? null,
-      run.error?.stepId ?? null,
-      run.startedAt,
-      run.finishedAt,
-      run.dueAt,
-      run.carried,
-      run.steps,
-      run.resources,
-      run.outputs,
-      run.previews
-    ]
-    for (const [i, value] of values.entries()) rows[i]!.push(value)
-  }
+  const rows = columns.map(([, , of]) => items.map(of))
   const single = items.length === 1
+  const moves = items.some(({ moves }) => moves)
+  const shape = { single, moves, uniform: !single && Columns.areUniform(rows, mostlyUniform) }
   return {
-    statement: statementFor({ single, moves: items.some(({ moves }) => moves) }),
-    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...Columns.bind(types, rows, single)]
+    statement: statementFor(shape),
+    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...Columns.bind(types, rows, single, uniformIn(shape))]
   }
 }

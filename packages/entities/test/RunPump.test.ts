@@ -1,10 +1,12 @@
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Scheduler } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { HotSql } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/RunJournal"
 import type { plansOf } from "../src/Workflow/Plans.ts"
 import { runPump } from "../src/Workflow/RunPump.ts"
+import { Room, RunRoom } from "../src/Workflow/RunRoom.ts"
 
 /** Runs fibers by the step, one operation each, as far as it is told. */
 class ByTheStep implements Scheduler.Scheduler {
@@ -73,3 +75,71 @@ it("a wake is never lost, whenever it comes: somebody looks after it", () => {
   })
   expect(lost).toEqual([])
 })
+
+/** A pump of an active workflow that has nothing due, and how often somebody has looked. */
+const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boolean = () => true) {
+  const looks = { count: 0 }
+  const sql = () =>
+    Effect.sync(() => {
+      looks.count++
+      return [{ running_team: "team_a", running_status: "active", running_deleted: false, id: null }]
+    })
+  const world = Context.make(HotSql, sql as never).pipe(
+    Context.add(SqlClient.SqlClient, sql as never),
+    Context.add(RunJournal, {} as never),
+    Context.add(Room, rooms)
+  )
+  const pump = yield* Effect.provideContext(runPump("wfl_a", 1, {} as ReturnType<typeof plansOf>, mayGoOn), world)
+  const fiber = yield* Effect.forkChild(Effect.provideContext(pump.work, world))
+  yield* settled
+  return { looks, rouse: pump.rouse, isOver: () => fiber.pollUnsafe() !== undefined }
+})
+
+/** Nobody waits for anything but the time. */
+const settled = Effect.gen(function* () {
+  for (let i = 0; i < 50; i++) yield* Effect.yieldNow
+})
+
+it.effect("what is due is read as soon as the first look has told whose it is", () =>
+  Effect.gen(function* () {
+    const { isOver, looks } = yield* idlePump(new RunRoom())
+    expect(isOver()).toBe(true)
+    expect(looks.count).toBe(2)
+  })
+)
+
+it.effect(
+  "who waits for room that others hold asks the database for nothing, and goes on soon after there is some",
+  () =>
+    Effect.gen(function* () {
+      const rooms = new RunRoom()
+      const all = 128 * 1_048_576
+      rooms.of("team_b").hold(all)
+      const { isOver, looks } = yield* idlePump(rooms)
+      yield* TestClock.adjust("10 seconds")
+      yield* settled
+      expect(looks.count).toBe(1)
+      expect(isOver()).toBe(false)
+      rooms.of("team_b").letGo(all)
+      yield* TestClock.adjust("200 millis")
+      yield* settled
+      expect(looks.count).toBe(2)
+      expect(isOver()).toBe(true)
+    })
+)
+
+it.effect("who still works for a workflow that another process has takes no wake that is for that one", () =>
+  Effect.gen(function* () {
+    const rooms = new RunRoom()
+    rooms.of("team_b").hold(128 * 1_048_576)
+    let isOwner = true
+    const { looks, rouse } = yield* idlePump(rooms, () => isOwner)
+    expect(rouse()).toBe(true)
+    yield* settled
+    expect(looks.count).toBe(2)
+    isOwner = false
+    expect(rouse()).toBe(false)
+    yield* settled
+    expect(looks.count).toBe(2)
+  })
+)

@@ -33,6 +33,9 @@ const standingOf = ({ deleted, status }: RunningWorkflow): Standing => {
   return { kind: "stopped", error: { code: "WORKFLOW_DISABLED", message: `the workflow is ${status}` } }
 }
 
+/** Whether there may be more that is due. */
+type More = boolean | "once there is room"
+
 const occurrenceOf = (standing: Standing): Occurrence =>
   standing.kind === "stopped"
     ? { type: "stopped", error: standing.error }
@@ -121,12 +124,15 @@ export const runPump = Effect.fnUntraced(function* (
     yield* Effect.forkChild(going)
   })
 
+  /** Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. */
+  const hasRoom = (of: TeamRoom): boolean => inHand.size < mostInHand && of.mayRead(readAtOnce.bytes)
+
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
-    // Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. Whose they are tells the first look.
-    const hasRoom = inHand.size < mostInHand && team?.mayRead(readAtOnce.bytes) === true
+    // Whose the runs are tells the first look, which reads none.
+    const mayRead = team !== null && hasRoom(team)
     const limits = {
-      limit: hasRoom ? readAtOnce.limit : 0,
+      limit: mayRead ? readAtOnce.limit : 0,
       bytes: readAtOnce.bytes,
       inHand: [...inHand.keys(), ...left]
     }
@@ -138,7 +144,7 @@ export const runPump = Effect.fnUntraced(function* (
     stand(standingOf(running))
     if (standing.kind === "held") return false
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
-    if (!hasRoom) return true
+    if (!mayRead) return "once there is room"
     if (left.size >= mostLeft) return false
     const begun = runs.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
@@ -171,25 +177,25 @@ export const runPump = Effect.fnUntraced(function* (
   )
 
   /** Whether nothing is left to do; then it has ended: a wake finds it at work, or begins it anew, and none falls in between. */
-  const isOver = (more: boolean): boolean => {
-    if (more || woken || inHand.size > 0) return false
+  const isOver = (more: More): boolean => {
+    if (more !== false || woken || inHand.size > 0) return false
     working = false
     return true
   }
 
   /** While runs are in hand, those that come due go beside them: one that waits for a slow target keeps no other waiting. */
   const work = Effect.gen(function* () {
-    let more = true
+    let more: More = true
     while (!isOver(more)) {
       stirred.closeUnsafe()
       const before = inHand.size
-      if (more || woken) {
+      if (woken || more === true || (more !== false && team !== null && hasRoom(team))) {
         woken = false
         more = yield* takeOn
-        if (!more || inHand.size > before) continue
+        if (more !== true || inHand.size > before) continue
       }
       // Until there is room: for a run of its own, or in what others hold.
-      yield* more && before < mostInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
+      yield* more !== false && before < mostInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
     }
   }).pipe(
     Effect.onError(() =>
@@ -213,10 +219,11 @@ export const runPump = Effect.fnUntraced(function* (
       working = true
       return work
     }),
-    /** Has whoever is at work look again; false: nobody is. */
+    /** Has whoever is at work look again; false: nobody is, or the workflow is another process's by now. */
     rouse: (): boolean => {
-      if (working) wake()
-      return working
+      const isHeard = working && mayGoOn()
+      if (isHeard) wake()
+      return isHeard
     }
   }
 })

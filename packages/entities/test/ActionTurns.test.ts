@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Clock, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Clock, Effect, Exit, Fiber, Latch, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
@@ -14,6 +14,9 @@ const { team } = ControlPlane
 
 /** Statements that the database has not answered yet: meanwhile no time passes. */
 let underWay = 0
+/** Keeps the answers of the database back; how many have come. */
+const answers = Latch.makeUnsafe(true)
+let answered = 0
 const counted = Layer.effect(
   HotSql,
   Effect.map(
@@ -24,7 +27,12 @@ const counted = Layer.effect(
           Effect.suspend(() => {
             underWay++
             const ended = Effect.sync(() => void underWay--)
-            return Effect.ensuring(Reflect.apply(target, undefined, parts) as Effect.Effect<unknown>, ended)
+            const asked = Reflect.apply(target, undefined, parts) as Effect.Effect<unknown>
+            const heard = Effect.andThen(
+              Effect.sync(() => void answered++),
+              answers.await
+            )
+            return Effect.ensuring(Effect.tap(asked, heard), ended)
           })
       })
   )
@@ -214,6 +222,28 @@ layer(world, { timeout: "2 minutes" })("the turns of a saved action", (it) => {
       yield* pass(2_000, 100)
       expect(given.length).toBe(6)
       for (const fiber of waiting) yield* Fiber.join(fiber)
+    })
+  )
+
+  it.effect("follow a change that comes while they are read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const id = yield* saved(null, "minute")
+      const actor = yield* owner(id)
+      answers.closeUnsafe()
+      const before = answered
+      const first = yield* Effect.forkChild(actor.ask())
+      while (answered === before) yield* beat
+      // By the time that the answer is heard, another limit is stored.
+      yield* sql`update actions set config = ${configOf(1, "minute")} where id = ${id}`
+      actor.changed()
+      answers.openUnsafe()
+      expect(yield* passing(first)).toBe(false)
+      const given: Array<Given> = []
+      const waiting = yield* many(5, () => asking(actor, "wfl_1", given))
+      yield* pass(5_000, 100)
+      expect(given.length).toBe(1)
+      for (const fiber of waiting) yield* Fiber.interrupt(fiber)
     })
   )
 

@@ -43,6 +43,8 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
   const asking = new Set<() => void>()
   /** Undefined: to be read. */
   let settings: ActionPace | null | undefined
+  /** Changes so far: what was read before the last one may not be what is stored. */
+  let changes = 0
   let pacing: Pacing | null = null
   let stopTimer: (() => void) | null = null
 
@@ -77,11 +79,13 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
   const read = Semaphore.makeUnsafe(1).withPermits(1)(
     Effect.gen(function* (): Effect.fn.Return<void, SqlError.SqlError, Database> {
       if (settings !== undefined) return
+      const before = changes
       const next = yield* readActionPace(id)
       const { limit = null, period = "second", team_id = "" } = next ?? {}
       if (pacing !== null && (pacing.limit !== limit || pacing.period !== period)) {
-        yield* pacing.turns.close
+        const { turns } = pacing
         pacing = null
+        yield* turns.close
       }
       if (pacing === null && limit !== null) {
         const pacer = new Pacer(limit, period)
@@ -89,7 +93,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
         pacer.remember(starts)
         pacing = { limit, period, pacer, turns }
       }
-      settings = next
+      if (changes === before) settings = next
     })
   )
 
@@ -133,6 +137,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
       ).pipe(Effect.provideContext(services)),
     /** It has been changed: those that wait ask again, by what is stored now. */
     changed: (): void => {
+      changes++
       settings = undefined
       for (const again of asking) again()
     }

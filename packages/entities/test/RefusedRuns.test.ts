@@ -85,7 +85,7 @@ layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database
       expect(of.handedIn).toBe(3)
       // What is mended goes on, when its time has come.
       spoiled.delete(run)
-      yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
+      yield* sql`update workflow_queue set due_at = now() - interval '1 second' where run_id = ${run}`
       yield* wake(workflow.id)
       expect(yield* runOf(run)).toMatchObject({ status: "succeeded", queued: false })
     })

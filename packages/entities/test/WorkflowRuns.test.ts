@@ -164,7 +164,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
       const run = yield* receive(workflow, {})
       yield* wake(workflow.id)
       yield* sql`update workflow_steps set steps = '{' where run_id = ${run}`
-      yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
+      yield* sql`update workflow_queue set due_at = now() - interval '1 second' where run_id = ${run}`
       yield* wake(workflow.id)
       expect(yield* runOf(run)).toMatchObject({ status: "failed", error_code: "INTERNAL_ERROR", queued: false })
     })

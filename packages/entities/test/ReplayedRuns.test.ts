@@ -32,4 +32,21 @@ layer(world, { excludeTestServices: true })("a request that is replayed", (it) =
       expect(ended).toMatchObject({ parts: 1, queued: false })
     })
   )
+
+  it.effect("by a step that was first tried long ago keeps the version that its run goes by", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* create([trim("only", "a")], [from(null, "only")])
+      const run = yield* receive(workflow, {})
+      const [row] = yield* sql<{ request_id: string }>`select request_id from workflow_runs where id = ${run}`
+      const of = yield* original(team, row!.request_id)
+      const madeAt = Effect.fnUntraced(function* (ms: number) {
+        yield* replay(exactly(of, newId(prefixes.request, ms), { kind: "single", operation_id: null }))
+        return yield* sql`select version, has_run from workflow_versions where workflow_id = ${workflow.id}`
+      })
+      // Retention looks for the others itself, by their times.
+      expect(yield* madeAt(Date.now())).toEqual([{ version: 1, has_run: false }])
+      expect(yield* madeAt(Date.now() - 3_600_000)).toEqual([{ version: 1, has_run: true }])
+    })
+  )
 })

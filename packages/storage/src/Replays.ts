@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
 import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "./journal/Columns.ts"
@@ -12,6 +12,7 @@ import { openPresented, sealPresented } from "./PresentedColumn.ts"
 import { Secrets } from "./Secrets.ts"
 import { payloadGone } from "./Tables.ts"
 import { query } from "./Transaction.ts"
+import { keepForRuns } from "./WorkflowLinks.ts"
 
 /**
  * A request that is to happen again, as a new one of the source. It is not verified: that is as it was, and what it is verified by may have
@@ -56,6 +57,9 @@ export interface Routing {
   /** The line that the request goes into on a connection of this ordering; null: none. */
   readonly lineOf: (ordering: Ordering, message: Message) => string | null
 }
+
+/** A run has the time of its request: of one that is so much older (ms) nobody would find the run among those of its version. */
+const lateMs = 60_000
 
 interface Route {
   readonly id: string
@@ -180,6 +184,14 @@ export const storeReplays = Effect.fnUntraced(function* (
         where f.id = r.fixture_id and f.team_id = made.team_id
       )
       ${sql.literal(writeCounts(acceptedCounts))}`
+    // A step makes one request, however much later it is tried again.
+    const late = runs.filter(({ request }) => (idTime(request) ?? 0) < now.getTime() - lateMs)
+    if (late.length > 0) {
+      yield* keepForRuns(
+        sql,
+        late.map(({ workflow }) => workflow)
+      )
+    }
   }
   return decided.map(({ begun, refused, replay, routes }) => {
     if (refused !== null) return refused

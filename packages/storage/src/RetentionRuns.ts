@@ -15,7 +15,7 @@ const mostWorkflows = 1_000
 const versionGraceDays = 30
 /** A run is committed while the version that it names is the workflow's, or seconds later: no other is to come by then. */
 const supersededMs = 3_600_000
-/** A run has the time of its request, which another process's clock has told. */
+/** A run has the time of its request, which another process's clock has told. Where that is much older, the run's version is told of it (`keepForRuns`). */
 const clocksDifferMs = 600_000
 
 /**

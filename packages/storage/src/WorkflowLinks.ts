@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import * as Columns from "./journal/Columns.ts"
 import type { Owner } from "./SealedColumn.ts"
 
 /**
@@ -64,3 +65,12 @@ export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date
   insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_at)
   select lost.id, lost.version, lost.team_id, lost.name, lost.status, lost.definition_hash, before.defined_in, ${at}
   from lost join workflow_versions before on before.workflow_id = lost.id and before.version = lost.version - 1`
+
+/** Keeps these versions for the runs that go by them, where these cannot be found by their time. */
+export const keepForRuns = (
+  sql: SqlClient.SqlClient,
+  versions: ReadonlyArray<{ readonly id: string; readonly version: number }>
+) => sql`
+  update workflow_versions v set has_run = true
+  from unnest(${Columns.text(versions.map(({ id }) => id))}, ${Columns.int4(versions.map(({ version }) => version))}) as o (id, version)
+  where v.workflow_id = o.id and v.version = o.version and not v.has_run`

@@ -7,6 +7,7 @@ import * as Connectors from "@tidegate/connectors/Connectors"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import type { StepSend } from "../src/Destination/StepProtocol.ts"
+import * as Residents from "../src/Residents.ts"
 import { Acts, answer, Calls, turn, worldWith } from "./DestinationWorld.ts"
 
 /** What steps of workflows send through the destination's actor: each is answered once, whatever becomes of the destination. */
@@ -63,6 +64,27 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
       const [, made] = [yield* Queue.take(calls), yield* Queue.take(calls)]
       expect(made.timeoutMs).toBe(5_000)
       expect(made.headers).toContain("wse_2")
+    })
+  )
+
+  it.effect("takes calls of its process without a message for a while after one, as it stands by then", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { give } = yield* Residents.Called
+      const { actor, id } = yield* actorOf()
+      expect(give(id, send(20))).toBeUndefined()
+      yield* actor.Send(send(20))
+      expect(yield* give(id, send(21))!).toMatchObject({ kind: "answered" })
+      // The actor might be gone before that one is over.
+      expect(give(id, { ...send(22), timeout_ms: 30_001 })).toBeUndefined()
+      expect(yield* give(id, { ...send(22), team_id: ControlPlane.otherTeam })!).toMatchObject({
+        code: "RESOURCE_DELETED"
+      })
+      yield* sql`update destinations set disabled_at = now() where id = ${id}`
+      yield* actor.Reload()
+      expect(yield* give(id, send(22))!).toMatchObject({ kind: "failed", code: "RESOURCE_DISABLED" })
+      yield* TestClock.adjust("31 seconds")
+      expect(give(id, send(22))).toBeUndefined()
     })
   )
 

@@ -232,8 +232,9 @@ layer(world, { timeout: "2 minutes" })("the turns of a saved action", (it) => {
       const actor = yield* owner(id)
       answers.closeUnsafe()
       const before = answered
+      const isAnswered = () => answered > before
       const first = yield* Effect.forkChild(actor.ask())
-      while (answered === before) yield* beat
+      while (!isAnswered()) yield* beat
       // By the time that the answer is heard, another limit is stored.
       yield* sql`update actions set config = ${configOf(1, "minute")} where id = ${id}`
       actor.changed()

@@ -358,7 +358,7 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: (events) => {
       const all = events.map(transition)
       const half = Math.ceil(all.length / 2)
-      const failed = all.slice(half).map((run, i) => ({ ...run, failed: i % 2, attempts: 1 + (i % 3) }))
+      const failed = all.slice(half).map((run, i) => Object.assign({}, run, { failed: i % 2, attempts: 1 + (i % 3) }))
       const alike = committing(runCommit(all.slice(0, half)))
       return failed.length === 0 ? alike : Effect.andThen(alike, committing(runCommit(failed)))
     }

@@ -61,7 +61,7 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
    * Once nothing is listened to any more, an answer ends its connection, unless others are to follow on it. Who kept one busy would hold the
    * process until all that is left is cut off, in the middle of a request.
    */
-  class Answer extends ServerResponse {
+  class Answer extends ServerResponse<FramedMessage> {
     override writeHead(status: number, ...more: ReadonlyArray<unknown>): this {
       const { socket } = this.req
       if (!server.listening && (waiting.get(socket) ?? 0) === 0) this.shouldKeepAlive = false

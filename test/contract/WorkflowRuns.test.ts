@@ -1,6 +1,7 @@
 import { expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
 import { Planted } from "../support/Planted.ts"
+import { TunnelClient } from "../support/TunnelClient.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 
 /** From a request to what its workflow sends: automation contract 2.5 and 2.10. */
@@ -144,6 +145,18 @@ it("a mock echoes; a tunnel that nobody holds open is CLI_UNAVAILABLE", async ({
     body: { body: "said", headers: { "x-gateway-step-id": "mock" } }
   })
   expect(row).toMatchObject({ status: "failed", error_code: "CLI_UNAVAILABLE", error_step_id: "tunnel" })
+})
+
+it("the client of a tunnel has as long as the step gives it", async ({ gateway }) => {
+  const tunnel = await gateway.destination({}, "CLI")
+  const client = new TunnelClient(gateway.origin, tunnel.id, { key: gateway.key })
+  await client.greeted()
+  const step = { id: "tunnel", kind: "destination", resource_id: tunnel.id, config: { timeout_ms: 90_000 } }
+  const { post } = await begin(gateway, [step], [edge(null, "tunnel")])
+  const run = await post()
+  expect(await client.delivered(1)).toMatchObject([{ timeout_ms: 90_000 }])
+  expect((await ended(gateway, run)).row).toMatchObject({ status: "succeeded" })
+  client.leave()
 })
 
 it("a long answer fails the step, and is read no further than 1 MiB", async ({ gateway, target, to }) => {

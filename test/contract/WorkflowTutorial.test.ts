@@ -7,11 +7,25 @@ import { it as gatewayIt } from "../support/it.ts"
 import { patience } from "../support/Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
-/** `docs/tutorial-workflow.md`, word for word, as somebody reads it who has a gateway and nothing else. */
+/** Pages about workflows, word for word, as somebody reads them who has a gateway and nothing else. */
 
-const page = await readFile(resolve(import.meta.dirname, "../../docs/tutorial-workflow.md"), "utf8")
+const commandsOf = async (page: string): Promise<string> => {
+  const text = await readFile(resolve(import.meta.dirname, "../../docs", page), "utf8")
+  return [...text.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code]) => code!).join("")
+}
 
-const commands = [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code]) => code!).join("")
+/** Carries out what a page says, in a folder where a gateway was started. */
+const carryOut = async (page: string, folder: string, gateway: { readonly key: string; readonly origin: string }) => {
+  await mkdir(join(folder, ".tidegate"))
+  await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
+  const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
+  // What the page waits for may never come: then the shell ends, and says so by its signal.
+  const shell = spawn("sh", ["-eu"], { cwd: folder, env: { ...process.env, PATH }, timeout: 3 * patience })
+  shell.stdin.end((await commandsOf(page)).replaceAll("http://localhost:8080", gateway.origin))
+  const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
+  const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))
+  expect(code, Buffer.concat([...out, ...error]).toString()).toBe(0)
+}
 
 const it = gatewayIt.extend("folder", async ({}, { onCleanup }) => {
   const scope = Scope.makeUnsafe()
@@ -23,15 +37,7 @@ it(
   "the page leads from a template to a run that failed and was tried again",
   { timeout: 4 * patience },
   async ({ folder, gateway }) => {
-    await mkdir(join(folder, ".tidegate"))
-    await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
-    const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
-    // What the page waits for may never come: then the shell ends, and says so by its signal.
-    const shell = spawn("sh", ["-eu"], { cwd: folder, env: { ...process.env, PATH }, timeout: 3 * patience })
-    shell.stdin.end(commands.replaceAll("http://localhost:8080", gateway.origin))
-    const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
-    const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))
-    expect(code, Buffer.concat([...out, ...error]).toString()).toBe(0)
+    await carryOut("tutorial-workflow.md", folder, gateway)
     const [workflow] = (await gateway.call("GET", "/workflows?name=Failed%20payments")).body.models
     expect(workflow).toMatchObject({ status: "active", version: 3 })
     const runs = (await gateway.call("GET", `/workflows/${workflow.id}/runs`)).body.models
@@ -43,3 +49,9 @@ it(
     ])
   }
 )
+
+it("the page of actions saves one", { timeout: 4 * patience }, async ({ folder, gateway }) => {
+  await carryOut("actions.md", folder, gateway)
+  const { models } = (await gateway.call("GET", "/actions")).body
+  expect(models).toMatchObject([{ name: "Post to ledger", config: { credentials_configured: true } }])
+})

@@ -42,7 +42,7 @@ export interface TunnelOptions extends SocketOptions {
   readonly localUrl: string
   /** Deliveries under way at once, at most 50; further ones wait their turn. */
   readonly maxParallel?: number
-  /** How long the local app may take, at most as long as the gateway waits. */
+  /** How long the local app may take (ms), at most as long as the gateway waits, which is what holds without it. */
   readonly timeoutMs?: number
   readonly onEvent?: (event: TunnelEvent) => void
 }
@@ -50,6 +50,7 @@ export interface TunnelOptions extends SocketOptions {
 const mostParallel = 50
 /** Deliveries that wait for a place. The gateway has fewer under way: more is its mistake. */
 const mostWaiting = 1_000
+/** Where the gateway does not say how long it waits. */
 const usualTimeoutMs = 30_000
 /**
  * The latest answers, which are kept because nobody knows of one whether it was heard when the connection broke. What the
@@ -100,7 +101,7 @@ export const openTunnel = async ({
   localUrl,
   maxParallel = mostParallel,
   onEvent = () => undefined,
-  timeoutMs = usualTimeoutMs,
+  timeoutMs = Infinity,
   ...socket
 }: TunnelOptions): Promise<void> => {
   const target = localTarget(localUrl)
@@ -126,7 +127,8 @@ export const openTunnel = async ({
     while (running < parallel && waiting.length > 0) {
       const delivery = waiting.shift()!
       const startedAt = Date.now()
-      const allowed = typeof delivery.timeout_ms === "number" ? Math.min(delivery.timeout_ms, timeoutMs) : timeoutMs
+      const waits = typeof delivery.timeout_ms === "number" ? delivery.timeout_ms : usualTimeoutMs
+      const allowed = Math.min(waits, timeoutMs)
       running++
       void answerOf(target, delivery.request, allowed, socket.signal)
         .then((answer) => finish(delivery, answer, startedAt))

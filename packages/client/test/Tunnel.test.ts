@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { type WebSocket, WebSocketServer } from "ws"
 import { localTarget, openTunnel, type TunnelEvent, type TunnelOptions } from "../src/Tunnel.ts"
 
@@ -183,6 +183,21 @@ describe("a tunnel", () => {
     expect(result.body_truncated).toBe(true)
     expect(result.body).toBe(`a${"ü".repeat(32_767)}`)
     expect(Object.keys(result.headers).length).toBe(100)
+  })
+
+  it("gives the app as long as the gateway waits, and no longer than it is told itself", async ({ gateway, open }) => {
+    const times = vi.spyOn(AbortSignal, "timeout")
+    onTestFinished(() => times.mockRestore())
+    open()
+    const peer = await gateway.peers.take()
+    peer.deliver("long", {}, 90_000)
+    await peer.results.take()
+    expect(times.mock.lastCall).toEqual([90_000])
+    open({ timeoutMs: 10_000 })
+    const another = await gateway.peers.take()
+    another.deliver("short", {}, 90_000)
+    await another.results.take()
+    expect(times.mock.lastCall).toEqual([10_000])
   })
 
   it("reports what the app did not answer as a bad gateway, with the cause", async ({ app, gateway, open }) => {

@@ -42,6 +42,20 @@ const post = (socket: Socket): Promise<number> =>
     socket.write(requestBytes({ path: "/e/x", body: "x", keepAlive: true }))
   })
 
+/** How many answers have come on a connection that `text` reads. */
+const answered = new WeakMap<Socket, number>()
+
+/** All that a connection says until it ends. */
+const text = async (socket: Socket): Promise<string> => {
+  let all = ""
+  socket.on("data", (chunk: Buffer) => {
+    all += chunk.toString()
+    answered.set(socket, all.split("HTTP/1.1 ").length - 1)
+  })
+  await once(socket, "end")
+  return all
+}
+
 const turn = () => new Promise(setImmediate)
 
 describe("connections", () => {
@@ -85,6 +99,36 @@ describe("connections", () => {
     for (const answer of later) answer()
     expect(new Set(await Promise.all(answers))).toEqual(new Set([200]))
     for (const socket of asked) socket.destroy()
+    await closed
+  })
+
+  it("that are kept busy end with the next answer once the server closes", async () => {
+    const later: Array<() => void> = []
+    const port = await listen((_request, response) => void later.push(() => response.end("late")))
+    const asked = await Promise.all(Array.from({ length: 8 }, () => open(port, "127.0.0.2")))
+    const answers = asked.map((socket) => text(socket))
+    for (const socket of asked) socket.write(requestBytes({ path: "/e/x", body: "x", keepAlive: true }))
+    while (later.length < asked.length) await turn()
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const answer of later) answer()
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200 [^]*connection: close\r\n/i)
+    await closed
+  })
+
+  it("on which more was asked for give all answers before they end", async () => {
+    const later: Array<() => void> = []
+    const port = await listen((_request, response) => void later.push(() => response.end("late")))
+    const socket = await open(port, "127.0.0.2")
+    const answer = text(socket)
+    for (let i = 0; i < 3; i++) socket.write(requestBytes({ path: "/e/x", body: "x", keepAlive: true }))
+    while (later.length < 3) await turn()
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const each of later) each()
+    while (answered.get(socket) !== 3) await turn()
+    socket.write(requestBytes({ path: "/e/x", body: "x", keepAlive: true }))
+    while (later.length < 4) await turn()
+    later[3]!()
+    expect((await answer).match(/HTTP\/1.1 200 /g)).toHaveLength(4)
     await closed
   })
 

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
@@ -56,9 +56,23 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
   const arriving = new Arriving()
   const waiting = new WeakMap<Socket, number>()
   const connections = new Map<string, number>()
-  const server = createServer({
+
+  /**
+   * Once nothing is listened to any more, an answer ends its connection, unless others are to follow on it. Who kept one busy would hold the
+   * process until all that is left is cut off, in the middle of a request.
+   */
+  class Answer extends ServerResponse<FramedMessage> {
+    override writeHead(status: number, ...more: ReadonlyArray<unknown>): this {
+      const { socket } = this.req
+      if (!server.listening && (waiting.get(socket) ?? 0) === 0) this.shouldKeepAlive = false
+      return super.writeHead(status, ...(more as [OutgoingHttpHeaders?]))
+    }
+  }
+
+  const server: Server = createServer({
     ...limits,
     IncomingMessage: FramedMessage,
+    ServerResponse: Answer,
     // Some HTTP clients offer h2c with every request. A sender's offer is not taken, its request is.
     shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !isForDoor(pathOf(url))
   })

@@ -17,7 +17,7 @@ import { NotObtained } from "./tokens/TokenEndpoint.ts"
 import type { Returned, Tunnel, TunnelEnding } from "./Tunnel.ts"
 import { jobOf, outcomeOf } from "./TunnelJob.ts"
 
-/** An attempt by HTTP takes no longer (ms), waiting for a token included. */
+/** An attempt by HTTP takes no longer (ms), waiting for a token included; nor does a tunnel's client. A step has a time of its own. */
 const attemptMs = 30_000
 /** Of that, for a token; and what is kept for sending it. */
 const forTokenMs = 20_000
@@ -225,7 +225,8 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       attempt.cliId = cliId
       if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
       const headers = headersOf(attempt, request.headers)
-      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, item.payload.dataId, localUrl)
+      const path = request.url.slice(origin.length)
+      const job = jobOf({ ...request, headers }, path, facts, item.payload.dataId, localUrl, timeOf(attempt))
       return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
     }
     const called = attempt.call === null ? request : { ...request, headers: headersOf(attempt, request.headers) }
@@ -262,7 +263,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
   const wentThrough = (attempt: Attempt, ending: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
     if (ending.kind === "returned") return ends.returned(attempt)
     soon(attempt, () => {
-      const outcome = outcomeOf(ending, attempt.startedAt, now())
+      const outcome = outcomeOf(ending, attempt.startedAt, now(), timeOf(attempt))
       // Whether it has come or not says nothing of how many may be under way: that is fixed.
       finish(attempt, outcome, verdictOf(outcome, judge), ending.kind === "away" ? "unsent" : "answered")
     })

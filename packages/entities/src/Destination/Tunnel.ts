@@ -4,8 +4,6 @@ import type { Heard, Listening, SessionEnd, TunnelJob, TunnelResult } from "./Tu
 
 /** Deliveries of one tunnel that are under way at the most. */
 export const mostThroughTunnel = 50
-/** How long a client has for one of them (ms): as long as an exchange by HTTP may take. */
-export const jobMs = 30_000
 /** How long an event waits for a client before its attempt fails (ms). */
 const patienceMs = 120_000
 /** How long a question is left open (ms), and how long after its answer the next one may be on its way. */

@@ -1,19 +1,20 @@
 import type { AttemptFacts, OutboundRequest } from "@tidegate/connectors/Connector"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { type Outcome, unanswered } from "./Attempt.ts"
-import { jobMs, type TunnelEnding } from "./Tunnel.ts"
+import type { TunnelEnding } from "./Tunnel.ts"
 import type { TunnelJob } from "./TunnelProtocol.ts"
 
-/** A request as a tunnel's client is told it. */
+/** A request as a tunnel's client is told it, who has so long for it (ms). */
 export const jobOf = (
   { body, headers, method }: Pick<OutboundRequest, "body" | "headers" | "method">,
   path: string,
   facts: AttemptFacts,
   dataId: string | null,
-  localUrl: string | null
+  localUrl: string | null,
+  timeoutMs: number
 ): TunnelJob => ({
   job_id: `${facts.eventId}.${facts.attemptNumber}`,
-  timeout_ms: jobMs,
+  timeout_ms: timeoutMs,
   request: JSON.stringify({
     team_id: facts.teamId,
     source_id: facts.sourceId,
@@ -45,13 +46,13 @@ const byName = (flat: ReadonlyArray<string>): Record<string, string | Array<stri
   return headers
 }
 
-/** What the end of a delivery through a tunnel is to its attempt. Times are Unix ms. */
-export const outcomeOf = (ending: TunnelEnding, startedAt: number, now: number): Outcome => {
+/** What the end of a delivery through a tunnel is to its attempt, which had `timeoutMs`. Times are Unix ms. */
+export const outcomeOf = (ending: TunnelEnding, startedAt: number, now: number, timeoutMs: number): Outcome => {
   if (ending.kind === "away") {
     return unanswered("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open", startedAt, now)
   }
   if (ending.kind === "late") {
-    return unanswered("TIMEOUT", `the tunnel's client did not answer within ${jobMs / 1_000} s`, startedAt, now)
+    return unanswered("TIMEOUT", `the tunnel's client did not answer within ${timeoutMs / 1_000} s`, startedAt, now)
   }
   const { body, body_truncated, failure, headers, status } = ending.result
   return {

@@ -178,7 +178,9 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
     if (sender.kind === "session") {
       attempt.method = sender.method
       attempt.url = sender.shownUrl
-      return session!.send(message, facts, holdsLease, (exit) => soon(attempt, () => sent(attempt, exit)))
+      return session!.send(message, facts, timeOf(attempt), holdsLease, (exit) =>
+        soon(attempt, () => sent(attempt, exit))
+      )
     }
     const request = sender.prepare(message, facts)
     attempt.method = request.method

@@ -10,17 +10,16 @@ import {
 } from "@tidegate/connectors/Connector"
 import type { Message } from "@tidegate/model/Message"
 
-/** For a whole send, opening the session included: as long as an exchange by HTTP may take. */
-const patience = "30 seconds"
 /** A session that nobody uses is closed after. */
 const idle = "30 seconds"
 
-const timedOut = new SessionFailure({
-  code: "TIMEOUT",
-  message: `not sent within ${patience}`,
-  final: false,
-  broken: true
-})
+const timedOut = (timeoutMs: number): SessionFailure =>
+  new SessionFailure({
+    code: "TIMEOUT",
+    message: `not sent within ${timeoutMs / 1_000} seconds`,
+    final: false,
+    broken: true
+  })
 
 /** How a send ended. A defect is its connector's fault. */
 export type SendExit = Exit.Exit<Answer, SessionFailure>
@@ -58,8 +57,17 @@ export class HeldSession {
     return new HeldSession(sender, held, scope, Effect.runForkWith(yield* Effect.context()))
   })
 
-  /** `mayStart` is asked when the session is there, and by the session again. `done` may be called before this returns. */
-  send(message: Message, facts: AttemptFacts, mayStart: () => boolean, done: (exit: SendExit) => void): void {
+  /**
+   * `timeoutMs`: for the whole of it, opening the session included. `mayStart` is asked when the session is there, and by the session again. `done` may
+   * be called before this returns.
+   */
+  send(
+    message: Message,
+    facts: AttemptFacts,
+    timeoutMs: number,
+    mayStart: () => boolean,
+    done: (exit: SendExit) => void
+  ): void {
     const sending = this.#run(
       Effect.scoped(
         Effect.flatMap(RcRef.get(this.#held), (session) =>
@@ -82,9 +90,9 @@ export class HeldSession {
     }
     const timer = this.#run(
       Effect.andThen(
-        Effect.sleep(patience),
+        Effect.sleep(timeoutMs),
         Effect.sync(() => {
-          end(Exit.fail(timedOut))
+          end(Exit.fail(timedOut(timeoutMs)))
           sending.interruptUnsafe()
           this.#run(RcRef.invalidate(this.#held))
         })

@@ -47,6 +47,8 @@ describe("limits", () => {
     for (const [pattern, count] of [
       [`(?i)[${"b-\u{10ffff}".repeat(120)}]`, 1],
       [`(?i)[${"b-\\x{10ffff}".repeat(42)}]`, 1],
+      [`(?i)[${"b-\\x{0010ffff}".repeat(36)}]`, 1],
+      [`\\Q[\\E(?:${"\\pL".repeat(160)}){900}`, 1],
       [`(${"[\\pL]".repeat(80)}){900}`, 1],
       [`(?i)${"[\\pL\\pN\\pS]".repeat(40)}`, 20],
       ["((a{10}){10}){9}", 60],
@@ -60,7 +62,8 @@ describe("limits", () => {
       "(?i)[а-яё]{2,40}",
       "(?i)[\\x{80}-\\x{10ffff}]",
       "^[\\w.+-]+@[\\w-]+\\.[a-z]{2,}$",
-      "a{1000}"
+      "a{1000}",
+      "\\Qa(b[c\\E{900}d"
     ]) {
       expect(Result.isSuccess(of(pattern, 1)), pattern).toBe(true)
     }

@@ -139,6 +139,8 @@ describe("hostile documents", () => {
       [{ a: { $neq: 5 } }, { a: many(long, 400_000) }],
       [{ a: { $not: { $gt: 1e300 } } }, { a: many(long, 400_000) }],
       [{ a: { $nin: [1, 2, 3] } }, { a: many(long, 400_000) }],
+      [{ a: { $not: { $gt: 1e300 } } }, { a: many("9e9", 600_000) }],
+      [{ a: { $not: { $regex: "x" } } }, { a: many("", 300_000) }],
       [{ a: { $nin: { $ref: "b" } } }, { a: many(1, 1_000), b: many(long, 900) }],
       [{ a: { $neq: { $ref: path } } }, { a: many(2, 20_000), b: (deep as { b: Json }).b }],
       [

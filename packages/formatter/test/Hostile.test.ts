@@ -1,5 +1,9 @@
+import { createRequire } from "node:module"
 import { describe, expect, it } from "vitest"
+import { refusingFirst } from "../src/engine/Libraries.ts"
 import { outcomeOf } from "./Run.ts"
+
+const { LinkifyIt } = createRequire(import.meta.url)("linkify-it") as typeof import("linkify-it")
 
 /**
  * What is made to cost more than it weighs. Each of these once took seconds in a library, or would without its bound; what they take is
@@ -123,5 +127,46 @@ describe("what is made to cost more than it weighs", () => {
     })
     expect(clock() - begun).toBeLessThan(most)
     expect(outcome).not.toEqual({ failed: "FORMATTER_INPUT_INVALID" })
+  })
+
+  it.each([
+    // Each of these would hold everybody for longer than one element may.
+    ["text.extract_phone", fill("1 1", 8192), { which: "all" }, "FORMATTER_LIMIT_EXCEEDED"],
+    ["text.extract_phone", fill("(.１1/0 x9", 8192), { which: "all" }, "FORMATTER_LIMIT_EXCEEDED"],
+    ["text.markdown_to_html", fill(" a@ba.a中.a", 50_000), { linkify: true }, "FORMATTER_TIMEOUT"],
+    ["text.html_to_markdown", fill("_<", 131_072), {}, "FORMATTER_TIMEOUT"]
+  ])("%s refuses %j", (operation, input, options, failed) => {
+    expect(outcomeOf(operation, { input }, options)).toEqual({ failed })
+  })
+
+  it("and what looks like it and costs less is taken", () => {
+    const phones = outcomeOf("text.extract_phone", { input: fill("order 123 qty 5 price 12.50 ", 8192) })
+    expect(phones.output).toEqual({ result: "" })
+    const addresses = outcomeOf(
+      "text.markdown_to_html",
+      { input: fill("ada@example.com, ", 30_000) },
+      { linkify: true }
+    )
+    expect(addresses.output?.["result"]).toContain("mailto:ada@example.com")
+    const escapes = outcomeOf("text.html_to_markdown", { input: fill("Ada &amp; Co, &lt;x&gt; ", 60_000) })
+    expect(escapes.output?.["result"]).toContain("Ada & Co, <x>")
+  })
+
+  it("an address that is refused for what stands before it is not read to its end first", () => {
+    const plain = new LinkifyIt({ fuzzyLink: true })
+    const ours = refusingFirst(new LinkifyIt({ fuzzyLink: true }))
+    const address = ours.re.get_relative_proto_validator()
+    const exec = address.exec.bind(address)
+    let read = 0
+    address.exec = (text) => {
+      read++
+      return exec(text)
+    }
+    const refused = fill("127.0.0.1com///", 3000)
+    expect(ours.match(refused)).toEqual(plain.match(refused))
+    expect(read).toBe(0)
+    const taken = "(//a.com/b) x://a.com/b c//a.com/b"
+    expect(ours.match(taken)).toEqual(plain.match(taken))
+    expect(read).toBeGreaterThan(0)
   })
 })

@@ -72,7 +72,7 @@ describe("read in pieces", () => {
     const md = new MarkdownIt({ html: false, linkify: true })
     const [normalize, block, ...inline] = md.core.ruler.getRules("")
     const lines =
-      "para one|word *em* `c`|[a][ref] and [b]|[ref]: http://x.y|[b]: /u|- item|  continued|    code|1. one|> quote|> ```|```|~~~|~~~~|   ```|  ```|---|===|# head|\\|a|b|\\|-|-|<div>|  ||   - nested|     in nested|a  |*a|b*|`code|x`|http://a.com".split(
+      "para one|word *em* `c`|[a][ref] and [b]|[ref]: http://x.y|[b]: /u|- item|  continued|    code|1. one|> quote|> ```|```|~~~|~~~~|   ```|  ```|---|===|# head|\\|a|b|\\|-|-|<div>|  ||   - nested|     in nested|a  |*a|b*|`code|x`|http://a.com|\u00a0|\f|```\u00a0|~~~ \t".split(
         "|"
       )
     const pick = drawing(7)

@@ -7,7 +7,7 @@ const casesEach = 25
 const ignoresCase = /\(\?[a-z]*i/i
 const counted = /\{(\d+)(?:,(\d*))?\}/y
 const groupHead = /\?(?:[a-z-]*[:)]|P?<[^>]*>)/iy
-const rangeEnd = /-(?:\\x\{([0-9a-f]{1,6})\}|\\x([0-9a-f]{2})|\\([0-7]{1,3})|([^]))/giu
+const rangeEnd = /-(?:\\x\{([0-9a-f]+)\}|\\x([0-9a-f]{2})|\\([0-7]{1,3})|([^]))/giu
 
 /**
  * About what it costs to compile a pattern of RE2, in microseconds and rather more than less, told by its text: one for each character as its
@@ -26,7 +26,16 @@ export const patternCost = (pattern: string, isCaseless = false): number => {
   }
   for (let at = 0; at < pattern.length; at++) {
     const c = pattern[at]!
-    if (c === "\\") {
+    if (c === "\\" && pattern[at + 1] === "Q") {
+      // What is quoted means itself.
+      const end = pattern.indexOf("\\E", at + 2)
+      const quoted = (end < 0 ? pattern.length : end) - at - 2
+      if (quoted > 0) {
+        sum += quoted
+        last = 1
+      }
+      at += quoted + 3
+    } else if (c === "\\") {
       if (/[pP]/.test(pattern[++at] ?? "")) cost += unicodeClass
       add(1)
     } else if (c === "[") {

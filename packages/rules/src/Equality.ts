@@ -87,7 +87,8 @@ export const pay = (a: unknown, b: unknown, scope: Scope): boolean => {
   return typeof b !== "string" || typeof a !== "number" || payForNumber(b, scope)
 }
 
-const payForNumber = ({ length }: string, scope: Scope): boolean => length > longestNumber || scope.spend(length >> 2)
+const payForNumber = ({ length }: string, scope: Scope): boolean =>
+  length > longestNumber || scope.spend((length + 3) >> 2)
 
 /**
  * Texts up to this length are found in linear time by `String.includes`; for a longer one it can compare the whole of

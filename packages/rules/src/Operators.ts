@@ -159,6 +159,8 @@ const maxSubjectLength = 65_536
 
 /** Instructions of the largest compiled pattern: their number times the text's length bounds a search. */
 const maxProgramSize = 2_000
+/** Steps that a search costs however short the text is. */
+const toBegin = 4
 /** The sum of all counted repetitions in a pattern. */
 const maxRepetitions = 1_000
 
@@ -182,7 +184,7 @@ const regex: Operator = {
       (value, scope) =>
         typeof value === "string" &&
         value.length <= maxSubjectLength &&
-        scope.spend(value.length * size) &&
+        scope.spend(toBegin + value.length * size) &&
         compiled.matcher(value).find()
     )
   },

@@ -47,6 +47,8 @@ describe("limits", () => {
     for (const [pattern, count] of [
       [`(?i)[${"b-\u{10ffff}".repeat(120)}]`, 1],
       [`(?i)[${"b-\\x{10ffff}".repeat(42)}]`, 1],
+      [`(?i)[${"b-\\x{0010ffff}".repeat(36)}]`, 1],
+      [`\\Q[\\E(?:${"\\pL".repeat(160)}){900}`, 1],
       [`(${"[\\pL]".repeat(80)}){900}`, 1],
       [`(?i)${"[\\pL\\pN\\pS]".repeat(40)}`, 20],
       ["((a{10}){10}){9}", 60],
@@ -60,7 +62,8 @@ describe("limits", () => {
       "(?i)[а-яё]{2,40}",
       "(?i)[\\x{80}-\\x{10ffff}]",
       "^[\\w.+-]+@[\\w-]+\\.[a-z]{2,}$",
-      "a{1000}"
+      "a{1000}",
+      "\\Qa(b[c\\E{900}d"
     ]) {
       expect(Result.isSuccess(of(pattern, 1)), pattern).toBe(true)
     }
@@ -136,6 +139,8 @@ describe("hostile documents", () => {
       [{ a: { $neq: 5 } }, { a: many(long, 400_000) }],
       [{ a: { $not: { $gt: 1e300 } } }, { a: many(long, 400_000) }],
       [{ a: { $nin: [1, 2, 3] } }, { a: many(long, 400_000) }],
+      [{ a: { $not: { $gt: 1e300 } } }, { a: many("9e9", 600_000) }],
+      [{ a: { $not: { $regex: "x" } } }, { a: many("", 300_000) }],
       [{ a: { $nin: { $ref: "b" } } }, { a: many(1, 1_000), b: many(long, 900) }],
       [{ a: { $neq: { $ref: path } } }, { a: many(2, 20_000), b: (deep as { b: Json }).b }],
       [

@@ -66,7 +66,10 @@ export interface Catalog {
   readonly filter?: (id: string) => Json | undefined
   /** The hash of the code that a transformation has. Undefined: it runs by what it has when it runs. */
   readonly code?: (id: string) => string | undefined
-  /** Whether the graph is stored: what is written out in its inputs was judged then, and fails its own step where it is wrong by now. */
+  /**
+   * Whether the graph is stored: what is written out in its inputs was judged then, and fails its own step where it is wrong by now; its patterns were
+   * within the limits of their time.
+   */
   readonly isStored?: boolean
 }
 

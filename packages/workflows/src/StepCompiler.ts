@@ -124,7 +124,7 @@ class StepCompiler implements Compiler {
   private readonly id: string
   private readonly around: Surroundings
   /** Of all conditions that are compiled with the step: it is one part of the work. */
-  private readonly patterns = PatternBounds.written()
+  private readonly patterns: PatternBounds
   /** The edge into the step that is looked at, if one is. */
   private edgeId: string | null = null
   /** Whether the step runs for a list: `item` means something. */
@@ -135,6 +135,7 @@ class StepCompiler implements Compiler {
   constructor(id: string, around: Surroundings) {
     this.id = id
     this.around = around
+    this.patterns = around.catalog.isStored === true ? PatternBounds.stored() : PatternBounds.written()
   }
 
   issue: Compiler["issue"] = (code, field, message) => {

@@ -698,4 +698,12 @@ describe("a definition is refused that costs more than it weighs", () => {
     while (part.done !== true) part = parts.next()
     expect(Result.isSuccess(part.value)).toBe(true)
   })
+
+  it("and one that is stored with patterns that take long to compile, which no new one may have", () => {
+    const regex = `((${"x".repeat(20)}){9}){9}`
+    const costly = { trigger: { body: { $or: Array.from({ length: 10 }, () => ({ a: { $regex: regex } })) } } }
+    const graph = [[filter("only", costly)], [edge("", "only")]] as const
+    expect(refused(...graph)).toMatchObject([{ code: "CONDITION_INVALID", field: expect.stringMatching(/conditions/) }])
+    expect(Result.isSuccess(compileWorkflow(...graph, { ...catalog, isStored: true }))).toBe(true)
+  })
 })

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module"
+import type { LinkifyIt } from "linkify-it"
 
 /**
  * The libraries that the operations use, each loaded when an operation that needs it runs for the first time: together they are 100 ms and
@@ -44,9 +45,19 @@ export const turndown = once(() => load("turndown") as typeof import("turndown")
 export const htmlparser = once(() => load("htmlparser2") as typeof import("htmlparser2"))
 export const pluralize = once(() => load("pluralize") as typeof import("pluralize"))
 export const anyAscii = once(() => (load("any-ascii") as typeof import("any-ascii")).default)
+/** What is found stays the same: an address behind `//` is refused for what stands before it, and the library reads all of it first, each time. */
+export const refusingFirst = (linkify: LinkifyIt): LinkifyIt =>
+  linkify.add("//", {
+    validate: (text, at, { re }) => {
+      if (at >= 3 && /[:/]/.test(text[at - 3]!)) return 0
+      const address = re.get_relative_proto_validator()
+      address.lastIndex = at
+      return address.exec(text)?.[0].length ?? 0
+    }
+  })
 export const linkify = once(() => {
   const { LinkifyIt } = load("linkify-it") as typeof import("linkify-it")
-  return new LinkifyIt({ fuzzyLink: true })
+  return refusingFirst(new LinkifyIt({ fuzzyLink: true }))
 })
 export const decimal = once(() => {
   const { Decimal } = load("decimal.js") as typeof import("decimal.js")

@@ -1,6 +1,6 @@
 import { mapped, option, region, select, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { type FoundPhone, mostStretch, phoneLibraries, phonesIn } from "../number/Phones.ts"
+import { type FoundPhone, mostStretch, mostTries, phoneLibraries, phonesIn } from "../number/Phones.ts"
 import { chosen, mostMatches } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
@@ -21,7 +21,7 @@ export const extractPhone = operation({
   linesFor: ({ which }) => (which === "all" ? "reject" : "map"),
   output: { result: either(string, array(string)) },
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
-  limits: { stretch: mostStretch, matches: 1000 },
+  limits: { stretch: mostStretch, tries: mostTries, matches: 1000 },
   loads: phoneLibraries,
   cost: { call: 50, character: 60 },
   sample: { inputs: { input: "Call (800) 555-1212 today" }, options: {}, output: { result: "(800) 555-1212" } },

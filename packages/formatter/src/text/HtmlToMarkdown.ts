@@ -133,7 +133,9 @@ class Growing {
   end(before = "\n\n", again = ""): void {
     const html = this.#tags.join("")
     if (html.trim() !== "") {
-      const cost = 60 + this.#elements * (6 + this.#elements / 10) + (html.length * (2 + this.#deepest)) / 20
+      const escapes = html.split("&").length - 1
+      const length = html.length + escapes * 6
+      const cost = 60 + this.#elements * (6 + this.#elements / 10) + (length * (2 + this.#deepest)) / 20
       this.pieces.push({ html, before: this.#before, cost })
     }
     this.#tags.length = 0

@@ -3,6 +3,9 @@
 /** What begins an item of a list: it may go on with the list before it. */
 const item = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/
 
+/** Other white space is text. */
+const blank = /^[ \t]*$/
+
 const fence = /^( {0,3})(`{3,}|~{3,})/
 
 /**
@@ -27,13 +30,13 @@ export const piecesOf = (markdown: string, least: number): ReadonlyArray<string>
     }
     const [, indent = "", marks] = fence.exec(line) ?? []
     if (open !== null) {
-      if (marks?.startsWith(open) === true && line.trim() === marks) open = null
+      if (marks?.startsWith(open) === true && blank.test(line.slice(indent.length + marks.length))) open = null
     } else if (marks !== undefined) {
       if (indent !== "") isSure = false
       // Behind three backticks, another one is a code span.
       else if (marks.startsWith("~") || !line.slice(marks.length).includes("`")) open = marks
     }
-    isBlank = line.trim() === ""
+    isBlank = blank.test(line)
     at = next
   }
   return [...pieces, markdown.slice(from)]

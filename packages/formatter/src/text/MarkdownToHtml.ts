@@ -1,7 +1,7 @@
 import type { MarkdownIt } from "markdown-it"
 import { tooMuch } from "../engine/Fault.ts"
 import { flag, mapped, option, text } from "../engine/Fields.ts"
-import { markdownIt } from "../engine/Libraries.ts"
+import { markdownIt, refusingFirst } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { mostNesting, safeScheme } from "./Html.ts"
 import { piecesOf } from "./MarkdownBlocks.ts"
@@ -13,6 +13,7 @@ let dropped = false
 
 const renderer = (breaks: boolean, links: boolean): MarkdownIt => {
   const renderer = new (markdownIt())({ html: false, breaks, linkify: links, maxNesting: mostNesting })
+  refusingFirst(renderer.linkify)
   renderer.validateLink = (address: string) => {
     const safe = safeScheme(address)
     dropped ||= !safe
@@ -69,7 +70,8 @@ export const markdownToHtml = operation({
         normalize!(state)
         block!(state)
       })
-      blocks.push({ state, cost: marks * 2.4 + plain * (linkify ? 2 : 1) })
+      const addresses = linkify ? piece.split("@").length - 1 : 0
+      blocks.push({ state, cost: marks * 2.4 + addresses * 12 + plain * (linkify ? 2 : 1) })
       yield
     }
     let result = ""

@@ -182,8 +182,11 @@ describe("a source with a thousand connections", () => {
     console.log(`a thousand connections: ${processorMs.toFixed(0)} ms (${clockMs.toFixed(0)} ms by the clock)`)
     expect(processorMs).toBeLessThan(boundMs())
     for (const { request_id } of sent) {
-      const [row] = await gateway.sql("select ignored_count from requests where id = $1", [request_id])
-      expect(row).toEqual({ ignored_count: 1_000 })
+      // What costs the door too much, the connections decide.
+      await gateway.eventually("all connections have decided", async () => {
+        const [row] = await gateway.sql("select ignored_count from requests where id = $1", [request_id])
+        return row?.["ignored_count"] === 1_000 || undefined
+      })
     }
   })
 })

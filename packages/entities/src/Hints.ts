@@ -4,6 +4,7 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { BulkOperationEntity } from "./BulkOperation/BulkOperationProtocol.ts"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "./Connection/PendingRequest.ts"
+import { nextTurn } from "@tidegate/model/LoopTurn"
 import { Batch } from "./Batch.ts"
 import type { DeliveryItem } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
@@ -21,6 +22,8 @@ const patience = "1 second"
 const reloadDeadline = "12 seconds"
 /** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
 const mostOutstanding = 512
+/** Messages of one turn of the loop. */
+const messagesAtOnce = 8
 
 /**
  * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
@@ -164,15 +167,23 @@ const make = Effect.gen(function* () {
     const woken = connections
     requests = new Map()
     connections = new Set()
+    const messages: Array<Effect.Effect<void>> = []
     for (const [id, requests] of routed) {
       const batch = new Batch(requests)
-      if (routing.give(id, batch) === undefined) send(route(id, batch))
+      if (routing.give(id, batch) === undefined) messages.push(route(id, batch))
     }
-    for (const id of woken) send(wakeConnection(id))
-    if (workflows.size === 0) return
+    for (const id of woken) messages.push(wakeConnection(id))
     const begun = workflows
     workflows = new Set()
-    for (const id of begun) if (running.give(id) === undefined) send(wakeWorkflow(id))
+    for (const id of begun) if (running.give(id) === undefined) messages.push(wakeWorkflow(id))
+    sendAll(messages)
+  }
+
+  /** A message may start an actor, which takes its time in the same turn of the loop: a thousand of them, of one source's connections, have many. */
+  const sendAll = (messages: ReadonlyArray<Effect.Effect<void>>): void => {
+    for (const message of messages.slice(0, messagesAtOnce)) send(message)
+    const left = messages.slice(messagesAtOnce)
+    if (left.length > 0) nextTurn(() => sendAll(left))
   }
 
   const schedule = (): void => {

@@ -19,7 +19,8 @@ const mayShare = process.platform === "linux"
 /** Sockets that share a port are let join it without a word: who else has it is asked for first. */
 const claimed = (options: ListenOptions, then: (error: Error | null) => void): void => {
   if (!mayShare || options.port === undefined || options.port === 0) return then(null)
-  const claim = createServer()
+  // Whoever connects meanwhile is to come again: the claim ends with its last connection.
+  const claim = createServer((socket) => void socket.destroy())
   claim.once("error", then)
   claim.listen(options, () => claim.close(() => then(null)))
 }
@@ -35,7 +36,7 @@ export const takingSoon = (server: Server): Server => {
       server.emit("connection", socket)
     })
     // One less.
-    other.once("error", () => other.close())
+    other.on("error", () => void other.close())
     other.listen(options)
     others.push(other)
   }

@@ -82,7 +82,7 @@ const accepted: Readonly<
       {
         id: "paths",
         kind: "branch",
-        config: { paths: ids(10).map((key) => ({ key, rule: "conditions", conditions: patterns(50, 100) })) }
+        config: { paths: ids(10).map((key) => ({ key, rule: "conditions", conditions: patterns(6, 100) })) }
       }
     ],
     edges: [edge(null, "paths")]

@@ -21,7 +21,9 @@ export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, q
   return {
     finished: (attempt, outcome, verdict, how) => {
       const { item } = attempt
-      const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
+      // The answer's time is rounded, and nothing is over before it.
+      const finishedAt = Math.max(now(), outcome.respondedAt)
+      const record = recordOf(attempt, id, outcome, verdict, finishedAt, Math.random())
       journal.record(record, (recorded) => {
         noLonger(item)
         if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })

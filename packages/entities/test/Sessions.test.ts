@@ -18,7 +18,13 @@ it.effect("a send over a session has the time that it is given, and no more", ()
     const held = yield* HeldSession.make(silent) as Effect.Effect<HeldSession, never, Scope.Scope>
     const ended: Array<SendExit> = []
     const send = (timeoutMs: number) =>
-      held.send({} as Message, {} as AttemptFacts, timeoutMs, () => true, (exit) => void ended.push(exit))
+      held.send(
+        {} as Message,
+        {} as AttemptFacts,
+        timeoutMs,
+        () => true,
+        (exit) => void ended.push(exit)
+      )
     send(5_000)
     send(60_000)
     yield* TestClock.adjust("4999 millis")

@@ -167,23 +167,30 @@ const make = Effect.gen(function* () {
     const woken = connections
     requests = new Map()
     connections = new Set()
-    const messages: Array<Effect.Effect<void>> = []
     for (const [id, requests] of routed) {
       const batch = new Batch(requests)
-      if (routing.give(id, batch) === undefined) messages.push(route(id, batch))
+      if (routing.give(id, batch) === undefined) tell(route(id, batch))
     }
-    for (const id of woken) messages.push(wakeConnection(id))
+    for (const id of woken) tell(wakeConnection(id))
     const begun = workflows
     workflows = new Set()
-    for (const id of begun) if (running.give(id) === undefined) messages.push(wakeWorkflow(id))
-    sendAll(messages)
+    for (const id of begun) if (running.give(id) === undefined) tell(wakeWorkflow(id))
+    if (!isSending) sendSome()
+  }
+
+  /** Messages that wait for their turn of the loop: no more than may be under way. */
+  const unsent: Array<Effect.Effect<void>> = []
+  let isSending = false
+
+  const tell = (message: Effect.Effect<void>): void => {
+    if (outstanding + unsent.length < mostOutstanding) unsent.push(message)
   }
 
   /** A message may start an actor, which takes its time in the same turn of the loop: a thousand of them, of one source's connections, have many. */
-  const sendAll = (messages: ReadonlyArray<Effect.Effect<void>>): void => {
-    for (const message of messages.slice(0, messagesAtOnce)) send(message)
-    const left = messages.slice(messagesAtOnce)
-    if (left.length > 0) nextTurn(() => sendAll(left))
+  const sendSome = (): void => {
+    for (const message of unsent.splice(0, messagesAtOnce)) send(message)
+    isSending = unsent.length > 0
+    if (isSending) nextTurn(sendSome)
   }
 
   const schedule = (): void => {

@@ -14,6 +14,7 @@ import { saveAggregate } from "../src/WorkflowAggregates.ts"
 import { Workflows } from "../src/Workflows.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { explained } from "./reads/Explained.ts"
+import { listing } from "./listing.ts"
 
 /* Who names what: told by an index, whatever a definition was written by, and as it is. */
 
@@ -166,18 +167,7 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
       yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
         select id, 1, team_id, name, status, '', 1, steps, edges, created_at from workflows where id like 'wfl_many%'`
       yield* sql`analyze workflows`
-      const all = {
-        ids: [],
-        name: undefined,
-        type: undefined,
-        includeDisabled: true,
-        paused: undefined,
-        among: {},
-        counts: true,
-        orderBy: "name",
-        dir: "asc",
-        limit: 255
-      } as const
+      const all = listing([], { limit: 255 })
       const reads = [
         Effect.map(filters.get(team, filter.id), (one) => one.workflow_steps_count),
         Effect.map(actions.get(team, action.id), (one) => one.workflow_steps_count),

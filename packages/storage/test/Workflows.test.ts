@@ -9,6 +9,7 @@ import { Sources } from "../src/Sources.ts"
 import { Transformations } from "../src/Transformations.ts"
 import { Workflows } from "../src/Workflows.ts"
 import * as ControlPlane from "./controlPlane.ts"
+import { listing } from "./listing.ts"
 
 const { destinationFields, otherTeam, sourceFields, team, unique } = ControlPlane
 
@@ -104,18 +105,10 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
       })
       expect(yield* workflows.get(team, made.id)).toStrictEqual(made)
       expect((yield* refused(workflows.get(otherTeam, made.id))).code).toBe("NOT_FOUND")
-      const { models } = yield* workflows.list(team, {
-        ids: [made.id],
-        name: undefined,
-        type: undefined,
-        includeDisabled: true,
-        paused: undefined,
-        among: {},
-        counts: true,
-        orderBy: "updated_at",
-        dir: "desc",
-        limit: 10
-      })
+      const { models } = yield* workflows.list(
+        team,
+        listing([made.id], { orderBy: "updated_at", dir: "desc", limit: 10 })
+      )
       const { edges: _edges, steps: _steps, ...row } = made
       expect(models).toStrictEqual([row])
     })
@@ -331,18 +324,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
           edges: [...edges, { source_type: "step", source_step_id: "two_", target_step_id: "three" }]
         })
         yield* (yield* Destinations).turn(team, destination.id, "disable")
-        const asked = {
-          ids: [sound.id, hindered.id],
-          name: undefined,
-          type: undefined,
-          includeDisabled: true,
-          paused: undefined,
-          among: {},
-          counts: true,
-          orderBy: "created_at",
-          dir: "asc",
-          limit: 10
-        } as const
+        const asked = listing([sound.id, hindered.id], { orderBy: "created_at", limit: 10 })
         const statements: Array<readonly [string, ReadonlyArray<unknown>]> = []
         const { models } = yield* Effect.provideService(
           workflows.list(team, asked),

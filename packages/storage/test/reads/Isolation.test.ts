@@ -20,7 +20,6 @@ import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as RunReads from "../../src/reads/RunReads.ts"
 import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
-import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
 import { Actions } from "../../src/Actions.ts"
 import { Connections } from "../../src/Connections.ts"
 import { Destinations } from "../../src/Destinations.ts"
@@ -33,6 +32,7 @@ import { Workflows } from "../../src/Workflows.ts"
 import * as ControlPlane from "../controlPlane.ts"
 import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
 import { anyAttempt, anyEvent, anyRequest } from "./Filters.ts"
+import { listing } from "../listing.ts"
 
 /*
  * Two teams with the same history. Whatever one of them reads, by no id, by its own or by the other's, shows nothing that
@@ -165,18 +165,6 @@ const requests = (ids: Ids | null): RequestReads.RequestFilter => ({
   connections: some(ids?.connection)
 })
 const anything = { ids: [], statuses: [], sources: [], connections: [], destinations: [] }
-const resources = (ids: ReadonlyArray<string>): ResourceQuery => ({
-  ids,
-  name: undefined,
-  type: undefined,
-  includeDisabled: true,
-  paused: undefined,
-  among: {},
-  counts: true,
-  orderBy: "name",
-  dir: "asc",
-  limit: 100
-})
 const whole = { data: true, eventSummary: true }
 const req = (ids: Ids | null, n: number) => (ids ?? idsOf(mine)).record("request", n)
 
@@ -244,26 +232,25 @@ const cases: Readonly<Record<string, Case>> = {
     CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
   "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
-  "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, resources(some(ids?.source)))),
+  "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, listing(some(ids?.source)))),
   "Store.list of destinations": (ids) =>
-    Effect.flatMap(Destinations, ({ list }) => list(mine, resources(some(ids?.destination)))),
+    Effect.flatMap(Destinations, ({ list }) => list(mine, listing(some(ids?.destination)))),
   "Store.list of connections": (ids) =>
     Effect.flatMap(Connections, ({ list }) =>
-      list(mine, { ...resources(some(ids?.connection)), among: { source_id: some(ids?.source) } })
+      list(mine, { ...listing(some(ids?.connection)), among: { source_id: some(ids?.source) } })
     ),
   "Store.list of transformations": (ids) =>
-    Effect.flatMap(Transformations, ({ list }) => list(mine, resources(some(ids?.transformation)))),
+    Effect.flatMap(Transformations, ({ list }) => list(mine, listing(some(ids?.transformation)))),
   "Store.get of a source": (ids) => Effect.flatMap(Sources, ({ get }) => get(mine, (ids ?? idsOf(mine)).source)),
   "Store.get of a destination": (ids) =>
     Effect.flatMap(Destinations, ({ get }) => get(mine, (ids ?? idsOf(mine)).destination)),
   "Store.get of a connection": (ids) =>
     Effect.flatMap(Connections, ({ get }) => get(mine, (ids ?? idsOf(mine)).connection)),
-  "Store.list of filters": (ids) => Effect.flatMap(Filters, ({ list }) => list(mine, resources(some(ids?.filter)))),
+  "Store.list of filters": (ids) => Effect.flatMap(Filters, ({ list }) => list(mine, listing(some(ids?.filter)))),
   "Store.get of a filter": (ids) => Effect.flatMap(Filters, ({ get }) => get(mine, (ids ?? idsOf(mine)).filter)),
-  "Store.list of actions": (ids) => Effect.flatMap(Actions, ({ list }) => list(mine, resources(some(ids?.action)))),
+  "Store.list of actions": (ids) => Effect.flatMap(Actions, ({ list }) => list(mine, listing(some(ids?.action)))),
   "Store.get of a action": (ids) => Effect.flatMap(Actions, ({ get }) => get(mine, (ids ?? idsOf(mine)).action)),
-  "Store.list of workflows": (ids) =>
-    Effect.flatMap(Workflows, ({ list }) => list(mine, resources(some(ids?.workflow)))),
+  "Store.list of workflows": (ids) => Effect.flatMap(Workflows, ({ list }) => list(mine, listing(some(ids?.workflow)))),
   "Store.get of a workflow": (ids) => Effect.flatMap(Workflows, ({ get }) => get(mine, (ids ?? idsOf(mine)).workflow)),
   "RunReads.workflowOf": (ids) => RunReads.workflowOf(mine, (ids ?? idsOf(mine)).workflow),
   "RunReads.list": (ids) => RunReads.list(mine, (ids ?? idsOf(mine)).workflow, [], page),
@@ -279,7 +266,7 @@ const cases: Readonly<Record<string, Case>> = {
       return [
         [
           `Store.list of ${resource.plural}`,
-          (ids) => Effect.flatMap(store, ({ list }) => list(mine, resources(some(ids?.plain(resource)))))
+          (ids) => Effect.flatMap(store, ({ list }) => list(mine, listing(some(ids?.plain(resource)))))
         ],
         [
           `Store.get of a ${resource.name}`,

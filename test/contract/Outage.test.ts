@@ -7,14 +7,19 @@ import { it as gatewayIt } from "../support/it.ts"
 /** Without its database the gateway promises nothing: senders are told to come again. */
 
 const it = gatewayIt
-  .extend("known", { scope: "file" }, async ({ gateway, target }) => {
+  .extend("known", { scope: "file" }, async ({ gateway, startTarget }) => {
+    const target = await startTarget()
     const { source } = await gateway.route(target)
     expect((await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })).status).toBe(200)
     await target.next()
     return source
   })
   /** One that no request has come to yet. */
-  .extend("unknown", { scope: "file" }, async ({ gateway, target }) => (await gateway.route(target)).source)
+  .extend(
+    "unknown",
+    { scope: "file" },
+    async ({ gateway, startTarget }) => (await gateway.route(await startTarget())).source
+  )
   .extend(
     "send",
     ({ gateway }) =>
@@ -65,16 +70,17 @@ it("without the database every sender is told to come again, and nobody that all
 
 it("a blink of the database is bridged: the sender waits, and is told the truth", async ({
   gateway,
-  known,
   recovered,
   send,
   storedIds,
   target
 }) => {
-  await recovered(known)
+  const { source } = await gateway.route(target)
+  await recovered(source)
+  await target.next()
   target.reset()
   await gateway.link.cut()
-  const waiting = Array.from({ length: 20 }, () => send(known))
+  const waiting = Array.from({ length: 20 }, () => send(source))
   await sleep(500)
   await gateway.link.mend()
   const answers = await Promise.all(waiting)

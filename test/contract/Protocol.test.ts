@@ -1,16 +1,12 @@
 import { expect } from "vitest"
 import { request, requestBytes, talk } from "../support/RawHttp.ts"
-import { it } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What HTTP clients in use do with every request, and a server in use has to understand. */
 
-let path: string
+const it = gatewayIt.extend("path", async ({ gateway, target }) => `/e/${(await gateway.route(target)).source.id}`)
 
-it.beforeAll(async ({ gateway, target }) => {
-  path = `/e/${(await gateway.route(target)).source.id}`
-})
-
-it("a sender that waits to be asked for its body is asked", async ({ gateway, target }) => {
+it("a sender that waits to be asked for its body is asked", async ({ gateway, path, target }) => {
   const { answers } = await talk(
     gateway.port,
     [
@@ -25,7 +21,7 @@ it("a sender that waits to be asked for its body is asked", async ({ gateway, ta
   expect(delivery!.headers).not.toHaveProperty("expect")
 })
 
-it("an offer of another protocol is not taken, the request is", async ({ gateway, target }) => {
+it("an offer of another protocol is not taken, the request is", async ({ gateway, path, target }) => {
   const headers = [
     ["Connection", "Upgrade, HTTP2-Settings"],
     ["Upgrade", "h2c"],
@@ -38,7 +34,7 @@ it("an offer of another protocol is not taken, the request is", async ({ gateway
   for (const gone of ["upgrade", "http2-settings"]) expect(delivery!.headers).not.toHaveProperty(gone)
 })
 
-it("a web socket is no request of a method that the source takes", async ({ gateway }) => {
+it("a web socket is no request of a method that the source takes", async ({ gateway, path }) => {
   const headers = [
     ["Connection", "Upgrade"],
     ["Upgrade", "websocket"],
@@ -49,7 +45,7 @@ it("a web socket is no request of a method that the source takes", async ({ gate
   expect(final.status).toBe(405)
 })
 
-it("a target in absolute form is understood", async ({ gateway, target }) => {
+it("a target in absolute form is understood", async ({ gateway, path, target }) => {
   const ingress = await request(gateway.port, { path: `http://gateway.test${path}/suffix?x=1`, body: "{}" })
   expect(ingress.status).toBe(200)
   expect((await target.next())[0]!.url).toBe("/suffix?x=1")

@@ -5,11 +5,11 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 import { Gateway } from "./Gateway.ts"
 import { Gateways } from "./Gateways.ts"
 import type { Role } from "./GatewayProcess.ts"
-import { Target } from "./Target.ts"
+import { type Reply, Target } from "./Target.ts"
 
 /**
- * `it` with what the suites of the whole gateway need. What a test names is started for it and ends by itself: `gateway`,
- * `target` and `upstream` with the file, `place` and `running` with the test.
+ * `it` with what the suites of the whole gateway need. What a test names is started for it and ends by itself: `gateway`
+ * with the file, the others with the test.
  *
  * A suite adds what is its own: `gatewayIt.extend("send", ({ gateway }) => …)`.
  */
@@ -22,22 +22,32 @@ export const it = test
     onCleanup(() => gateway.close())
     return gateway
   })
-  /** The server behind a destination; each test finds it empty and willing. */
-  .extend("target", { scope: "file" }, async ({}, { onCleanup }) => {
-    const target = await Target.start()
-    onCleanup(() => target.close())
+  /**
+   * Starts a server that is delivered to. It stays to the end of the file: what a gateway still delivers for a test that is over
+   * comes to that test's server, and nobody else gets its port.
+   */
+  .extend("startTarget", { scope: "file" }, ({}, { onCleanup }) => {
+    const started: Array<Target> = []
+    onCleanup(async () => {
+      for (const target of started) await target.close()
+    })
+    return async (usual?: Reply): Promise<Target> => {
+      const target = await Target.start(usual)
+      started.push(target)
+      return target
+    }
+  })
+  /** The server behind a destination of the test; what comes after the test is taken, so that it is not sent again. */
+  .extend("target", async ({ startTarget }, { onCleanup }) => {
+    const target = await startTarget()
+    onCleanup(() => target.reset())
     return target
   })
   /** The server behind a source in proxy mode, in the same way. */
-  .extend("upstream", { scope: "file" }, async ({}, { onCleanup }) => {
-    const upstream = await Target.start((response) => void response.end("upstream"))
-    onCleanup(() => upstream.close())
+  .extend("upstream", async ({ startTarget }, { onCleanup }) => {
+    const upstream = await startTarget((response) => void response.end("upstream"))
+    onCleanup(() => upstream.reset())
     return upstream
-  })
-  .extend("emptied", { auto: true }, ({ target, upstream }) => {
-    target.reset()
-    upstream.reset()
-    return true
   })
   /** A folder and a database for processes that a test starts itself. */
   .extend("place", async ({}, { onCleanup }) => {

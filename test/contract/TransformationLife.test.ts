@@ -192,6 +192,8 @@ describe("what is told of executions", () => {
 
 describe("the API", () => {
   it("a run shows what the code makes of a sample, and leaves nothing behind", async ({ gateway }) => {
+    // What the tests before have sent may still be on its way.
+    await gateway.settled()
     const before = await gateway.state()
     const run = await gateway.api("POST", "/transformations/run", {
       code: handler('console.log("hello"); request.body.tenant = process.env.T; return request'),

@@ -79,10 +79,9 @@ const it = gatewayIt
   /** A request still goes all the way. */
   .extend("works", ({ gateway, target }) => async () => {
     const { source } = await gateway.route(target)
-    const before = target.received.length
     const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
     expect(answer.status).toBe(200)
-    await waitUntil("it is delivered", () => target.received.length > before)
+    await target.next()
   })
 
 describe("the cluster's port", () => {
@@ -98,6 +97,7 @@ describe("the cluster's port", () => {
     it(`takes none from ${who}`, async ({ gateway, port, works }) => {
       // What is decided about the owner's own calls is written down a second later.
       const concerned = allTables.filter((table) => table !== "key_audit" && table !== "project_api_keys")
+      await gateway.settled()
       const before = await gateway.state(concerned)
       expect(Exit.isFailure(await command(client, port, create("forged"), "3 seconds"))).toBe(true)
       await waitUntil("it is told", async () => {

@@ -195,6 +195,17 @@ export class Gateway {
     })
   }
 
+  /** Waits until nothing is under way: what is due within a minute has been decided, sent and recorded. */
+  async settled(): Promise<void> {
+    await this.eventually("nothing is under way", async () => {
+      const [{ count }] = await this.sql(
+        `select (select count(*) from pending_routes) +
+           (select count(*) from deliveries where due_at < now() + interval '1 minute') as count`
+      )
+      return Number(count) === 0 ? true : null
+    })
+  }
+
   /** The stored requests of a source, oldest first. */
   requests(sourceId: string): Promise<ReadonlyArray<Body>> {
     return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
@@ -256,6 +267,8 @@ export class Gateway {
             `select '${table}' as name, count(*)::int as rows, md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as hash from ${table === "rollups" ? counts : table} t`
         )
         .join(" union all ")
+        // Else they come as they are done.
+        .concat(" order by name")
     )
   }
 }

@@ -1,8 +1,7 @@
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { describe, expect } from "vitest"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
+import { freePort } from "../support/Ports.ts"
 import { hanging } from "../support/Target.ts"
 import { now, waitUntil } from "../support/Waiting.ts"
 
@@ -24,13 +23,7 @@ const post = async <Name extends string>(gateways: Gateways<Name>, to: Name, sou
 }
 
 /** An address where nothing listens. */
-const refusing = async (): Promise<string> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return `http://127.0.0.1:${port}`
-}
+const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
 
 describe("one dead destination", () => {
   it("costs the others nothing: whether it hangs or refuses", async ({ running, target, upstream }) => {
@@ -67,7 +60,9 @@ describe("one dead destination", () => {
     const beside = await latencies(250, bad)
     expect(upstream.received.length).toBeGreaterThan(0)
     // One that waits for a dead one waits for as long as a delivery may take, which is 30 s.
-    expect(beside.at(-1)!).toBeLessThan(1_000 + 10 * alone.at(-1)!)
+    expect(beside.at(-1)!).toBeLessThan(15_000)
+    // Those few that a busy machine has stopped at are not counted.
+    expect(beside[Math.floor(0.95 * beside.length)]!).toBeLessThan(1_000 + 10 * alone.at(-1)!)
     // Three times the load on the same machine: some milliseconds are due to that alone.
     expect(median(beside)).toBeLessThan(3 * median(alone) + 30)
   })

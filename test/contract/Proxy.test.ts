@@ -4,6 +4,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { gzipSync } from "node:zlib"
 import { describe, expect } from "vitest"
+import { freePort } from "../support/Ports.ts"
 import { requestBytes, talk } from "../support/RawHttp.ts"
 import { it, allMethods, idOf } from "./proxying.ts"
 
@@ -303,12 +304,7 @@ describe("an upstream that fails", () => {
     send,
     target
   }) => {
-    const closed = createServer()
-    await once(closed.listen(0, "127.0.0.1"), "listening")
-    const { port } = closed.address() as AddressInfo
-    closed.close()
-    await once(closed, "close")
-    const source = await proxying({ target_url: `http://127.0.0.1:${port}/secret-path` })
+    const source = await proxying({ target_url: `http://127.0.0.1:${await freePort()}/secret-path` })
     await gateway.connection(source, await gateway.destination({ url: target.origin }))
     const answer = await send(source, { body: "kept" })
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([502, "UPSTREAM_ERROR"])
@@ -366,7 +362,7 @@ describe("an upstream that fails", () => {
     upstream
   }) => {
     upstream.reply = (response) => void response.writeHead(200).write("a part")
-    const message = await ask(await proxying({ timeout_ms: 1_000 }))
+    const message = await ask(await proxying({ timeout_ms: 2_000 }))
     message.resume()
     const [error] = await once(message, "error")
     expect(error.code).toBe("ECONNRESET")

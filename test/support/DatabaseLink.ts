@@ -1,5 +1,6 @@
 import { createServer, connect, type Server, type Socket } from "node:net"
 import type { AddressInfo } from "node:net"
+import { freePort } from "./Ports.ts"
 
 /**
  * The way of one gateway to its database, which a test can cut: connections end, and new ones are refused, as with a
@@ -27,7 +28,7 @@ export class DatabaseLink {
 
   /** `rewrite` sees what the server sends, and may change bytes of it but not their number. */
   static async to(databaseUrl: string, rewrite?: (answer: Buffer) => Buffer): Promise<DatabaseLink> {
-    return new DatabaseLink(new URL(databaseUrl), await listen(0), rewrite)
+    return new DatabaseLink(new URL(databaseUrl), await listen(await freePort()), rewrite)
   }
 
   readonly #join = (near: Socket): void => {

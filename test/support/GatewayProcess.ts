@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
-import { createServer } from "node:net"
 import { mkdir } from "node:fs/promises"
-import { randomInt } from "node:crypto"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { freePort } from "./Ports.ts"
 import { patience, waitUntil } from "./Waiting.ts"
 
 export type Role = "all" | "edge" | "runner"
@@ -154,21 +153,3 @@ export const withoutSettings = (): NodeJS.ProcessEnv =>
       ([name]) => !/^(TIDEGATE_.*|OTEL_.*|DATABASE_URL|PORT|HOST|PUBLIC_URL|NODE_OPTIONS|VITEST.*)$/.test(name)
     )
   )
-
-const given = new Set<number>()
-
-/** Below the ports that the system gives to clients, because a process that was killed has to get its port back. */
-const freePort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(20_000, 32_000)
-    if (given.has(port)) continue
-    const free = await new Promise<boolean>((resolve) => {
-      const server = createServer()
-      server.once("error", () => resolve(false))
-      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
-    })
-    if (!free) continue
-    given.add(port)
-    return port
-  }
-}

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdir, readdir, rm } from "node:fs/promises"
-import { createServer, type AddressInfo } from "node:net"
 import { connect } from "node:net"
 import { delimiter, join } from "node:path"
 import { promisify } from "node:util"
+import { freePort } from "./Ports.ts"
 import { waitUntil } from "./Waiting.ts"
 
 const run = promisify(execFile)
@@ -143,11 +143,3 @@ const listens = (port: number): Promise<boolean> =>
     const socket = connect(port, "127.0.0.1", () => socket.destroy())
     socket.on("error", () => resolve(false)).on("connect", () => resolve(true))
   })
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -5,6 +5,7 @@ import { Deferred, Effect, Layer, Logger, Option, References, Schema } from "eff
 import { Entity, MessageStorage, Runner, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import type { KeyRing, SecretKey } from "@tidegate/storage/Secrets"
+import * as Ports from "../../../test/support/Ports.ts"
 import * as ClusterWire from "../src/Wire/ClusterWire.ts"
 import { type PeerAddress, type PeerKey, peerKeys } from "../src/Wire/PeerKeys.ts"
 
@@ -18,14 +19,7 @@ export const Echo = Entity.make("Echo", [
 
 const host = "127.0.0.1"
 
-/** A port that nobody listens on. */
-export const freePort = Effect.callback<number>((resume) => {
-  const server = createServer()
-  server.listen(0, host, () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+export const freePort = Effect.promise(Ports.freePort)
 
 const config = (address: PeerAddress | null) => {
   const runnerAddress = Option.map(Option.fromNullOr(address), ({ host, port }) => RunnerAddress.make(host, port))

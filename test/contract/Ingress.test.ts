@@ -360,16 +360,19 @@ describe("connections", () => {
   it("senders that take their time keep nobody waiting", async ({ gateway }) => {
     const source = await gateway.source()
     let answered = 0
-    const slow = Array.from({ length: 50 }, () =>
-      talk(gateway.port, [`POST ${url(source)} HTTP/1.1\r\nHo`, "st: x\r\nContent-Length: 4\r\n\r\nsl", "ow"], {
-        answers: 1,
-        pause: 1_500
-      }).finally(() => answered++)
-    )
+    const others = Promise.withResolvers<void>()
+    const bytes = `POST ${url(source)} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nslow`
+    // One half stops within its headers, the other within its body.
+    const slow = Array.from({ length: 50 }, (_, i) => {
+      const at = i % 2 === 0 ? bytes.indexOf("st: x") : -2
+      const parts = [bytes.slice(0, at), bytes.slice(at)]
+      return talk(gateway.port, parts, { answers: 1, pause: others.promise }).finally(() => answered++)
+    })
     for (let i = 0; i < 20; i++)
       expect((await request(gateway.port, { path: url(source), body: "{}" })).status).toBe(200)
     // They came later, and are answered first.
     expect(answered).toBe(0)
+    others.resolve()
     expect((await Promise.all(slow)).map(({ final }) => final.status)).toEqual(slow.map(() => 200))
   })
 })

@@ -52,13 +52,12 @@ export class Collector {
     }
   }
 
-  /** The spans of a trace, once there are so many of that name. */
+  /** The spans of a trace, once there are so many of that name, and the one of the request: they come in no order. */
   async trace(traceId: string, name: string, count: number): Promise<ReadonlyArray<Span>> {
     const found = (): ReadonlyArray<Span> => this.spans.filter((span) => span.traceId === traceId)
     await waitUntil(
       `${count} spans ${name} of ${traceId}`,
-      () => found().filter((span) => span.name === name).length >= count,
-      { patienceMs: 20_000 }
+      () => found().filter((span) => span.name === name).length >= count && found().some(({ kind }) => kind === 2)
     )
     return found()
   }

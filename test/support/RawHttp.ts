@@ -26,9 +26,11 @@ export interface TalkOptions {
   readonly end?: boolean
   /** Cuts the connection after the last part, answered or not. */
   readonly cut?: boolean
-  /** Milliseconds between the parts. */
-  readonly pause?: number
+  /** Milliseconds between the parts, or what the second of them waits for. */
+  readonly pause?: number | Promise<unknown>
   readonly patienceMs?: number
+  /** The loopback address that it comes from, for whom limits of addresses take it. */
+  readonly from?: string | undefined
   /** Whether the answer has no body whatever its headers say. */
   readonly head?: boolean
 }
@@ -49,7 +51,7 @@ export const talk = (
 ): Promise<Conversation> =>
   new Promise((resolve, reject) => {
     const { patienceMs = patience } = options
-    const socket = connect(port, "127.0.0.1")
+    const socket = connect({ port, host: "127.0.0.1", localAddress: options.from })
     socket.setNoDelay(true)
     let received: Buffer = Buffer.alloc(0)
     let fault = ""
@@ -87,7 +89,7 @@ export const talk = (
 
     void (async () => {
       for (const [index, part] of parts.entries()) {
-        if (index > 0 && options.pause !== undefined) await sleep(options.pause)
+        if (index > 0) await (typeof options.pause === "number" ? sleep(options.pause) : options.pause)
         if (socket.destroyed) return
         const bytes: Uint8Array = typeof part === "string" ? Buffer.from(part, "latin1") : part
         await new Promise<void>((written) => socket.write(bytes, () => written()))
@@ -157,6 +159,7 @@ export interface RequestParts {
   readonly body?: string | Uint8Array
   /** Keeps the connection open after the answer. */
   readonly keepAlive?: boolean
+  readonly from?: string | undefined
 }
 
 /** A request as bytes: what is given, a Host, and a Content-Length unless the headers frame the body themselves. */
@@ -180,4 +183,4 @@ export const requestBytes = ({
 
 /** One request, one answer, on a connection of its own. */
 export const request = async (port: number, parts: RequestParts): Promise<Answer> =>
-  (await talk(port, [requestBytes(parts)], { answers: 1, head: parts.method === "HEAD" })).final
+  (await talk(port, [requestBytes(parts)], { answers: 1, head: parts.method === "HEAD", from: parts.from })).final

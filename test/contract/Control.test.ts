@@ -338,11 +338,21 @@ describe("lists", () => {
   })
 
   it("lists of resources say whether there are more, and take no cursor", async ({ gateway }) => {
-    for (const list of ["sources", "destinations", "connections", "transformations"] as const) {
-      const all = await gateway.api("GET", `/${list}?limit=255`)
-      expect(all.has_more).toBe(false)
-      const short = await gateway.api("GET", `/${list}?limit=${all.count - 1}`)
-      expect(short).toMatchObject({ count: all.count - 1, has_more: true })
+    const [source, otherSource] = [await gateway.source(), await gateway.source()]
+    const mock = () => gateway.destination({}, "MOCK_API")
+    const [destination, otherDestination] = [await mock(), await mock()]
+    const code = 'addHandler("transform", (r) => r)'
+    const transformation = () => gateway.api("POST", "/transformations", { name: gateway.name("listed"), code })
+    for (const [list, ...made] of [
+      ["sources", source, otherSource],
+      ["destinations", destination, otherDestination],
+      ["connections", await gateway.connection(source, destination), await gateway.connection(source, destination)],
+      ["transformations", await transformation(), await transformation()]
+    ] as const) {
+      const own = `id=${made.map(({ id }) => id).join(",")}`
+      expect(await gateway.api("GET", `/${list}?${own}&limit=2`)).toMatchObject({ count: 2, has_more: false })
+      expect(await gateway.api("GET", `/${list}?${own}&limit=1`)).toMatchObject({ count: 1, has_more: true })
+      expect(await gateway.api("GET", `/${list}?limit=1`)).toMatchObject({ count: 1, has_more: true })
       for (const name of ["cursor", "next", "prev"]) {
         const refused = await gateway.call("GET", `/${list}?${name}=abc`)
         expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: name }] } } })

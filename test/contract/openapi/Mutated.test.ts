@@ -102,7 +102,7 @@ const order = [/^login/, /^(?:get|claim)PublicBin$/, /PublicBin$/, /^(?!.*Projec
 const placeOf = (id: string): number => order.findIndex((pattern) => pattern.test(id))
 const ordered = ids.toSorted((a, b) => placeOf(a) - placeOf(b))
 
-describe("whatever is sent", () => {
+describe("whatever is sent", { shuffle: false }, () => {
   let operations = 0
   let sent = 0
 

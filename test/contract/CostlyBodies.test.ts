@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest"
 import type { Rules, Source, SourceConfig } from "../support/Contract.ts"
 import { it as gatewayIt } from "../support/it.ts"
-import { heldMs, type Held, watchedLoop } from "../support/LoopHeld.ts"
+import { heldMs, type Held, timesSlower, watchedLoop } from "../support/LoopHeld.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Bodies that cost more than they weigh: nothing that anybody posts holds up the loop that everybody shares. */
@@ -63,27 +63,12 @@ interface Accepted {
   readonly request_id: string
 }
 
-/** About what an idle machine with two cores needs to parse the yardstick, in ms. */
-const yardstickMs = 12
-
 /**
  * The promise is 50 ms: each permitted step (a scan, a parse, an evaluation) takes 10 to 45 ms of an idle machine with two
- * cores. What is measured has all else in it that the loop does between two looks, collecting garbage too, so here it is five times that, and as many times more as this machine is slower just now: processor time does not grow with what waits for the
- * processor, but it does with what shares its caches and its threads. Without the guard, one of these bodies takes 800 to
+ * cores. What is measured has all else in it that the loop does between two looks, collecting garbage too, so here it is five times that, and as many times more as this machine is slower just now. Without the guard, one of these bodies takes 800 to
  * 2,700 ms of an idle machine, and the slower as many times more.
  */
-const boundMs = (): number => {
-  const yardstick = `[${"[0],".repeat(49_000)}"${"x".repeat(8e6)}"]`
-  const took = Math.min(
-    ...[1, 2, 3].map(() => {
-      const before = process.threadCpuUsage()
-      JSON.parse(yardstick)
-      const { system, user } = process.threadCpuUsage(before)
-      return (system + user) / 1_000
-    })
-  )
-  return 250 * Math.min(3, Math.max(1, took / yardstickMs))
-}
+const boundMs = (): number => 250 * timesSlower()
 
 const mebibytes10 = 10 * 1024 * 1024
 const list = (count: number, item: (index: number) => string): string =>

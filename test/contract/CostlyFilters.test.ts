@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
-import { heldMs, watchedLoop } from "../support/LoopHeld.ts"
+import { heldMs, timesSlower, watchedLoop } from "../support/LoopHeld.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Filters that cost more than they weigh: where they are written, where they are tried, and with each request that they are asked about. */
@@ -13,7 +13,7 @@ const it = gatewayIt
  * The promise is 50 ms of an idle machine; each part of this work takes 35 at most. What is measured has all else in it that the loop does between two
  * looks, and on a machine that is shared it is several times that. Without the bounds, it is 500 to 18,000.
  */
-const boundMs = 250
+const boundMs = (): number => 250 * timesSlower()
 
 const list = <A>(count: number, of: (index: number) => A): ReadonlyArray<A> =>
   Array.from({ length: count }, (_, i) => of(i))
@@ -73,7 +73,7 @@ describe("filters that are made to cost", () => {
       })
       expect(posted.status).toBe(200)
     }
-    expect((await heldMs()).processorMs).toBeLessThan(boundMs)
+    expect((await heldMs()).processorMs).toBeLessThan(boundMs())
   })
 
   it("hold up neither their sender nor others, a hundred of them on one source, and each decides", async ({
@@ -125,6 +125,6 @@ describe("filters that are made to cost", () => {
     }
     state.isOver = true
     await beside
-    expect((await heldMs()).processorMs).toBeLessThan(boundMs)
+    expect((await heldMs()).processorMs).toBeLessThan(boundMs())
   })
 })

@@ -15,6 +15,26 @@ export const watchedLoop: Readonly<Record<string, string>> = {
   LOOP_WATCH: socket
 }
 
+/** About what an idle machine with two cores needs to parse the yardstick, in ms. */
+const yardstickMs = 12
+
+/**
+ * How many times slower than that this machine is just now, three at the most: bounds of processor time are for an idle one. Such time does not
+ * grow with what waits for the processor, but it does with what shares its caches and its threads.
+ */
+export const timesSlower = (): number => {
+  const yardstick = `[${"[0],".repeat(49_000)}"${"x".repeat(8e6)}"]`
+  const took = Math.min(
+    ...[1, 2, 3].map(() => {
+      const before = process.threadCpuUsage()
+      JSON.parse(yardstick)
+      const { system, user } = process.threadCpuUsage(before)
+      return (system + user) / 1_000
+    })
+  )
+  return Math.min(3, Math.max(1, took / yardstickMs))
+}
+
 /** The longest time for which that gateway's loop was held since this was asked last. */
 export const heldMs = (): Promise<Held> =>
   new Promise((resolve, reject) => {

@@ -14,7 +14,7 @@ const running = { all: "all", runner: "runner", edge: "edge" } as const
 const doors = ["all", "edge"] as const
 
 /** It is looked at once a second; without that, every thirty. */
-const soonMs = 10_000
+const soonMs = 20_000
 
 const json = (credential: string) => ({ authorization: `Bearer ${credential}`, "content-type": "application/json" })
 

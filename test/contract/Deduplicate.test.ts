@@ -234,7 +234,7 @@ describe("the window", () => {
     fates,
     send
   }) => {
-    const { source } = await deduplicating({ window: 4_000 })
+    const { source } = await deduplicating({ window: 6_000 })
     const startedAt = performance.now()
     expect(await fate(await send(source))).toBe("event")
     const after = async (ms: number) => {
@@ -243,7 +243,7 @@ describe("the window", () => {
     }
     await after(2_000)
     expect(await fate(await send(source))).toBe("DEDUPLICATED")
-    await after(4_200)
+    await after(6_200)
     expect(await fates(source, [{}, {}])).toEqual(twice)
   })
 

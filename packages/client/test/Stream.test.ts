@@ -61,15 +61,15 @@ it.for<[ReadonlyArray<object>, number]>([
   async ([frames, opened], { gateway }) => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] })
     const told = gateway.watch()
-    await vi.waitFor(() => expect(told).toContain("connected"))
+    await eventually("it is open", () => (told.includes("connected") ? true : null))
     for (const frame of [...frames, { type: "request", request: { id: "req_1" } }]) {
       gateway.sockets[0]!.send(JSON.stringify(frame))
     }
-    await vi.waitFor(() => expect(told).toContain("req_1"))
+    await eventually("it is told", () => (told.includes("req_1") ? true : null))
     vi.advanceTimersByTime(74_000)
     expect(told).not.toContain("disconnected")
     vi.advanceTimersByTime(7_000)
-    if (opened === 2) await vi.waitFor(() => expect(told.at(-1)).toBe("skipped"), { timeout: 10_000 })
+    if (opened === 2) await eventually("it is open again", () => (told.at(-1) === "skipped" ? true : null))
     else expect(told).toEqual(["connected", "req_1"])
   }
 )

@@ -311,7 +311,7 @@ describe("time", () => {
     let isOver = false
     const { ended, streaming } = read(
       egress,
-      { url: target.url, timeoutMs: 500 },
+      { url: target.url, timeoutMs: 1_500 },
       {
         onData: () => {
           held.open()
@@ -321,7 +321,7 @@ describe("time", () => {
     )
     void ended.then(() => (isOver = true))
     await held.opened
-    await new Promise((resolve) => setTimeout(resolve, 750))
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
     expect(isOver).toBe(false)
     streaming.resume()
     expect((await ended).errorCode).toBe("TIMEOUT")

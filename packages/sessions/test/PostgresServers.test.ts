@@ -68,7 +68,7 @@ it("a statement quotes its names", () => {
   )
 })
 
-layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
+layer(world, { excludeTestServices: true })((it) => {
   describe("a row", () => {
     it.effect("has the body, and what the destination asks for besides", () =>
       Effect.gen(function* () {
@@ -297,8 +297,9 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
         const session = yield* sessionOf(configOf(server), writer)
         expect(told(yield* sent(session))).toBe(200)
         yield* server.query(ends("writer"))
-        // Its last words are there before the connection is gone for the server.
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
+        // Its last words are there before the connection is gone for the server; then they are read.
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
+        for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
         expect(told(yield* sent(session))).toBe(200)
         yield* rows("1")
       })

@@ -51,7 +51,7 @@ const stateOf = async (gateways: Gateways<Name>, of: Of, id: string): Promise<Bu
 }
 
 describe("a runner killed amid bulk operations", () => {
-  it("leaves nothing out and repeats nothing", { timeout: 150_000 }, async ({ running, target }) => {
+  it("leaves nothing out and repeats nothing", async ({ running, target }) => {
     const gateways = await running({ a: "runner", b: "runner", door: "edge" })
     await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
     const source = await seed(gateways, target.origin)

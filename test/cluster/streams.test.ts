@@ -77,5 +77,5 @@ describe.each([
       const { request_id } = JSON.parse(body) as { request_id: string }
       return readers[1]!.told.includes(request_id) && readers[2]!.told.includes(request_id) ? true : null
     })
-  }, 120_000)
+  })
 })

@@ -86,4 +86,4 @@ it("loses no event while runners and the edge that holds it are killed", async (
     "select count(*)::int as failed from attempts where status <> 'SUCCESSFUL'"
   )) as [Body]
   expect(failed, "what was not answered is sent again, and is no failure").toBe(0)
-}, 170_000)
+})

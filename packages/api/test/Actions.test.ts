@@ -25,7 +25,7 @@ const body = (name: string) => ({
 const fieldsOf = (answer: { readonly body: { readonly data?: { readonly fields?: unknown } } }) =>
   answer.body.data?.fields
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (it) => {
+layer(server, { excludeTestServices: true })("actions", (it) => {
   for (const prefix of ["", "/v1"]) {
     it.effect(`the life of one of ${prefix}/actions`, () =>
       Effect.gen(function* () {

@@ -22,7 +22,7 @@ const chain = Effect.fnUntraced(function* (name: string) {
   return { source, destination, connection: connection.body }
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("commands", (it) => {
+layer(server, { excludeTestServices: true })("commands", (it) => {
   it.effect("a source created over HTTP is a row, and reads back", () =>
     Effect.gen(function* () {
       const created = yield* call("POST", "/v1/sources", { body: { name: "orders" } })

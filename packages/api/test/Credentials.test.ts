@@ -28,7 +28,7 @@ layer(world, { excludeTestServices: true })("credentials", (it) => {
       const turn = (to: string) => sql`update teams set key_policy_cutover = ${to} where id = 'tm_a'`
       for (const to of ["pending", "complete"]) {
         yield* turn(to)
-        expect(yield* Effect.timeoutOption(changed, "10 seconds")).toMatchObject({ _tag: "Some" })
+        expect(yield* Effect.timeoutOption(changed, "60 seconds")).toMatchObject({ _tag: "Some" })
       }
       // Nothing has changed since.
       expect(yield* Effect.timeoutOption(changed, "50 millis")).toMatchObject({ _tag: "None" })

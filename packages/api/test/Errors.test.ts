@@ -195,7 +195,7 @@ const table: ReadonlyArray<
   ]
 ]
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("errors", (it) => {
+layer(server, { excludeTestServices: true })("errors", (it) => {
   for (const [name, method, path, options, [status, code, field]] of table) {
     for (const prefix of ["", "/v1"]) {
       it.effect(`${name}${prefix === "" ? "" : ", below /v1"}`, () =>

@@ -52,7 +52,7 @@ const refused = Effect.fnUntraced(function* (path: string, code: string, key: st
   expect([path, status, body.code]).toEqual([path, 400, code])
 })
 
-layer(Worlds.layer, { timeout: "120 seconds", excludeTestServices: true })("every list", (it) => {
+layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
   it.effect("has a row in the table", () =>
     Effect.sync(() => {
       expect(lists.map(({ path }) => path).toSorted()).toEqual(declared.toSorted())

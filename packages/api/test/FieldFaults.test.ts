@@ -96,7 +96,7 @@ const unseen: ReadonlyArray<readonly [what: string, name: string, status: number
   ["letters of other scripts", "\u0637\u0644\u0628\u0627\u062a \u05e9\u05dc\u05d5\u05dd \u6ce8\u6587", 200]
 ]
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("what is told of a fault", (it) => {
+layer(server, { excludeTestServices: true })("what is told of a fault", (it) => {
   for (const [method, path, body, message] of sentences) {
     it.effect(message, () =>
       Effect.gen(function* () {
@@ -154,7 +154,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("what is tol
   }
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("variables of a transformation", (it) => {
+layer(server, { excludeTestServices: true })("variables of a transformation", (it) => {
   it.effect("an owner reads them, others see that they are there", () =>
     Effect.gen(function* () {
       const env = { TOKEN: "a long secret", EMPTY: "", SHORT: "abc" }

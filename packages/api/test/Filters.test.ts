@@ -36,7 +36,7 @@ const connected = Effect.fnUntraced(function* (rules: ReadonlyArray<object>) {
   return yield* call("POST", "/connections", { body })
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("filters", (it) => {
+layer(server, { excludeTestServices: true })("filters", (it) => {
   for (const prefix of ["", "/v1"]) {
     it.effect(`the life of one of ${prefix}/filters`, () =>
       Effect.gen(function* () {

@@ -13,7 +13,7 @@ const body = {
   anchor_at: "2026-01-01T00:00:00.000Z"
 }
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("the formatter", (it) => {
+layer(server, { excludeTestServices: true })("the formatter", (it) => {
   it.effect("the catalog has every operation, and is not sent twice", () =>
     Effect.gen(function* () {
       const answer = yield* call("GET", `/v1${catalog}`)

@@ -255,7 +255,7 @@ const leaked = (answer: unknown, sent: Set<string>, { body, path }: Route): Read
   return telltale.filter((sign) => told.includes(sign))
 }
 
-layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route", (it) => {
+layer(world, { excludeTestServices: true })("every route", (it) => {
   it.effect("without a credential, or with one that is none, is answered 401 unless it is public", () =>
     Effect.gen(function* () {
       expect(secured.length).toBeGreaterThan(60)

@@ -144,7 +144,7 @@ const lists: ReadonlyArray<
   ]
 ]
 
-layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("lists", (it) => {
+layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
   for (const [path, table, condition] of lists) {
     it.effect(
       `${table} where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}`,

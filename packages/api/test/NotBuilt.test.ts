@@ -4,7 +4,7 @@ import { Api } from "../src/contract/Api.ts"
 import { isNotBuilt } from "../src/NotBuilt.ts"
 import { call, layer as server } from "./ControlServer.ts"
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
+layer(server, { excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/sources/channel-alerts"],
     ["GET", "/sources/channels"],

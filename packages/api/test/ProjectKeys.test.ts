@@ -80,7 +80,7 @@ const sums = (rows: ReadonlyArray<Decided>): Record<string, number> => {
 
 const world = Layer.provide(server, Layer.succeed(RateLimits, { perKey: 6_000, failedPerAddress: 1_000_000 }))
 
-layer(world, { timeout: "60 seconds", excludeTestServices: true })("project keys", (it) => {
+layer(world, { excludeTestServices: true })("project keys", (it) => {
   it.effect("are shown once, and from then on by what they begin with", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

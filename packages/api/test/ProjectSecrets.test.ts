@@ -22,7 +22,7 @@ const freshTeam = Effect.fnUntraced(function* (id: string) {
   return { id, token }
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("project secrets", (it) => {
+layer(server, { excludeTestServices: true })("project secrets", (it) => {
   it.effect("are made when they are first asked for, and never shown", () =>
     Effect.gen(function* () {
       const { id, token } = yield* freshTeam("tm_lazy")

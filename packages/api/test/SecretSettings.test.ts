@@ -24,7 +24,7 @@ const delivering = Effect.fnUntraced(function* (id: string) {
   return settings!.destination
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("a secret setting", (it) => {
+layer(server, { excludeTestServices: true })("a secret setting", (it) => {
   it.effect("is read masked, and stored for nobody to read", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

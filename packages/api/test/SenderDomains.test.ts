@@ -40,71 +40,68 @@ const mail = (name: string, from: string) => ({
   config: { from, to: "ops@example.com", auth_type: "EMAIL_API_KEY", auth: { api_key: "SG.0000" } }
 })
 
-layer(Layer.provide(server, settings), { timeout: "60 seconds", excludeTestServices: true })(
-  "a domain of the service itself",
-  (it) => {
-    it.effect.each([
-      `orders@${own}`,
-      `orders@${own.toUpperCase()}`,
-      `orders@mail.${own}`,
-      `orders@${own}.`,
-      "orders@notify。service.example",
-      "{{payload.who}}@bücher.example",
-      "a@xn--bcher-kva.example"
-    ])("is not a team's to send as: %s", (from) =>
-      Effect.gen(function* () {
-        const { body, status } = yield* call("POST", "/v1/destinations", { body: mail("mail", from) })
-        expect([status, body.code]).toEqual([403, "ROLE_REQUIRED"])
-        const flat = { ...mail("mail", from), config: { to: "ops@example.com" }, from }
-        expect((yield* call("PUT", "/v1/destinations", { body: flat })).status).toBe(403)
-      })
-    )
+layer(Layer.provide(server, settings), { excludeTestServices: true })("a domain of the service itself", (it) => {
+  it.effect.each([
+    `orders@${own}`,
+    `orders@${own.toUpperCase()}`,
+    `orders@mail.${own}`,
+    `orders@${own}.`,
+    "orders@notify。service.example",
+    "{{payload.who}}@bücher.example",
+    "a@xn--bcher-kva.example"
+  ])("is not a team's to send as: %s", (from) =>
+    Effect.gen(function* () {
+      const { body, status } = yield* call("POST", "/v1/destinations", { body: mail("mail", from) })
+      expect([status, body.code]).toEqual([403, "ROLE_REQUIRED"])
+      const flat = { ...mail("mail", from), config: { to: "ops@example.com" }, from }
+      expect((yield* call("PUT", "/v1/destinations", { body: flat })).status).toBe(403)
+    })
+  )
 
-    it.effect("is no action's to send as, whoever saves it", () =>
-      Effect.gen(function* () {
-        const saved = (from: string) => ({
-          name: "mail",
-          provider_key: "email_api_email",
-          action_key: "send",
-          credentials: { api_key: "SG.0000" },
-          inputs: { from, to: "ops@example.com" }
-        })
-        const { inputs, ...rest } = saved(`orders@${own}`)
-        for (const body of [saved(`orders@${own}`), { ...rest, config: { inputs } }]) {
-          expect((yield* call("POST", "/actions", { body })).body.code).toBe("ROLE_REQUIRED")
-        }
-        const created = yield* call("POST", "/actions", { body: saved("orders@example.com") })
-        expect([created.status, created.body.code]).toEqual([201, undefined])
-        expect((yield* call("PATCH", `/actions/${created.body.id}`, { body: { inputs } })).status).toBe(403)
+  it.effect("is no action's to send as, whoever saves it", () =>
+    Effect.gen(function* () {
+      const saved = (from: string) => ({
+        name: "mail",
+        provider_key: "email_api_email",
+        action_key: "send",
+        credentials: { api_key: "SG.0000" },
+        inputs: { from, to: "ops@example.com" }
       })
-    )
+      const { inputs, ...rest } = saved(`orders@${own}`)
+      for (const body of [saved(`orders@${own}`), { ...rest, config: { inputs } }]) {
+        expect((yield* call("POST", "/actions", { body })).body.code).toBe("ROLE_REQUIRED")
+      }
+      const created = yield* call("POST", "/actions", { body: saved("orders@example.com") })
+      expect([created.status, created.body.code]).toEqual([201, undefined])
+      expect((yield* call("PATCH", `/actions/${created.body.id}`, { body: { inputs } })).status).toBe(403)
+    })
+  )
 
-    it.effect("is told from domains that end likewise", () =>
-      Effect.gen(function* () {
-        for (const [i, from] of [`orders@not${own}`, `${own}@example.com`, `orders@${own}.example.com`].entries()) {
-          expect((yield* call("POST", "/v1/destinations", { body: mail(`own-${i}`, from) })).status).toBe(200)
-        }
-      })
-    )
+  it.effect("is told from domains that end likewise", () =>
+    Effect.gen(function* () {
+      for (const [i, from] of [`orders@not${own}`, `${own}@example.com`, `orders@${own}.example.com`].entries()) {
+        expect((yield* call("POST", "/v1/destinations", { body: mail(`own-${i}`, from) })).status).toBe(200)
+      }
+    })
+  )
 
-    it.effect("is a site admin's, whose destination nobody else changes", () =>
-      Effect.gen(function* () {
-        const key = yield* siteAdmin
-        const created = yield* call("POST", "/v1/destinations", { key, body: mail("service", `orders@${own}`) })
-        expect(created.status).toBe(200)
-        const at = `/v1/destinations/${created.body.id}`
-        const change = { config: { to: "everybody@example.com" } }
-        for (const method of ["PATCH", "PUT"] as const) {
-          expect((yield* call(method, at, { body: change })).body.code).toBe("ROLE_REQUIRED")
-        }
-        expect((yield* call("PUT", "/v1/destinations", { body: { name: "service", ...change } })).status).toBe(403)
-        expect((yield* call("GET", at)).body.config.to).toBe("ops@example.com")
-        expect((yield* call("PATCH", at, { key, body: change })).status).toBe(200)
-        // Another sender, and it is a team's own.
-        expect((yield* call("PATCH", at, { body: { config: { from: "orders@example.com" } } })).status).toBe(200)
-        expect((yield* call("PATCH", at, { body: change })).status).toBe(200)
-        expect((yield* call("PATCH", at, { body: { config: { from: `orders@${own}` } } })).status).toBe(403)
-      })
-    )
-  }
-)
+  it.effect("is a site admin's, whose destination nobody else changes", () =>
+    Effect.gen(function* () {
+      const key = yield* siteAdmin
+      const created = yield* call("POST", "/v1/destinations", { key, body: mail("service", `orders@${own}`) })
+      expect(created.status).toBe(200)
+      const at = `/v1/destinations/${created.body.id}`
+      const change = { config: { to: "everybody@example.com" } }
+      for (const method of ["PATCH", "PUT"] as const) {
+        expect((yield* call(method, at, { body: change })).body.code).toBe("ROLE_REQUIRED")
+      }
+      expect((yield* call("PUT", "/v1/destinations", { body: { name: "service", ...change } })).status).toBe(403)
+      expect((yield* call("GET", at)).body.config.to).toBe("ops@example.com")
+      expect((yield* call("PATCH", at, { key, body: change })).status).toBe(200)
+      // Another sender, and it is a team's own.
+      expect((yield* call("PATCH", at, { body: { config: { from: "orders@example.com" } } })).status).toBe(200)
+      expect((yield* call("PATCH", at, { body: change })).status).toBe(200)
+      expect((yield* call("PATCH", at, { body: { config: { from: `orders@${own}` } } })).status).toBe(403)
+    })
+  )
+})

@@ -34,7 +34,7 @@ const somebody = Effect.fnUntraced(function* (
 
 const code = "addHandler('transform', (request) => request)"
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("sessions", (it) => {
+layer(server, { excludeTestServices: true })("sessions", (it) => {
   it.effect("the demo login signs in the demo user, for a day, and keeps no token", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -92,7 +92,7 @@ const countOf = Effect.fnUntraced(function* (plural: string) {
 
 const bounded = (resources as ReadonlyArray<AnyResource>).filter(({ most }) => most !== undefined)
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("a team's resources that are counted", (it) => {
+layer(server, { excludeTestServices: true })("a team's resources that are counted", (it) => {
   it.effect("are those that a team makes of workflows, and what they name", () =>
     Effect.sync(() => {
       expect(Object.fromEntries(bounded.map(({ most, plural }) => [plural, most!.count]))).toEqual({

@@ -27,7 +27,7 @@ const used = Effect.fnUntraced(function* () {
   }
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("transformations", (it) => {
+layer(server, { excludeTestServices: true })("transformations", (it) => {
   for (const prefix of ["", "/v1"]) {
     it.effect(`the life of one of ${prefix}/transformations`, () =>
       Effect.gen(function* () {

@@ -13,7 +13,7 @@ const countOf = Effect.fnUntraced(function* (kind: string, name: string) {
   return (yield* call("GET", `/${kind}?name=${name}`)).body.count as number
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows with what they stand on", (it) => {
+layer(server, { excludeTestServices: true })("workflows with what they stand on", (it) => {
   it.effect("a workflow and its source are made at once, and the workflow is changed by its id", () =>
     Effect.gen(function* () {
       const [name, shop] = [unique("flow"), unique("shop")]

@@ -35,7 +35,7 @@ const flow = Effect.fnUntraced(function* (config: object = {}) {
 
 const runs = (id: string, query = "") => Effect.map(call("GET", `/workflows/${id}/runs${query}`), ({ body }) => body)
 
-layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of workflows", (it) => {
+layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
   it.effect("are listed, newest first, page by page and by their state", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()

@@ -26,7 +26,7 @@ const bound = ({ bindings }: Template) =>
     Object.fromEntries
   )
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("templates of workflows", (it) => {
+layer(server, { excludeTestServices: true })("templates of workflows", (it) => {
   it.effect("a list has all of them, each with what it has to be given", () =>
     Effect.gen(function* () {
       const list = yield* call("GET", "/workflow-templates")

@@ -37,7 +37,7 @@ const told = (answer: any): ReadonlyArray<unknown> =>
 
 const trigger = { body: { name: " Ada ", total: 120, lines: ["a", "b"] } }
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("tests of workflows", (it) => {
+layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
   it.effect(
     "a stored workflow is tried dry: steps within the process run, a destination is stood in for, delays take no time",
     () =>

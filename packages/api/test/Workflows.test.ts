@@ -15,7 +15,7 @@ const bodyOf = Effect.fnUntraced(function* () {
   return { name, source_id: source.id as string, ...parts }
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows", (it) => {
+layer(server, { excludeTestServices: true })("workflows", (it) => {
   for (const prefix of ["", "/v1"]) {
     it.effect(`the life of one of ${prefix}/workflows`, () =>
       Effect.gen(function* () {

@@ -116,7 +116,7 @@ const mostIn = (given: ReadonlyArray<Given>, period: RatePeriod): number => {
 const many = <A, E>(count: number, one: (i: number) => Effect.Effect<A, E>) =>
   Effect.forEach(Array.from({ length: count }), (_, i) => Effect.forkChild(one(i)))
 
-layer(world, { timeout: "2 minutes" })("the turns of a saved action", (it) => {
+layer(world)("the turns of a saved action", (it) => {
   it.effect("are as many as its limit says, and workflows take theirs in turn", () =>
     Effect.gen(function* () {
       const actor = yield* owner(yield* saved(5, "second"))

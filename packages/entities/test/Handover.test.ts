@@ -100,7 +100,7 @@ describe("a hand-over on its way to another process", () => {
         expect(items.every(({ eventId }, index) => eventId === all[index]!.eventId)).toBe(true)
       }
     }
-  }, 30_000)
+  })
 
   it("a batch whose actor has gone to another process tells it that there is something to be read", () => {
     const carried = batchOf<DeliveryItem>()

@@ -98,11 +98,11 @@ layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database
       const runs = [yield* receive(workflow, {}), yield* receive(workflow, {})]
       const of = spoil(runs[0]!, 1)
       yield* sql`update workflows set status = 'disabled' where id = ${workflow.id}`
-      yield* Effect.timeout(wake(workflow.id), "20 seconds")
+      yield* Effect.timeout(wake(workflow.id), "60 seconds")
       expect(of.handedIn).toBe(2)
       expect(yield* runOf(runs[0]!)).toMatchObject({ status: "queued", queued: true })
       expect(yield* runOf(runs[1]!)).toMatchObject({ status: "failed", error_code: "WORKFLOW_DISABLED" })
-      yield* Effect.timeout(wake(workflow.id), "20 seconds")
+      yield* Effect.timeout(wake(workflow.id), "60 seconds")
       expect(of.handedIn).toBe(4)
     })
   )

@@ -104,7 +104,7 @@ const passing = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
   return yield* Fiber.join(fiber)
 })
 
-layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
+layer(world)("the tokens of a destination", (it) => {
   for (const method of ["client_secret_basic", "client_secret_post"] as const) {
     it.effect(`are obtained by ${method}, once for all that wait, and again a minute before they are over`, () =>
       Effect.gen(function* () {
@@ -347,7 +347,7 @@ layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
   )
 })
 
-layer(world, { timeout: "2 minutes" })("a provider that gives none", (it) => {
+layer(world)("a provider that gives none", (it) => {
   const endings: ReadonlyArray<readonly [name: string, instead: RequestListener, message: RegExp]> = [
     ["says that the client is none", failure("invalid_client"), /HTTP 400 \(invalid_client\)$/],
     ["answers 500", (_, response) => void response.writeHead(500).end("oops"), /HTTP 500$/],

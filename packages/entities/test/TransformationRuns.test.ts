@@ -29,7 +29,7 @@ const code = `addHandler("transform", (request, context) => {
   return { ...request, path: "/out" + request.path, body: { ...request.body, tenant: context.env.TENANT } }
 })`
 
-layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformations in the sandbox", (it) => {
+layer(world, { excludeTestServices: true })("transformations in the sandbox", (it) => {
   it.effect("a stored one runs with its variables", () =>
     Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())

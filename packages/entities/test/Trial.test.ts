@@ -136,5 +136,5 @@ it.live("a step of a test that breaks down has failed, as in a run, and the test
       previews: false
     })
     expect(state.steps).toMatchObject([{ status: "failed", error: { code: "INTERNAL_ERROR" } }])
-  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("broken") }), Effect.timeout("5 seconds"))
+  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("broken") }), Effect.timeout("60 seconds"))
 )

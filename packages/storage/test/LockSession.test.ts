@@ -116,7 +116,7 @@ layer(World.layer, { excludeTestServices: true })("the session of a runner's loc
       const taken = yield* Effect.repeat(second.acquire(address(2), shards), {
         until: (held) => held.length === shards.length,
         schedule: Schedule.spaced("50 millis")
-      }).pipe(Effect.timeout("10 seconds"))
+      }).pipe(Effect.timeout("60 seconds"))
       expect(numbers(taken)).toEqual([1, 2, 3])
     })
   )

@@ -74,7 +74,7 @@ const rows = Effect.fnUntraced(function* (table: "workflow_runs" | "workflow_que
   return found.map(({ id }) => id)
 })
 
-layer(world, { timeout: "120 seconds", excludeTestServices: true })("what is kept of workflows", (it) => {
+layer(world, { excludeTestServices: true })("what is kept of workflows", (it) => {
   it.effect("runs with their steps as long as records, what steps gave and its previews as long as payloads", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

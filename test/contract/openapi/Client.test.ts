@@ -7,6 +7,7 @@ import { promisify } from "node:util"
 import { afterAll, beforeAll, expect } from "vitest"
 import { Document } from "./Document.ts"
 import { it } from "../../support/it.ts"
+import { patience } from "../../support/Waiting.ts"
 
 /** A client that somebody else's generator makes of the document compiles, and carries the quick start through. */
 
@@ -111,7 +112,8 @@ it("is generated, compiles, and runs the quick start", async ({ gateway }) => {
     writeFile(join(folder, "quickstart.ts"), quickStart),
     writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings))
   ])
-  const node = (...args: ReadonlyArray<string>) => run(process.execPath, [...args], { cwd: folder, timeout: 100_000 })
+  const node = (...args: ReadonlyArray<string>) =>
+    run(process.execPath, [...args], { cwd: folder, timeout: 4 * patience })
 
   await node(generator, "openapi.json", "--output", "api.ts")
   await node(join(root, "node_modules/typescript/bin/tsc"), "-p", ".").catch(

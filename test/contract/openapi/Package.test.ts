@@ -109,7 +109,7 @@ it("is packed, installed, compiled and used", async ({ gateway }) => {
     const failed = ({ stderr, stdout }: { readonly stdout: string; readonly stderr: string }) => {
       throw new Error(stdout + stderr)
     }
-    return (await promisify(execFile)(name, [...args], { cwd, env, timeout: patience }).catch(failed)).stdout
+    return (await promisify(execFile)(name, [...args], { cwd, env, timeout: 4 * patience }).catch(failed)).stdout
   }
 
   // Beside its sources nothing that the project has is in reach: neither its settings nor its packages.

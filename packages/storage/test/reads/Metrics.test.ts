@@ -201,7 +201,7 @@ const world = Layer.effectDiscard(
   })
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
-layer(world, { timeout: "2 minutes", excludeTestServices: true })("counts and series", (it) => {
+layer(world, { excludeTestServices: true })("counts and series", (it) => {
   it.effect("tell what a count over the rows tells, before and after counts are added up and compacted", () =>
     Effect.gen(function* () {
       for (let seed = 1; seed <= 4; seed++) {

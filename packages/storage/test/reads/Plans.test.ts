@@ -328,7 +328,7 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
   ["a trace", () => Effect.flatMap(someRequest, (id) => TraceReads.get(team, id)), 0, 800]
 ]
 
-layer(Filled.layer, { timeout: "2 minutes", excludeTestServices: true })("plans of reads", (it) => {
+layer(Filled.layer, { excludeTestServices: true })("plans of reads", (it) => {
   for (const [name, read, least, most] of cases) {
     it.effect(name, () =>
       Effect.gen(function* () {

@@ -38,7 +38,7 @@ const filled = Layer.effectDiscard(
   })
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
-layer(filled, { timeout: "60 seconds", excludeTestServices: true })("a rare match among many rows", (test) => {
+layer(filled, { excludeTestServices: true })("a rare match among many rows", (test) => {
   test.effect("is found in steps, each of bounded cost", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

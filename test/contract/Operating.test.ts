@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process"
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { delimiter, dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { describe, expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
+import { shellEnvironment } from "../support/Page.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** What `docs/operating.md` tells an operator to type, word for word, one part after the other. */
@@ -25,9 +26,8 @@ const it = gatewayIt
   .extend("operate", ({ gateway }) => async (heading: string, about = ""): Promise<ReadonlyArray<string>> => {
     const own = `${commands(null)}\n${commands(heading)}`.replaceAll("http://localhost:8080", gateway.origin)
     expect(own).toContain(gateway.origin)
-    const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
     // What the page waits for may never come: then the shell ends, and says so by its signal.
-    const shell = spawn("sh", ["-eu"], { cwd: folder, env: { ...process.env, PATH }, timeout: 2 * patience })
+    const shell = spawn("sh", ["-eu"], { cwd: folder, env: shellEnvironment(), timeout: 2 * patience })
     shell.stdin.end(`{ ${own}\n} >parts.log\n${about}\n`)
     const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
     const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process"
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { delimiter, dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
+import { shellEnvironment } from "../support/Page.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** The README's quick start, word for word, is what a newcomer sees first: it works. */
@@ -51,8 +52,7 @@ it.afterAll(async () => {
 
 /** Runs a program where the newcomer stands, with the Node of this test. */
 const shell = async (program: string, args: ReadonlyArray<string>): Promise<string> => {
-  const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` }
-  const { stdout } = await run(program, [...args], { cwd: folder, env, timeout: patience })
+  const { stdout } = await run(program, [...args], { cwd: folder, env: shellEnvironment(), timeout: 2 * patience })
   return stdout
 }
 

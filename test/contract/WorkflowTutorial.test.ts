@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
-import { delimiter, dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
+import { shellEnvironment } from "../support/Page.ts"
 import { patience } from "../support/Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
@@ -18,9 +19,8 @@ const commandsOf = async (page: string): Promise<string> => {
 const carryOut = async (page: string, folder: string, gateway: { readonly key: string; readonly origin: string }) => {
   await mkdir(join(folder, ".tidegate"))
   await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
-  const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
   // What the page waits for may never come: then the shell ends, and says so by its signal.
-  const shell = spawn("sh", ["-eu"], { cwd: folder, env: { ...process.env, PATH }, timeout: 3 * patience })
+  const shell = spawn("sh", ["-eu"], { cwd: folder, env: shellEnvironment(), timeout: 3 * patience })
   shell.stdin.end((await commandsOf(page)).replaceAll("http://localhost:8080", gateway.origin))
   const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
   const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))

@@ -14,12 +14,19 @@ export const blocksOf = async (page: string, languages: ReadonlyArray<string>) =
   return [...blocks].map(([, language, code]) => ({ language: language!, code: code! }))
 }
 
+/** What a shell of a page has of the caller's: this Node, and no proxy on the way to a gateway of this machine. */
+export const shellEnvironment = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`,
+  NO_PROXY: "127.0.0.1,localhost",
+  no_proxy: "127.0.0.1,localhost"
+})
+
 /** Where a page begins: a folder that has the gateway's key. Answers how commands are run there, which answers what they say. */
 export const shellIn = async (gateway: Gateway, folder: string, variables: Readonly<Record<string, string>>) => {
   await mkdir(join(folder, ".tidegate"), { recursive: true })
   await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
-  const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
-  const env = { ...process.env, PATH, ...variables }
+  const env = { ...shellEnvironment(), ...variables }
   return async (commands: string): Promise<string> => {
     // What the page waits for may never come: then the shell ends, and says so by its signal.
     const shell = spawn("sh", ["-eu"], { cwd: folder, env, timeout: 2 * patience })

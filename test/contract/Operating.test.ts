@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { describe, expect } from "vitest"
+import { Gateway } from "../support/Gateway.ts"
 import { it as gatewayIt } from "../support/it.ts"
 import { shellEnvironment } from "../support/Page.ts"
 import { patience } from "../support/Waiting.ts"
@@ -19,31 +20,30 @@ const commands = (heading: string | null): string => {
   return [...part!.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code]) => code).join("\n")
 }
 
-let folder: string
-
 const it = gatewayIt
-  /** Runs the beginning and a part as an operator would, and tells what `about` prints of it afterwards. */
-  .extend("operate", ({ gateway }) => async (heading: string, about = ""): Promise<ReadonlyArray<string>> => {
-    const own = `${commands(null)}\n${commands(heading)}`.replaceAll("http://localhost:8080", gateway.origin)
-    expect(own).toContain(gateway.origin)
-    // What the page waits for may never come: then the shell ends, and says so by its signal.
-    const shell = spawn("sh", ["-eu"], { cwd: folder, env: shellEnvironment(), timeout: 2 * patience })
-    shell.stdin.end(`{ ${own}\n} >parts.log\n${about}\n`)
-    const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
-    const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))
-    expect(code, Buffer.concat(error).toString()).toBe(0)
-    return Buffer.concat(out).toString().trim().split("\n")
+  .extend("folder", async ({}, { onCleanup }) => {
+    const folder = await mkdtemp(join(tmpdir(), "tidegate-operating-"))
+    onCleanup(() => rm(folder, { recursive: true, force: true }))
+    await mkdir(join(folder, ".tidegate"))
+    return folder
   })
-
-it.beforeAll(async ({ gateway }) => {
-  folder = await mkdtemp(join(tmpdir(), "tidegate-operating-"))
-  await mkdir(join(folder, ".tidegate"))
-  await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
-})
-
-it.afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-})
+  /** Runs the beginning and a part as an operator would, and tells what `about` prints of it afterwards. */
+  .extend(
+    "operate",
+    ({ folder, gateway }) =>
+      async (heading: string, about = "", at = gateway): Promise<ReadonlyArray<string>> => {
+        await writeFile(join(folder, ".tidegate/api-key"), `${at.key}\n`)
+        const own = `${commands(null)}\n${commands(heading)}`.replaceAll("http://localhost:8080", at.origin)
+        expect(own).toContain(at.origin)
+        // What the page waits for may never come: then the shell ends, and says so by its signal.
+        const shell = spawn("sh", ["-eu"], { cwd: folder, env: shellEnvironment(), timeout: 2 * patience })
+        shell.stdin.end(`{ ${own}\n} >parts.log\n${about}\n`)
+        const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
+        const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))
+        expect(code, Buffer.concat(error).toString()).toBe(0)
+        return Buffer.concat(out).toString().trim().split("\n")
+      }
+  )
 
 describe("docs/operating.md", () => {
   it("replays a request with an edit", async ({ gateway, operate }) => {
@@ -76,9 +76,12 @@ describe("docs/operating.md", () => {
     expect((await gateway.call("GET", `/requests?source_id=${id}`)).body.count).toBe(1)
   })
 
-  it("changes both keys, and loses no delivery by it", async ({ gateway, operate, target }) => {
+  it("changes both keys, and loses no delivery by it", async ({ onTestFinished, operate, target }) => {
+    // Whose key is none that the other tests go by.
+    const gateway = await Gateway.start()
+    onTestFinished(() => gateway.close())
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
-    const [secret, key] = await operate("Change a key", 'echo "$SECRET"; echo "$NEW"')
+    const [secret, key] = await operate("Change a key", 'echo "$SECRET"; echo "$NEW"', gateway)
     expect((await gateway.call("GET", "/sources")).status).toBe(401)
     const answer = await fetch(`${gateway.origin}/v1/sources`, { headers: { authorization: `Bearer ${key}` } })
     expect(answer.status).toBe(200)

@@ -96,7 +96,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
         for (const method of ["PUT", "POST"]) {
           const paused = yield* call(method, `${one}/pause`)
           expect(paused).toMatchObject({ status: 200, body: { paused_at: expect.any(String) } })
-          expect((yield* call("GET", `${prefix}/connections?paused=true`)).body.count).toBe(1)
+          expect((yield* call("GET", `${prefix}/connections?paused=true&name=${name}`)).body.count).toBe(1)
           expect(yield* call(method, `${one}/unpause`)).toMatchObject({ status: 200, body: { paused_at: null } })
           const disabled = yield* call(method, `${one}/disable`)
           expect(disabled).toMatchObject({ status: 200, body: { disabled_at: expect.any(String) } })

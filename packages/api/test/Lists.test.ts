@@ -359,6 +359,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
         next_attempt_at: null
       })
       yield* sql`update connections set disabled_at = null, cancel_before = null where id = ${connection}`
+      yield* sql`update events set due_at = created_at where id = ${waiting[0]!}`
     })
   )
 

@@ -29,7 +29,8 @@ describe("signing in", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ url: gateway.origin, key: gateway.key })
 
-    expect(await tidegate(["events"], { env: nobody })).toMatchObject({ code: 0, said: "" })
+    const { name } = await gateway.source()
+    expect(await tidegate(["events", "--source", name], { env: nobody })).toMatchObject({ code: 0, said: "" })
     const keyAlone = { ...nobody, TIDEGATE_API_KEY: gateway.key }
     expect(await tidegate(["events"], { env: keyAlone })).toMatchObject({ code: 0 })
     // The key of one gateway is not shown to another.

@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { expect } from "vitest"
 import { printYaml } from "../../src/transfer/Yaml.ts"
+import { Gateway } from "../../../../test/support/Gateway.ts"
 import { it } from "./it.ts"
 
 /** A configuration as a file, between real gateways. */
@@ -46,9 +47,15 @@ const file = {
 
 it("500 connections come in, are the same the second time, and come out as they went in", async ({
   folder,
-  gateway,
-  tidegate
+  onTestFinished,
+  tidegate: anywhere
 }) => {
+  // One that has nothing else: all that it has is exported.
+  const gateway = await Gateway.start()
+  onTestFinished(() => gateway.close())
+  const own = { TIDEGATE_URL: gateway.origin, TIDEGATE_API_KEY: gateway.key }
+  const tidegate: typeof anywhere = (words, options = {}) =>
+    anywhere(words, { ...options, env: { ...own, ...options.env } })
   const path = join(folder, "all.yaml")
   await writeFile(path, printYaml(file))
   const env = { STRIPE_SECRET: secret, ADD_TENANT: "acme" }

@@ -82,13 +82,13 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`update requests set body = null where id = ${requestOf(mine, 0)}`
       expect(yield* codeOf(made(0))).toBe("PAYLOAD_UNAVAILABLE")
+      yield* sql`update requests set body = 'x' where id = ${requestOf(mine, 0)}`
     })
   )
 
   it.effect("a team has so many, however many are made at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update requests set body = 'x' where id = ${requestOf(mine, 0)}`
       const { id } = yield* made(0)
       const [{ count }] = (yield* sql<{ count: number }>`
         select count(*)::int as count from request_fixtures where team_id = ${mine}`) as [{ count: number }]
@@ -98,6 +98,7 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
         made: 2,
         codes: ["TEAM_LIMIT_REACHED"]
       })
+      yield* sql`delete from request_fixtures where team_id = ${mine}`
     })
   )
 })

@@ -38,6 +38,7 @@ const makeWorkflow = Effect.fnUntraced(function* (
   versions: ReadonlyArray<{ readonly age: number; readonly defined_in: number }>
 ) {
   const sql = yield* SqlClient.SqlClient
+  yield* sql`insert into teams (id, name) values (${team}, ${team}) on conflict do nothing`
   yield* sql`insert into workflows (id, team_id, name, status, version, steps, edges, definition_hash, created_at, updated_at)
     values (${id}, ${team}, ${id}, 'active', ${versions.length}, '[]', '[]', '', now(), now())`
   for (const [index, { age, defined_in }] of versions.entries()) {
@@ -79,7 +80,6 @@ layer(world, { excludeTestServices: true })("what is kept of workflows", (it) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* makeDays({ now, days: 16 })
-      yield* sql`insert into teams (id, name) values (${team}, ${team})`
       const workflow = newId(prefixes.workflow, now)
       yield* makeWorkflow(workflow, [{ age: 100, defined_in: 1 }])
       const gone = yield* makeRun(workflow, 15)

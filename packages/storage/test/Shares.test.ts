@@ -108,6 +108,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
         codes: ["TEAM_LIMIT_REACHED"]
       })
       expect(yield* codeOf(shared())).toBe("TEAM_LIMIT_REACHED")
+      yield* sql`delete from request_shares where team_id = ${mine}`
     })
   )
 })

@@ -196,6 +196,9 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
         [action.id, action.id],
         [action.id, action.id]
       ])
+      // A team may have no more.
+      yield* sql`delete from workflow_versions where workflow_id like 'wfl_many%'`
+      yield* sql`delete from workflows where id like 'wfl_many%'`
     })
   )
 

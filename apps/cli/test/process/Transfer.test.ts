@@ -54,8 +54,8 @@ it("500 connections come in, are the same the second time, and come out as they 
   const gateway = await Gateway.start()
   onTestFinished(() => gateway.close())
   const own = { TIDEGATE_URL: gateway.origin, TIDEGATE_API_KEY: gateway.key }
-  const tidegate: typeof anywhere = (words, options = {}) =>
-    anywhere(words, { ...options, env: { ...own, ...options.env } })
+  const tidegate: typeof anywhere = (words, options) =>
+    anywhere(words, { ...options, env: { ...own, ...options?.env } })
   const path = join(folder, "all.yaml")
   await writeFile(path, printYaml(file))
   const env = { STRIPE_SECRET: secret, ADD_TENANT: "acme" }

@@ -1,5 +1,10 @@
 import type { Json } from "@tidegate/model/Rule"
-import { compileCustomResponse, type CustomReply, type ReplyInput } from "@tidegate/rules/CustomResponse"
+import {
+  compileCustomResponse,
+  compilingCustomResponse,
+  type CustomReply,
+  type ReplyInput
+} from "@tidegate/rules/CustomResponse"
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 
@@ -210,6 +215,14 @@ describe("the body of a request", () => {
     expect(respond(config, list(100_000))?.body).toBe('"fallback"')
     expect(respond(config, list(10))?.status).toBe(201)
   })
+})
+
+it("is compiled in parts, one for each rule and one for each pattern", () => {
+  const rules = Array.from({ length: 20 }, () => ({ match: { path: { $or: [{ $regex: "a+" }, { $regex: "b+" }] } } }))
+  const work = compilingCustomResponse({ rules })
+  let count = 0
+  for (let part = work.next(); part.done !== true; part = work.next()) count++
+  expect(count).toBe(60)
 })
 
 describe("what is refused when it is written, with its place", () => {

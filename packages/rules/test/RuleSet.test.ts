@@ -1,7 +1,7 @@
 import type { Json, Rule } from "@tidegate/model/Rule"
 import { Rule as RuleSchema } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
-import { compileRules, normalizeRules, type RuleInvalid } from "@tidegate/rules/RuleSet"
+import { compileRules, compilingRules, judgeRules, normalizeRules, type RuleInvalid } from "@tidegate/rules/RuleSet"
 import { conditionsHash, linkedRule } from "@tidegate/rules/StoredFilter"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
@@ -241,10 +241,29 @@ describe("normalizeRules", () => {
   })
 })
 
+describe("judgeRules", () => {
+  it("tells what is wrong with each, the patterns of all in it", () => {
+    const rule = { type: "filter", body: { $or: Array.from({ length: 18 }, () => ({ $regex: "x".repeat(512) })) } }
+    const rules = [...Array.from({ length: 20 }, () => rule), { type: "delay", delay: -1 }, { type: "filter" }]
+    const result = judgeRules(rules)
+    const faults = Result.isFailure(result) ? result.failure : expect.fail("accepted")
+    expect(faults.map(({ rule_index }) => rule_index)).toEqual(Array.from({ length: 21 }, (_, i) => i + 1))
+    for (const { message } of faults.slice(0, 19)) expect(message).toMatch(/too long to compile, all together/)
+  })
+})
+
 describe("compileRules", () => {
   const request: FilterInput = { headers: {}, query: {}, path: "/orders", body: () => ({ type: "a" }) }
   const compiled = (rules: unknown) => Result.getOrThrow(compileRules(normalized(rules)))
 
+  it("in parts, one for each pattern", () => {
+    const patterns = Array.from({ length: 90 }, () => ({ $regex: "x".repeat(700) }))
+    // As it was stored when there was no bound of them together.
+    const work = compilingRules([{ type: "filter", body: { $or: patterns } } as Rule])
+    let count = 0
+    for (let part = work.next(); part.done !== true; part = work.next()) count++
+    expect(count).toBe(90)
+  })
   it("nothing to do", () => {
     expect(compiled([])).toStrictEqual({ filter: null, slow: null, delay: 0, retry: null })
   })

@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "vitest"
-import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
+import { atOnce } from "@tidegate/model/Parts"
 import { previewOf } from "../src/Preview.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 

@@ -8,7 +8,6 @@ import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
 import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { compilingCustomResponse } from "@tidegate/rules/CustomResponse"
-import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
 import type { Database } from "@tidegate/storage/Database"
@@ -152,7 +151,7 @@ const make = Effect.gen(function* () {
     const acknowledgement = acknowledgementOf(source.type, source.config.chat_defer_ephemeral)
     const written = source.config.custom_response
     if (written === null) return { customResponse: null, acknowledgement }
-    const compiled = yield* inTurns(compilingCustomResponse(written, PatternBounds.stored()))
+    const compiled = yield* inTurns(compilingCustomResponse(written, true))
     if (Result.isSuccess(compiled)) return { customResponse: compiled.success, acknowledgement }
     yield* Effect.logError("a source's custom response cannot be read", {
       source_id: source.id,

@@ -19,6 +19,8 @@ import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
 const maxRules = 50
 /** Of each body, in bytes of UTF-8, before its placeholders are filled. */
 const maxBodyBytes = 65_536
+/** In the bodies of all rules and of the fallback, as they are written: some ten milliseconds. */
+const mostPlaceholders = 20_000
 
 /** What is asked about, and what placeholders read. */
 export interface ReplyInput extends FilterInput {
@@ -66,11 +68,11 @@ const escapes: Readonly<Record<ResponseContentType, Escape>> = { json: jsonEscap
 /**
  * Compiles a custom response, written or stored; `path` of what is wrong is the place in it, like
  * `rules[2].match.body.$regex`. Members that nobody knows are refused, because a rule whose `match` is misspelt would
- * answer everybody. `patterns`: those of what is stored, where it is. In parts, as `compilingFilter`.
+ * answer everybody. What `isStored` was within the limits of its time. In parts, one for each rule and pattern.
  */
 export function* compilingCustomResponse(
   written: unknown,
-  patterns: PatternBounds = PatternBounds.written()
+  isStored = false
 ): Parts<Result.Result<CompiledCustomResponse, Complaint>> {
   const read = decode(CustomResponse, written, "a custom response")
   if (Result.isFailure(read)) return Result.fail(read.failure)
@@ -83,6 +85,12 @@ export function* compilingCustomResponse(
       ? Result.succeed(null)
       : compileReply({ status: 200, contentType, text: config.body, headers: {} }, "body", "headers")
   if (Result.isFailure(fallback)) return Result.fail(fallback.failure)
+  const placeholders =
+    placeholdersIn(config.body) + rules.reduce((sum, { response }) => sum + placeholdersIn(response?.body), 0)
+  if (!isStored && placeholders > mostPlaceholders) {
+    return complain("", `its bodies hold more than ${mostPlaceholders} placeholders together`)
+  }
+  const patterns = isStored ? PatternBounds.stored() : PatternBounds.written()
   const matchers: Array<CompiledFilter> = []
   const replies: Array<Reply> = []
   for (const [index, { enabled, match, response }] of rules.entries()) {
@@ -114,6 +122,12 @@ export function* compilingCustomResponse(
 /** The same at once, of what is written now. */
 export const compileCustomResponse = (written: unknown): Result.Result<CompiledCustomResponse, Complaint> =>
   atOnce(compilingCustomResponse(written))
+
+const placeholdersIn = (text: string | null | undefined): number => {
+  let count = 0
+  for (let at = text?.indexOf("{{") ?? -1; at >= 0; at = text!.indexOf("{{", at + 2)) count++
+  return count
+}
 
 const withoutNulls = (match: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(match).filter(([, condition]) => condition !== null))

@@ -8,6 +8,9 @@ const longest = 512
 const longestStored = 1_024
 /** Of one pattern, and of all of a filter or of a connection's rules: ten milliseconds, or two or three times as much while the engine is new. */
 const mostCost = 10_000
+/** What each pattern costs, however little is in it, and what reading it does: flags alone come to nothing, and thousands of them to a tenth of a second. */
+const smallest = 4
+const charactersRead = 16
 /** Of all of a workflow, which is compiled in turns. */
 const mostCostOfWorkflow = 100_000
 
@@ -45,7 +48,7 @@ export class PatternBounds {
   /** Counts a pattern; why it cannot be one of them, otherwise. */
   refusal(pattern: string): string | null {
     if (pattern.length > this.#longest) return `the pattern is longer than ${this.#longest} characters`
-    const cost = patternCost(pattern)
+    const cost = patternCost(pattern) + smallest + pattern.length / charactersRead
     if (cost > this.#most) return "the pattern takes too long to compile"
     this.#left -= cost
     return this.#left >= 0 ? null : "the patterns take too long to compile, all together"

@@ -45,6 +45,8 @@ const evaluationOrder: ReadonlyArray<RuleType> = ["deduplicate", "transform", "f
 /** Rules of one connection. */
 const maxRules = 50
 
+type JudgedRules = Result.Result<ReadonlyArray<Rule>, readonly [RuleInvalid, ...ReadonlyArray<RuleInvalid>]>
+
 /** What else may be wrong with a rule that is valid by itself; null: nothing. */
 type Further = (rule: Rule, written: unknown) => Complaint | null
 
@@ -53,12 +55,9 @@ type Further = (rule: Rule, written: unknown) => Complaint | null
  * order (filters among themselves as written). Conditions are kept as they were written, whatever the spelling; a
  * target that is null counts as not given. A filter may name a `filter_id` instead of targets: the caller copies that
  * filter's conditions in before it stores the rule. One that is written back as it was read is such a link again.
- * Each is compiled once, and their patterns are bounded together, whatever else is wrong.
+ * Each is compiled once, and their patterns are bounded together, whatever else is wrong. In parts of a rule each.
  */
-export const judgeRules = (
-  input: unknown,
-  further: Further = () => null
-): Result.Result<ReadonlyArray<Rule>, readonly [RuleInvalid, ...ReadonlyArray<RuleInvalid>]> => {
+export function* judgingRules(input: unknown, further: Further = () => null): Parts<JudgedRules> {
   const whole = (message: string) => Result.fail([ruleInvalid(null, { path: "", message })] as const)
   if (!Array.isArray(input)) return whole("must be an array")
   if (input.length > maxRules) return whole(`at most ${maxRules} rules are allowed`)
@@ -66,6 +65,7 @@ export const judgeRules = (
   const faults: Array<RuleInvalid> = []
   const patterns = PatternBounds.written()
   for (const [index, written] of input.entries()) {
+    if (index > 0) yield
     const result = normalizeRule(written, patterns)
     const fault = Result.isFailure(result)
       ? result.failure
@@ -78,6 +78,9 @@ export const judgeRules = (
     ? Result.succeed(evaluationOrder.flatMap((type) => rules.filter((rule) => rule.type === type)))
     : Result.fail([first, ...others])
 }
+
+/** The same at once. */
+export const judgeRules = (...given: Parameters<typeof judgingRules>): JudgedRules => atOnce(judgingRules(...given))
 
 const repeated = ({ type }: Rule, before: ReadonlyArray<Rule>): Complaint | null =>
   type !== "filter" && before.some((other) => other.type === type)

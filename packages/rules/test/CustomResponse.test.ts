@@ -1,3 +1,4 @@
+import { atOnce } from "@tidegate/model/Parts"
 import type { Json } from "@tidegate/model/Rule"
 import {
   compileCustomResponse,
@@ -244,6 +245,13 @@ describe("what is refused when it is written, with its place", () => {
     [{ rules: [{ match: { header: {} } }] }, /^rules\[0\]\.match\.header: is not a field/],
     [{ rules: [{ response: { code: 200 } }] }, /^rules\[0\]\.response\.code: is not a field/],
     [{ rules: Array.from({ length: 51 }, () => ({})) }, /^rules: at most 50/],
+    [
+      {
+        content_type: "text",
+        rules: Array.from({ length: 5 }, () => ({ response: { body: "{{body}}".repeat(5_000) } }))
+      },
+      /^: its bodies hold more than 20000 placeholders/
+    ],
     [rule({ status: 199 }), /^rules\[2\]\.response\.status: must be a whole number from 200 to 599$/],
     [rule({ status: 600 }), /^rules\[2\]\.response\.status: /],
     [rule({ status: "200" }), /^rules\[2\]\.response\.status: must be a whole number from 200 to 599$/],
@@ -327,6 +335,11 @@ describe("what is refused when it is written, with its place", () => {
   it("what is at the limits is accepted", () => {
     const body = "x".repeat(65_536)
     expect(respond({ content_type: "text", body })?.body).toBe(body)
+    const many = { content_type: "text", rules: [{ response: { body: "{{body}}".repeat(5_000) } }] }
+    expect(Result.isSuccess(compileCustomResponse({ ...many, body: "{{body}}".repeat(5_000) }))).toBe(true)
+    const larger = { content_type: "text", rules: Array.from({ length: 5 }, () => many.rules[0]) }
+    // What was stored before there was a bound goes on.
+    expect(Result.isSuccess(atOnce(compilingCustomResponse(larger, true)))).toBe(true)
     const pattern = { rules: [{ match: { path: { $regex: "a".repeat(512) } } }] }
     expect(Result.isSuccess(compileCustomResponse(pattern))).toBe(true)
     expect(Result.isSuccess(compileCustomResponse({ rules: Array.from({ length: 50 }, () => ({})) }))).toBe(true)

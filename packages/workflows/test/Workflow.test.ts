@@ -687,7 +687,7 @@ describe("a definition is refused that costs more than it weighs", () => {
         ids.slice(0, count).map((id) => echo(id)),
         ids.slice(0, count).map((id) => edge("", id, { condition: patterns(10) }))
       )
-    expect(all(19)).toEqual([])
+    expect(all(18)).toEqual([])
     expect(all(25)).toMatchObject([
       { code: "CONDITION_INVALID", message: expect.stringContaining("too long to compile, all together") }
     ])

@@ -1,7 +1,8 @@
 import { Result, type Schema } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import type { Parts } from "@tidegate/model/Parts"
 import type { Rule } from "@tidegate/model/Rule"
-import { judgeRules } from "@tidegate/rules/RuleSet"
+import { judgingRules } from "@tidegate/rules/RuleSet"
 import { asObject, type FieldErrors, isStorableJson, orInvalid } from "../Input.ts"
 import { transformation } from "../Transformation.ts"
 
@@ -34,9 +35,9 @@ export const invalidWithRules = (members: FieldErrors, rules: RuleFaults): Gatew
   })
 }
 
-/** The rules as they are stored, or what is wrong with each that is. */
-export const checkRules = (input: Schema.Json): Result.Result<ReadonlyArray<Rule>, RuleFaults> =>
-  judgeRules(input, (rule, written) => {
+/** The rules as they are stored, or what is wrong with each that is; in parts of a rule each. */
+export const checkingRules = (input: Schema.Json): Parts<Result.Result<ReadonlyArray<Rule>, RuleFaults>> =>
+  judgingRules(input, (rule, written) => {
     if (rule.type === "transform" && "transformation" in rule) {
       const checked = Result.flatMap(orInvalid(asObject(rule.transformation)), transformation.write.judge)
       if (Result.isFailure(checked)) return { path: "transformation", message: checked.failure.message }

@@ -53,7 +53,7 @@ const claimed = (options: ListenOptions, then: (error: Error | null, release: ()
 }
 
 /** Milliseconds for which a port whose senders never pause is listened to after it was to be closed. */
-const longestDrainMs = 1_000
+const longestDrainMs = 2_000
 
 /**
  * Waits until nobody is left who has connected and was not taken: they would be cut off with the sockets that they wait at. Each socket takes one

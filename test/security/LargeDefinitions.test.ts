@@ -68,6 +68,12 @@ const accepted: Readonly<
       Array.from({ length: 1_600 }, () => `{{trigger.body${".abcdefgh".repeat(62)}}}`)
     )
   ]),
+  "as many paths as there may be, as long as they may be": inLine([
+    call(
+      "long",
+      Array.from({ length: 4_990 }, () => `{{trigger.body${".a".repeat(60)}}}`)
+    )
+  ]),
   filters: inLine(ids(10).map((id) => ({ id, kind: "filter", config: { conditions: patterns(10, 500) } }))),
   "many filters": inLine(ids(100).map((id) => ({ id, kind: "filter", config: { conditions: patterns(5, 100) } }))),
   "lists of values": inLine(

@@ -1,4 +1,5 @@
-import { compileMapping } from "@tidegate/templates/Mapping"
+import { compilingMapping } from "@tidegate/templates/Mapping"
+import type { Parts } from "@tidegate/model/Parts"
 import type { Complaint } from "@tidegate/rules/Decode"
 import type { Action } from "@tidegate/workflows/Catalog"
 import type { Step } from "@tidegate/workflows/Definition"
@@ -8,11 +9,11 @@ import type { Inputs } from "./Provider.ts"
 /** What templates of a saved action may read: it knows no steps. */
 const roots = ["trigger", "run", "workflow", "source"]
 
-/** All that is wrong with inputs that are saved with an action, by input. */
-export const faultsOfInputs = (action: Action, inputs: Inputs): ReadonlyArray<Complaint> => {
+/** All that is wrong with inputs that are saved with an action, by input; in parts, as `compilingMapping`. */
+export function* faultsOfInputs(action: Action, inputs: Inputs): Parts<ReadonlyArray<Complaint>> {
   const names = action.inputs
   const strange = names === null ? [] : Object.keys(inputs).filter((name) => !names.includes(name))
-  const mapped = compileMapping(inputs, roots)
+  const mapped = yield* compilingMapping(inputs, roots)
   // Of a pure one the step has a say in what is taken, by its options.
   const compiled = action.pure ? null : action.compile({ invocation_inputs: inputs, config: {} } as unknown as Step)
   return [

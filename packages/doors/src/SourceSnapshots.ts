@@ -7,8 +7,7 @@ import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
 import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
 import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
-import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
-import { PatternBounds } from "@tidegate/rules/PatternBounds"
+import { compilingCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
 import type { Database } from "@tidegate/storage/Database"
@@ -148,21 +147,18 @@ const make = Effect.gen(function* () {
   }
 
   /** How it answers. A custom response that cannot be read is left out: what comes in is worth more than its answer. */
-  const replyOf = (source: RoutedSource): Effect.Effect<ReplySettings> => {
+  const replyOf = Effect.fnUntraced(function* (source: RoutedSource): Effect.fn.Return<ReplySettings> {
     const acknowledgement = acknowledgementOf(source.type, source.config.chat_defer_ephemeral)
     const written = source.config.custom_response
-    if (written === null) return Effect.succeed({ customResponse: null, acknowledgement })
-    const compiled = compileCustomResponse(written, PatternBounds.stored())
-    return Result.isSuccess(compiled)
-      ? Effect.succeed({ customResponse: compiled.success, acknowledgement })
-      : Effect.as(
-          Effect.logError("a source's custom response cannot be read", {
-            source_id: source.id,
-            error: compiled.failure
-          }),
-          { customResponse: null, acknowledgement }
-        )
-  }
+    if (written === null) return { customResponse: null, acknowledgement }
+    const compiled = yield* inTurns(compilingCustomResponse(written, true))
+    if (Result.isSuccess(compiled)) return { customResponse: compiled.success, acknowledgement }
+    yield* Effect.logError("a source's custom response cannot be read", {
+      source_id: source.id,
+      error: compiled.failure
+    })
+    return { customResponse: null, acknowledgement }
+  })
 
   /** Keeps the newest; the oldest entry goes first when there are too many, as a Map iterates in insertion order. */
   const keep = <A>(entries: Map<string, A>, key: string, value: A): void => {

@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
-import { type AddressInfo, connect, type Socket } from "node:net"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { createInterface } from "node:readline"
 import { afterEach, describe, expect, it } from "vitest"
 import type { FramedMessage } from "../src/wire/FramedMessage.ts"
 import { type Capacity, wireServer } from "@tidegate/doors/wire/WireServer"
@@ -71,6 +73,45 @@ describe("connections", () => {
     }
     await Promise.all(opened)
     expect(turns).toBeLessThan(opened.length / 2)
+  })
+
+  it("that nobody has taken yet are taken and answered before the server closes", async () => {
+    const port = await listen(ok)
+    const opened = await Promise.all(Array.from({ length: 200 }, (_, i) => open(port, `127.0.0.${2 + (i % 100)}`)))
+    const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
+    expect(new Set(await Promise.all(opened.map(post)))).toEqual(new Set([200]))
+    for (const socket of opened) socket.destroy()
+    await closed
+    const refused = connect({ port, host: "127.0.0.1" })
+    expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNREFUSED" })
+  })
+
+  it("are one process's, of two that begin to listen at the same moment", async () => {
+    const spawned = [1, 2].map(() =>
+      spawn(process.execPath, [new URL("listener.ts", import.meta.url).pathname], {
+        stdio: ["pipe", "pipe", "inherit"]
+      })
+    )
+    try {
+      const lines = spawned.map(({ stdout }) => createInterface(stdout)[Symbol.asyncIterator]())
+      const both = (text: string): Promise<ReadonlyArray<string>> => {
+        for (const { stdin } of spawned) stdin.write(`${text}\n`)
+        return Promise.all(lines.map(async (line) => String((await line.next()).value)))
+      }
+      // They are there, each at a port of its own.
+      expect(await both("0")).toEqual(["listening", "listening"])
+      await both("close")
+      for (let round = 0; round < 20; round++) {
+        const free = createServer()
+        await once(free.listen(0, "127.0.0.1"), "listening")
+        const { port } = free.address() as AddressInfo
+        await new Promise((resolve) => void free.close(resolve))
+        expect((await both(String(port))).toSorted()).toEqual(["EADDRINUSE", "listening"])
+        await both("close")
+      }
+    } finally {
+      for (const process of spawned) process.kill("SIGKILL")
+    }
   })
 
   it("are not shared with another server on the port", async () => {

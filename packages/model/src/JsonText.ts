@@ -1,5 +1,6 @@
 import type { Schema } from "effect"
 import { maxJsonValues } from "./BodyLimits.ts"
+import type { Parts } from "./Parts.ts"
 
 /**
  * The one way to read JSON that somebody else wrote. What a text costs to parse and to walk does not show in its length:
@@ -58,9 +59,22 @@ const invalid: ParsedJson = { kind: "invalid" }
 export const parseJson = (json: Uint8Array | string, limits: JsonLimits = bodyLimits): ParsedJson => {
   const bytes = typeof json === "string" ? Buffer.from(json) : json
   const { excess, values } = measureJson(bytes, limits)
+  return excess === null ? parsed(typeof json === "string" ? json : utf8(json), values) : { kind: excess }
+}
+
+/** The same of bytes, in parts: looking at them, reading their text and parsing it take some ten milliseconds each where they are ten megabytes. */
+export function* parsingJson(bytes: Uint8Array, limits: JsonLimits = bodyLimits): Parts<ParsedJson> {
+  const { excess, values } = measureJson(bytes, limits)
   if (excess !== null) return { kind: excess }
+  yield
+  const text = utf8(bytes)
+  yield
+  return parsed(text, values)
+}
+
+const parsed = (text: string, values: number): ParsedJson => {
   try {
-    return { kind: "json", value: JSON.parse(typeof json === "string" ? json : utf8(json)), values }
+    return { kind: "json", value: JSON.parse(text), values }
   } catch {
     return invalid
   }

@@ -3,14 +3,15 @@ import { maxConnectionBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import type { Ordering } from "@tidegate/model/Ordering"
+import type { Parts } from "@tidegate/model/Parts"
 import { Rule } from "@tidegate/model/Rule"
 import { ConnectionRecord, Rules } from "./connection/Document.ts"
 import { example } from "./connection/Example.ts"
 import { orderingOf, OrderingWrite } from "./connection/Ordering.ts"
-import { checkRules, invalidWithRules } from "./connection/Rules.ts"
+import { checkingRules, invalidWithRules } from "./connection/Rules.ts"
 import { every, fieldError, type FieldErrors, judgeBody, type Members } from "./Input.ts"
 import { Description, Id, Name, optional } from "./Members.ts"
-import { type Body, resource, type Situation } from "./Resource.ts"
+import { type Body, inParts, resource, type Situation } from "./Resource.ts"
 import { ids } from "./Story.ts"
 
 /** What a caller can write of a connection, checked and complete. */
@@ -119,12 +120,11 @@ const bothThere = (body: Members): Result.Result<void, FieldErrors> => {
 }
 
 /**
- * What is written; one that `needs` them names both of its ends. An id beside an object of the same thing wins: a record that is
+ * What is written, judged in parts: fifty rules may be megabytes of conditions. One that `needs` them names both of its ends. An id beside an object of the same thing wins: a record that is
  * written back has both.
  */
-const judge =
-  (schema: Schema.Codec<Part, unknown>, needs: boolean) =>
-  (body: Members, { now }: Situation): Result.Result<never, GatewayError> => {
+const judging = (schema: Schema.Codec<Part, unknown>, needs: boolean) =>
+  function* (body: Members, { now }: Situation): Parts<Result.Result<never, GatewayError>> {
     const members = judgeBody(
       schema,
       body,
@@ -140,7 +140,7 @@ const judge =
       Part
     )
     const given = body["rules"]
-    const rules = given === undefined ? Result.succeed(undefined) : checkRules(given ?? [])
+    const rules = given === undefined ? Result.succeed(undefined) : yield* checkingRules(given ?? [])
     if (Result.isSuccess(members) && Result.isSuccess(rules)) {
       const { rules: _, ...rest } = members.success
       return Result.succeed((rules.success === undefined ? rest : { ...rest, rules: rules.success }) as never)
@@ -153,12 +153,12 @@ const judge =
 const write: Body<typeof WriteMessage, typeof ConnectionWrite> = {
   message: WriteMessage,
   described: ConnectionWrite,
-  judge: judge(Schema.Struct({ ...whole, ...written }), true)
+  ...inParts(judging(Schema.Struct({ ...whole, ...written }), true))
 }
 const patch: Body<typeof PatchMessage, typeof ConnectionPatch> = {
   message: PatchMessage,
   described: ConnectionPatch,
-  judge: judge(Part, false)
+  ...inParts(judging(Part, false))
 }
 
 /** What a change in part makes of what is stored; `rules` are replaced whole. */

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import type { ErrorCode, GatewayError } from "@tidegate/model/GatewayError"
 import type { Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
+import { atOnce, type Parts } from "@tidegate/model/Parts"
 import type { Permission } from "@tidegate/model/Permission"
 import { judgeBody, type Members, orInvalid } from "./Input.ts"
 
@@ -26,7 +27,17 @@ export interface Body<Message extends Schema.Codec<unknown>, Described extends S
   readonly described: Described
   /** Every fault of a body in one answer. */
   readonly judge: (written: Members, situation: Situation) => Result.Result<Message["Type"], GatewayError>
+  /** The same in parts, where it may take long. */
+  readonly judging?: (written: Members, situation: Situation) => Parts<Result.Result<Message["Type"], GatewayError>>
 }
+
+/** How a body is judged whose judgement is in parts. */
+export const inParts = <A>(
+  judging: (written: Members, situation: Situation) => Parts<Result.Result<A, GatewayError>>
+) => ({
+  judging,
+  judge: (written: Members, situation: Situation) => atOnce(judging(written, situation))
+})
 
 /** A body that its schema says all about. */
 export interface PlainBody<S extends Schema.Codec<unknown>> extends Body<S, S> {

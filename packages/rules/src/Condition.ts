@@ -1,4 +1,5 @@
 import { maxPathLength, parsePath, positionOf } from "@tidegate/model/JsonPath"
+import type { Parts } from "@tidegate/model/Parts"
 import { Predicate } from "effect"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
@@ -38,15 +39,15 @@ interface Part extends Condition {
 }
 
 /**
- * Compiles a condition that is within the limits. `path` is where it stands in what the user wrote.
+ * Compiles a condition that is within the limits, in parts of a pattern each: they are what takes long. `path` is where it stands in what the user wrote.
  * Throws `ConditionInvalid`.
  */
-export const compileCondition = (
+export const compilingCondition = (
   condition: unknown,
   subject: Exclude<Subject, "nested">,
   path: string,
   patterns: PatternBounds
-): Condition => new Compiler(subject === "headers", patterns).value(condition, subject, path)
+): Parts<Condition> => new Compiler(subject === "headers", patterns).value(condition, subject, path)
 
 class Compiler {
   private readonly lowerCase: boolean
@@ -57,18 +58,28 @@ class Compiler {
     this.patterns = patterns
   }
 
-  value(condition: unknown, subject: Subject, path: string): Condition {
+  *value(condition: unknown, subject: Subject, path: string): Parts<Condition> {
     if (Array.isArray(condition)) {
       if (subject === "text") refuse(path, "takes a text or an object of operators")
-      return { test: list(condition.map((item, i) => this.value(item, "nested", below(path, i)).test)), absent: false }
+      const items = yield* this.items(condition, "nested", path)
+      return { test: list(items.map((item) => item.test)), absent: false }
     }
-    if (Predicate.isReadonlyObject(condition)) return this.object(condition, subject, path)
+    if (Predicate.isReadonlyObject(condition)) return yield* this.object(condition, subject, path)
     if (subject === "text" && typeof condition !== "string") refuse(path, "takes a text or an object of operators")
     return { test: equalTo(condition), absent: false }
   }
 
-  private object(condition: { readonly [key: string]: unknown }, subject: Subject, path: string): Condition {
-    const parts = Object.keys(condition).map((key) => this.part(key, condition[key], subject, below(path, key)))
+  private *items(conditions: ReadonlyArray<unknown>, subject: Subject, path: string): Parts<ReadonlyArray<Condition>> {
+    const items: Array<Condition> = []
+    for (const [i, item] of conditions.entries()) items.push(yield* this.value(item, subject, below(path, i)))
+    return items
+  }
+
+  private *object(condition: { readonly [key: string]: unknown }, subject: Subject, path: string): Parts<Condition> {
+    const parts: Array<Part> = []
+    for (const key of Object.keys(condition)) {
+      parts.push(yield* this.part(key, condition[key], subject, below(path, key)))
+    }
     if (parts.length === 0) return { test: () => true, absent: false }
     const whole = all(parts.map((part) => part.test))
     return {
@@ -79,19 +90,19 @@ class Compiler {
     }
   }
 
-  private part(key: string, operand: unknown, subject: Subject, path: string): Part {
+  private *part(key: string, operand: unknown, subject: Subject, path: string): Parts<Part> {
     switch (key) {
       case "$or":
       case "$and": {
         if (!Array.isArray(operand)) return refuse(path, "takes a list of conditions")
-        const items = operand.map((item, i) => this.value(item, subject, below(path, i)))
+        const items = yield* this.items(operand, subject, path)
         const tests = items.map((item) => item.test)
         return key === "$or"
           ? { test: any(tests), absent: items.some((item) => item.absent), field: false }
           : { test: all(tests), absent: items.length > 0 && items.every((item) => item.absent), field: false }
       }
       case "$not": {
-        const { test } = this.value(operand, subject, path)
+        const { test } = yield* this.value(operand, subject, path)
         return { test: (value, scope) => !test(value, scope), absent: false, field: false }
       }
       case "$ref":
@@ -102,17 +113,17 @@ class Compiler {
       if (key.startsWith("$")) refuse(path, `is not an operator: there are ${operatorNames}`)
       if (subject === "text") refuse(path, "is not an operator, and a text has no fields")
     } else if (key.startsWith("$") || subject === "text") {
-      return { ...this.operator(operator, operand, path), field: false }
+      return { ...(yield* this.operator(operator, operand, path)), field: false }
     } else if ((subject === "document" || subject === "nested") && takes(operator, operand)) {
-      return this.ambiguous(operator, key, operand, subject === "document", path)
+      return yield* this.ambiguous(operator, key, operand, subject === "document", path)
     }
-    return { ...this.field(subject === "headers" ? key.toLowerCase() : key, operand, path), field: true }
+    return { ...(yield* this.field(subject === "headers" ? key.toLowerCase() : key, operand, path)), field: true }
   }
 
   /** An operator's name without `$`: which of its two readings holds is up to the value. */
-  private ambiguous(operator: Operator, key: string, operand: unknown, atTop: boolean, path: string): Part {
-    const asOperator = this.operator(operator, operand, path)
-    const asField = this.field(key, operand, path)
+  private *ambiguous(operator: Operator, key: string, operand: unknown, atTop: boolean, path: string): Parts<Part> {
+    const asOperator = yield* this.operator(operator, operand, path)
+    const asField = yield* this.field(key, operand, path)
     return {
       test: (value, scope) =>
         Predicate.isReadonlyObject(value) && (atTop || Object.hasOwn(value, key))
@@ -123,11 +134,11 @@ class Compiler {
     }
   }
 
-  private field(key: string, condition: unknown, path: string): Condition {
-    return { test: field(key, this.value(condition, "nested", path)), absent: false }
+  private *field(key: string, condition: unknown, path: string): Parts<Condition> {
+    return { test: field(key, yield* this.value(condition, "nested", path)), absent: false }
   }
 
-  private operator(operator: Operator, operand: unknown, path: string): Condition {
+  private *operator(operator: Operator, operand: unknown, path: string): Parts<Condition> {
     if (isReference(operand)) {
       if (operator.compileReference === null) return refuse(path, "does not take a $ref")
       return { test: operator.compileReference(this.reference(operand.$ref, below(path, "$ref"))), absent: false }
@@ -135,6 +146,7 @@ class Compiler {
     if (!operator.accepts(operand)) return refuse(path, `takes ${operator.takes}`)
     const test = operator.compile(operand, this.patterns)
     if (typeof test === "string") return refuse(path, test)
+    if (operator.isLong === true) yield
     return { test, absent: operator.acceptsAbsence?.(operand) ?? false }
   }
 

@@ -1,11 +1,12 @@
 import { parseJson } from "@tidegate/model/JsonText"
+import { atOnce, type Parts } from "@tidegate/model/Parts"
 import { CustomResponse, type ResponseContentType } from "@tidegate/model/Source"
 import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
 import { compileTemplate, type Template } from "@tidegate/templates/Template"
 import { Result } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
-import { type CompiledFilter, compileFilter, type FilterInput, firstPassing } from "./Filter.ts"
+import { type CompiledFilter, compilingFilter, type FilterInput, firstPassing } from "./Filter.ts"
 import { PatternBounds } from "./PatternBounds.ts"
 import { type ReplyRoot, replyRoots } from "./ReplyRoots.ts"
 import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
@@ -18,6 +19,8 @@ import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
 const maxRules = 50
 /** Of each body, in bytes of UTF-8, before its placeholders are filled. */
 const maxBodyBytes = 65_536
+/** In the bodies of all rules and of the fallback, as they are written: some ten milliseconds. */
+const mostPlaceholders = 20_000
 
 /** What is asked about, and what placeholders read. */
 export interface ReplyInput extends FilterInput {
@@ -65,48 +68,66 @@ const escapes: Readonly<Record<ResponseContentType, Escape>> = { json: jsonEscap
 /**
  * Compiles a custom response, written or stored; `path` of what is wrong is the place in it, like
  * `rules[2].match.body.$regex`. Members that nobody knows are refused, because a rule whose `match` is misspelt would
- * answer everybody. `patterns`: those of what is stored, where it is.
+ * answer everybody. What `isStored` was within the limits of its time. In parts, one for each rule and pattern.
  */
-export const compileCustomResponse = (
+export function* compilingCustomResponse(
   written: unknown,
-  patterns: PatternBounds = PatternBounds.written()
-): Result.Result<CompiledCustomResponse, Complaint> =>
-  Result.gen(function* () {
-    const config = yield* decode(CustomResponse, written, "a custom response")
-    const contentType = config.content_type ?? "json"
-    const rules = config.rules ?? []
-    if (rules.length > maxRules) return yield* complain("rules", `at most ${maxRules} rules are allowed`)
-    const fallback =
-      config.body === undefined || config.body === null
-        ? null
-        : yield* compileReply({ status: 200, contentType, text: config.body, headers: {} }, "body", "headers")
-    const matchers: Array<CompiledFilter> = []
-    const replies: Array<Reply> = []
-    for (const [index, { enabled, match, response }] of rules.entries()) {
-      const at = below("rules", index)
-      const matcher = yield* Result.mapError(
-        compileFilter(withoutNulls(match ?? {}), { patterns }),
-        ({ message, path }) => ({
-          path: `${at}.match.${path}`,
-          message
-        })
-      )
-      const reply = yield* compileReply(
-        {
-          status: response?.status ?? 200,
-          contentType: response?.content_type ?? contentType,
-          text: response?.body ?? "",
-          headers: response?.headers ?? {}
-        },
-        `${at}.response.body`,
-        `${at}.response.headers`
-      )
-      if (enabled === false) continue
-      matchers.push(matcher)
-      replies.push(reply)
+  isStored = false
+): Parts<Result.Result<CompiledCustomResponse, Complaint>> {
+  const read = decode(CustomResponse, written, "a custom response")
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const config = read.success
+  const contentType = config.content_type ?? "json"
+  const rules = config.rules ?? []
+  if (rules.length > maxRules) return complain("rules", `at most ${maxRules} rules are allowed`)
+  const fallback =
+    config.body === undefined || config.body === null
+      ? Result.succeed(null)
+      : compileReply({ status: 200, contentType, text: config.body, headers: {} }, "body", "headers")
+  if (Result.isFailure(fallback)) return Result.fail(fallback.failure)
+  const placeholders =
+    placeholdersIn(config.body) + rules.reduce((sum, { response }) => sum + placeholdersIn(response?.body), 0)
+  if (!isStored && placeholders > mostPlaceholders) {
+    return complain("", `its bodies hold more than ${mostPlaceholders} placeholders together`)
+  }
+  const patterns = isStored ? PatternBounds.stored() : PatternBounds.written()
+  const matchers: Array<CompiledFilter> = []
+  const replies: Array<Reply> = []
+  for (const [index, { enabled, match, response }] of rules.entries()) {
+    yield
+    const at = below("rules", index)
+    const matcher = yield* compilingFilter(withoutNulls(match ?? {}), { patterns })
+    if (Result.isFailure(matcher)) {
+      const { message, path } = matcher.failure
+      return complain(`${at}.match.${path}`, message)
     }
-    return { respond: (input) => respond(matchers, replies, fallback, input) }
-  })
+    const reply = compileReply(
+      {
+        status: response?.status ?? 200,
+        contentType: response?.content_type ?? contentType,
+        text: response?.body ?? "",
+        headers: response?.headers ?? {}
+      },
+      `${at}.response.body`,
+      `${at}.response.headers`
+    )
+    if (Result.isFailure(reply)) return Result.fail(reply.failure)
+    if (enabled === false) continue
+    matchers.push(matcher.success)
+    replies.push(reply.success)
+  }
+  return Result.succeed({ respond: (input) => respond(matchers, replies, fallback.success, input) })
+}
+
+/** The same at once, of what is written now. */
+export const compileCustomResponse = (written: unknown): Result.Result<CompiledCustomResponse, Complaint> =>
+  atOnce(compilingCustomResponse(written))
+
+const placeholdersIn = (text: string | null | undefined): number => {
+  let count = 0
+  for (let at = text?.indexOf("{{") ?? -1; at >= 0; at = text!.indexOf("{{", at + 2)) count++
+  return count
+}
 
 const withoutNulls = (match: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(match).filter(([, condition]) => condition !== null))

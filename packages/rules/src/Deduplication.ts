@@ -1,8 +1,9 @@
 import { parsePath, type PathSegment } from "@tidegate/model/JsonPath"
+import type { Parts } from "@tidegate/model/Parts"
 import type { DeduplicateRule } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
 import { type Digest, findAt, omit, omitNothing, type Omission, startDigest } from "./Canonical.ts"
-import { compileFilter, type FilterInput } from "./Filter.ts"
+import { compilingFilter, type FilterInput } from "./Filter.ts"
 import { PatternBounds } from "./PatternBounds.ts"
 
 /**
@@ -26,11 +27,11 @@ export interface Deduplication {
 
 /**
  * Compiles a stored rule; it was valid when it was written. One that no longer is makes no keys (and so fails open).
- * Compiling is cheap, and safe to repeat.
+ * In parts, as `compilingFilter`.
  */
-export const compileDeduplication = (rule: DeduplicateRule): Deduplication => {
+export function* compilingDeduplication(rule: DeduplicateRule): Parts<Deduplication> {
   const predicates = Result.getOrNull(
-    compileFilter({ headers: rule.headers, body: rule.body }, { patterns: PatternBounds.stored() })
+    yield* compilingFilter({ headers: rule.headers, body: rule.body }, { patterns: PatternBounds.stored() })
   )
   const keyOf = rule.include_fields === undefined ? wholeKey(rule.exclude_fields ?? []) : fieldsKey(rule.include_fields)
   return {

@@ -1,10 +1,11 @@
 import { positionOf } from "@tidegate/model/JsonPath"
+import type { Parts } from "@tidegate/model/Parts"
 import type { FilterConditions, Json } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
-import { compileCondition, type Subject, takes } from "./Condition.ts"
+import { compilingCondition, type Subject, takes } from "./Condition.ts"
 import { below, type ConditionInvalid } from "./ConditionInvalid.ts"
 import { Scope } from "./Evaluation.ts"
-import { compileFilter, type FilterInput } from "./Filter.ts"
+import { compilingFilter, type FilterInput } from "./Filter.ts"
 import { PatternBounds } from "./PatternBounds.ts"
 import { operatorOf } from "./Operators.ts"
 import { type ConditionTarget, conditionTargets } from "./StoredFilter.ts"
@@ -52,23 +53,20 @@ export type Shown = (path: string, value: Json) => Json
 
 type Fields = { readonly [key: string]: unknown }
 
-/** A part of the work is one operator: between two, others may have their turn. */
-type Work<A> = Generator<void, A, void>
-
 const subjects = { headers: "headers", body: "document", query: "record", path: "text" } as const
 
 const isObject = (value: unknown): value is Fields => Predicate.isReadonlyObject(value)
 
 /**
  * Judges a request by conditions and explains it. The evaluation is that of a connection, limits included; the explanation has as
- * many steps again, and ends where these do.
+ * many steps again, and ends where these do. A part of the work is one operator.
  */
 export function* explain(
   conditions: FilterConditions,
   input: FilterInput,
   shown: Shown
-): Work<Result.Result<Explanation, ConditionInvalid>> {
-  const compiled = compileFilter(conditions, { patterns: PatternBounds.stored() })
+): Parts<Result.Result<Explanation, ConditionInvalid>> {
+  const compiled = yield* compilingFilter(conditions, { patterns: PatternBounds.stored() })
   if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
   yield
   const failing: ReadonlyArray<unknown> = compiled.success.failingTargets(input)
@@ -103,7 +101,7 @@ class Explainer {
     this.#shown = shown
   }
 
-  *all(condition: unknown): Work<void> {
+  *all(condition: unknown): Parts<void> {
     yield* this.#value(condition, subjects[this.#target], [], "")
   }
 
@@ -112,7 +110,7 @@ class Explainer {
   }
 
   /** Whether every operator in it holds, each by itself. */
-  *#value(condition: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Work<boolean> {
+  *#value(condition: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Parts<boolean> {
     if (!isObject(condition)) {
       return yield* this.#leaf(condition, keys, path, Array.isArray(condition) ? null : "$eq", condition)
     }
@@ -130,7 +128,7 @@ class Explainer {
     return each
   }
 
-  *#part(key: string, operand: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Work<boolean> {
+  *#part(key: string, operand: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Parts<boolean> {
     if ((key === "$and" || key === "$or") && Array.isArray(operand)) {
       const whole = key === "$or" ? yield* this.#leaf({ [key]: operand }, keys, path, key, operand) : true
       let each = true
@@ -168,7 +166,7 @@ class Explainer {
     path: string,
     operator: string | null,
     expected: unknown
-  ): Work<boolean> {
+  ): Parts<boolean> {
     const matched = yield* this.#holds(condition, keys)
     if (this.#isOver) return matched
     const actual = this.#shown([this.#target, ...keys].join("."), beginningOf(this.#at(keys)))
@@ -184,10 +182,10 @@ class Explainer {
   }
 
   /** What the engine says of this one branch. Conditions were compiled as a whole: none of their parts is refused. */
-  *#holds(condition: unknown, keys: ReadonlyArray<string>): Work<boolean> {
+  *#holds(condition: unknown, keys: ReadonlyArray<string>): Parts<boolean> {
     yield
     const branch = keys.reduceRight((inner, key) => ({ [key]: inner }), condition)
-    const { test } = compileCondition(branch, subjects[this.#target], "", PatternBounds.stored())
+    const { test } = yield* compilingCondition(branch, subjects[this.#target], "", PatternBounds.stored())
     this.#scope.over(this.#document)
     return test(this.#document, this.#scope)
   }

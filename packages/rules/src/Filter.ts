@@ -1,7 +1,8 @@
 import type { Json } from "@tidegate/model/Rule"
 import type { Values } from "@tidegate/model/Message"
+import { atOnce, type Parts } from "@tidegate/model/Parts"
 import { Predicate, Result } from "effect"
-import { compileCondition, type Subject } from "./Condition.ts"
+import { compilingCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
 import { Scope, type Test } from "./Evaluation.ts"
 import { PatternBounds } from "./PatternBounds.ts"
@@ -21,16 +22,16 @@ export interface FilterOptions {
 /**
  * One condition over one document, compiled. `subject` says what the document is: `document` (any JSON, the default),
  * `record` (an object whose keys are names, like a parsed query or a run's context), `headers`, or `text`.
- * The matcher must not be called from within itself.
+ * The matcher must not be called from within itself. In parts of a pattern each, as `compilingFilter`.
  */
-export const compileConditions = (
+export const compilingConditions = (
   conditions: unknown,
   options?: FilterOptions & { readonly subject?: Exclude<Subject, "nested"> }
-): Result.Result<(document: Json) => boolean, ConditionInvalid> =>
-  attempt(() => {
+): Parts<Result.Result<(document: Json) => boolean, ConditionInvalid>> =>
+  attempt(function* () {
     new ConditionBounds().check(conditions, "")
     const subject = options?.subject ?? "document"
-    const { test } = compileCondition(conditions, subject, "", options?.patterns ?? PatternBounds.written())
+    const { test } = yield* compilingCondition(conditions, subject, "", options?.patterns ?? PatternBounds.written())
     const scope = new Scope()
     return (document) => {
       scope.begin()
@@ -150,38 +151,51 @@ export const judgedBy = (filter: CompiledFilter, by: JudgedBy): CompiledFilter =
 export const allOf = (filters: ReadonlyArray<CompiledFilter>): CompiledFilter =>
   new CompiledFilter(filters.flatMap((filter) => filter.tests))
 
+type Conditions = { readonly [target in FilterTarget]?: unknown }
+
 /**
- * Compiles the conditions of a filter or a matcher; all targets given must match, and a target that is absent is not
+ * Compiles the conditions of a filter or a matcher, in parts of a pattern each; all targets given must match, and a target that is absent is not
  * looked at. `method` takes a list too, meaning one of it. The path of an error starts with the target:
  * `body.total.$gt`. A filter without any target matches everything here: whether that is allowed is the caller's rule.
  */
-export const compileFilter = (
-  conditions: { readonly [target in FilterTarget]?: unknown },
+export const compilingFilter = (
+  conditions: Conditions,
   options?: FilterOptions
-): Result.Result<CompiledFilter, ConditionInvalid> =>
-  attempt(() => {
+): Parts<Result.Result<CompiledFilter, ConditionInvalid>> =>
+  attempt(function* () {
     const limits = new ConditionBounds()
     const patterns = options?.patterns ?? PatternBounds.written()
     const tests: Array<TargetTest> = []
-    const add = (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown) => {
+    const add = function* (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown): Parts<void> {
       if (condition === undefined) return
       limits.check(condition, target)
       if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(condition)) {
         refuse(target, "takes an object")
       }
-      tests.push({ target, test: compileCondition(condition, subject, target, patterns).test, by: null })
+      tests.push({ target, test: (yield* compilingCondition(condition, subject, target, patterns)).test, by: null })
     }
-    add("method", "text", Array.isArray(conditions.method) ? { $in: conditions.method } : conditions.method)
-    add("headers", "headers", conditions.headers)
-    add("body", "document", conditions.body)
-    add("query", "record", conditions.query)
-    add("path", "text", conditions.path)
+    yield* add("method", "text", Array.isArray(conditions.method) ? { $in: conditions.method } : conditions.method)
+    yield* add("headers", "headers", conditions.headers)
+    yield* add("body", "document", conditions.body)
+    yield* add("query", "record", conditions.query)
+    yield* add("path", "text", conditions.path)
     return new CompiledFilter(tests)
   })
 
-const attempt = <A>(compile: () => A): Result.Result<A, ConditionInvalid> => {
+/** The same at once, of what is written now: patterns are bounded then. */
+export const compileFilter = (
+  conditions: Conditions,
+  options?: FilterOptions
+): Result.Result<CompiledFilter, ConditionInvalid> => atOnce(compilingFilter(conditions, options))
+
+/** As `compileFilter`. */
+export const compileConditions = (
+  ...given: Parameters<typeof compilingConditions>
+): Result.Result<(document: Json) => boolean, ConditionInvalid> => atOnce(compilingConditions(...given))
+
+function* attempt<A>(compile: () => Parts<A>): Parts<Result.Result<A, ConditionInvalid>> {
   try {
-    return Result.succeed(compile())
+    return Result.succeed(yield* compile())
   } catch (error) {
     if (error instanceof ConditionInvalid) return Result.fail(error)
     throw error

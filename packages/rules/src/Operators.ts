@@ -14,6 +14,8 @@ export interface Operator {
   readonly accepts: (operand: unknown) => boolean
   /** The test for an accepted operand, or what is wrong with it. */
   readonly compile: (operand: unknown, patterns: PatternBounds) => Test | string
+  /** Whether compiling one is a part of the work of its own. */
+  readonly isLong?: true
   /** The test when the operand is a `$ref`; null where the operand must be known when the rule is written. */
   readonly compileReference: ((read: Read) => Test) | null
   /** Whether the operator accepts a key that is not there. */
@@ -170,6 +172,7 @@ const maxRepetitions = 1_000
  */
 const regex: Operator = {
   takes: "a pattern as text",
+  isLong: true,
   accepts: isText,
   compile: (operand, patterns) => {
     const pattern = String(operand)

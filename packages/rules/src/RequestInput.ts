@@ -1,5 +1,6 @@
-import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import { type ParsedJson, parseJson, parsingJson, utf8 } from "@tidegate/model/JsonText"
 import { type MessageHead, parseQuery, type Values } from "@tidegate/model/Message"
+import type { Parts } from "@tidegate/model/Parts"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "./Filter.ts"
 
@@ -30,9 +31,16 @@ const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
  * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
  * says it is JSON and is not stays text, and so does one that costs too much to parse: it is never rejected for that.
  */
-export const parseBody = (headers: Values, body: Uint8Array): Json => {
-  const type = headers["content-type"]
-  if (form(typeof type === "string" ? type : undefined) === "text") return utf8(body)
-  const parsed = parseJson(body)
-  return parsed.kind === "json" ? (parsed.value as Json) : utf8(body)
+export const parseBody = (headers: Values, body: Uint8Array): Json =>
+  isText(headers) ? utf8(body) : read(parseJson(body), body)
+
+/** The same in parts, of one that may be large. */
+export function* parsingBody(headers: Values, body: Uint8Array): Parts<Json> {
+  return isText(headers) ? utf8(body) : read(yield* parsingJson(body), body)
 }
+
+const isText = ({ "content-type": type }: Values): boolean =>
+  form(typeof type === "string" ? type : undefined) === "text"
+
+const read = (parsed: ParsedJson, body: Uint8Array): Json =>
+  parsed.kind === "json" ? (parsed.value as Json) : utf8(body)

@@ -1,4 +1,5 @@
 import { parsePath } from "@tidegate/model/JsonPath"
+import { atOnce, type Parts } from "@tidegate/model/Parts"
 import {
   DeduplicateRule,
   DelayRule,
@@ -13,7 +14,7 @@ import {
 import { Predicate, Result, Schema } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
-import { allOf, type CompiledFilter, compileFilter, judgedBy } from "./Filter.ts"
+import { allOf, type CompiledFilter, compileFilter, compilingFilter, judgedBy } from "./Filter.ts"
 import { PatternBounds } from "./PatternBounds.ts"
 import { compileRetry, type RetryPolicy } from "./Retry.ts"
 import { isLinkAsRead } from "./StoredFilter.ts"
@@ -32,8 +33,11 @@ export class RuleInvalid extends Schema.TaggedError<RuleInvalid>()("RuleInvalid"
   message: Schema.String
 }) {}
 
-const invalid = (rule_index: number | null, { path, message }: Complaint): Result.Result<never, RuleInvalid> =>
-  Result.fail(new RuleInvalid({ rule_index, path, message }))
+const ruleInvalid = (rule_index: number | null, { path, message }: Complaint): RuleInvalid =>
+  new RuleInvalid({ rule_index, path, message })
+
+const invalid = (rule_index: number, complaint: Complaint): Result.Result<never, RuleInvalid> =>
+  Result.fail(ruleInvalid(rule_index, complaint))
 
 /** The order rules are evaluated, stored and read back in. */
 const evaluationOrder: ReadonlyArray<RuleType> = ["deduplicate", "transform", "filter", "delay", "retry"]
@@ -41,28 +45,51 @@ const evaluationOrder: ReadonlyArray<RuleType> = ["deduplicate", "transform", "f
 /** Rules of one connection. */
 const maxRules = 50
 
+type JudgedRules = Result.Result<ReadonlyArray<Rule>, readonly [RuleInvalid, ...ReadonlyArray<RuleInvalid>]>
+
+/** What else may be wrong with a rule that is valid by itself; null: nothing. */
+type Further = (rule: Rule, written: unknown) => Complaint | null
+
 /**
- * The rules as they are stored: each one valid, defaults filled in, `transformation` read as `transform`, in evaluation
+ * The rules as they are stored, or what is wrong with each that is: each one valid, defaults filled in, `transformation` read as `transform`, in evaluation
  * order (filters among themselves as written). Conditions are kept as they were written, whatever the spelling; a
  * target that is null counts as not given. A filter may name a `filter_id` instead of targets: the caller copies that
  * filter's conditions in before it stores the rule. One that is written back as it was read is such a link again.
+ * Each is compiled once, and their patterns are bounded together, whatever else is wrong. In parts of a rule each.
  */
-export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule>, RuleInvalid> => {
-  if (!Array.isArray(input)) return invalid(null, { path: "", message: "must be an array" })
-  if (input.length > maxRules) return invalid(null, { path: "", message: `at most ${maxRules} rules are allowed` })
+export function* judgingRules(input: unknown, further: Further = () => null): Parts<JudgedRules> {
+  const whole = (message: string) => Result.fail([ruleInvalid(null, { path: "", message })] as const)
+  if (!Array.isArray(input)) return whole("must be an array")
+  if (input.length > maxRules) return whole(`at most ${maxRules} rules are allowed`)
   const rules: Array<Rule> = []
+  const faults: Array<RuleInvalid> = []
   const patterns = PatternBounds.written()
   for (const [index, written] of input.entries()) {
+    if (index > 0) yield
     const result = normalizeRule(written, patterns)
-    if (Result.isFailure(result)) return invalid(index, result.failure)
-    const rule = result.success
-    if (rule.type !== "filter" && rules.some((other) => other.type === rule.type)) {
-      return invalid(index, { path: "type", message: `there can be only one ${rule.type} rule` })
-    }
-    rules.push(rule)
+    const fault = Result.isFailure(result)
+      ? result.failure
+      : (further(result.success, written) ?? repeated(result.success, rules))
+    if (fault !== null) faults.push(ruleInvalid(index, fault))
+    if (Result.isSuccess(result)) rules.push(result.success)
   }
-  return Result.succeed(evaluationOrder.flatMap((type) => rules.filter((rule) => rule.type === type)))
+  const [first, ...others] = faults
+  return first === undefined
+    ? Result.succeed(evaluationOrder.flatMap((type) => rules.filter((rule) => rule.type === type)))
+    : Result.fail([first, ...others])
 }
+
+/** The same at once. */
+export const judgeRules = (...given: Parameters<typeof judgingRules>): JudgedRules => atOnce(judgingRules(...given))
+
+const repeated = ({ type }: Rule, before: ReadonlyArray<Rule>): Complaint | null =>
+  type !== "filter" && before.some((other) => other.type === type)
+    ? { path: "type", message: `there can be only one ${type} rule` }
+    : null
+
+/** The same, with the first that is wrong. */
+export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule>, RuleInvalid> =>
+  Result.mapError(judgeRules(input), ([first]) => first)
 
 const normalizeRule = (written: unknown, patterns: PatternBounds): Result.Result<Rule, Complaint> => {
   if (!Predicate.isReadonlyObject(written)) return complain("", "a rule must be an object")
@@ -185,12 +212,10 @@ export interface CompiledRules {
 
 /**
  * Compiles stored rules. They were valid when they were written, so an error means that they were changed since or that
- * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through. In parts of a rule each: patterns take
- * long to compile.
+ * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through. In parts, as
+ * `compilingFilter`.
  */
-export function* compilingRules(
-  rules: ReadonlyArray<Rule>
-): Generator<void, Result.Result<CompiledRules, RuleInvalid>, void> {
+export function* compilingRules(rules: ReadonlyArray<Rule>): Parts<Result.Result<CompiledRules, RuleInvalid>> {
   const filters: Array<CompiledFilter> = []
   let deduplicate: DeduplicateRule | null = null
   let transform: TransformRule | null = null
@@ -206,11 +231,10 @@ export function* compilingRules(
         break
       case "filter": {
         const { headers, body, query, path } = rule
-        const compiled = compileFilter({ headers, body, query, path }, { patterns: PatternBounds.stored() })
+        const compiled = yield* compilingFilter({ headers, body, query, path }, { patterns: PatternBounds.stored() })
         if (Result.isFailure(compiled)) return invalid(index, compiled.failure)
         if (compiled.success.tests.length === 0)
           return invalid(index, { path: "", message: "the filter has no target" })
-        yield
         const { filter_id, filter_snapshot } = rule
         filters.push(
           filter_id === undefined || filter_snapshot === undefined
@@ -241,13 +265,8 @@ export function* compilingRules(
 }
 
 /** The same at once. */
-export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> => {
-  const work = compilingRules(rules)
-  for (;;) {
-    const part = work.next()
-    if (part.done === true) return part.value
-  }
-}
+export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> =>
+  atOnce(compilingRules(rules))
 
 const compiledRetry = (rule: RetryRule, index: number): Result.Result<RetryPolicy, RuleInvalid> =>
   Result.mapError(

@@ -1,5 +1,11 @@
+import { atOnce } from "@tidegate/model/Parts"
 import type { Json } from "@tidegate/model/Rule"
-import { compileCustomResponse, type CustomReply, type ReplyInput } from "@tidegate/rules/CustomResponse"
+import {
+  compileCustomResponse,
+  compilingCustomResponse,
+  type CustomReply,
+  type ReplyInput
+} from "@tidegate/rules/CustomResponse"
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 
@@ -212,6 +218,14 @@ describe("the body of a request", () => {
   })
 })
 
+it("is compiled in parts, one for each rule and one for each pattern", () => {
+  const rules = Array.from({ length: 20 }, () => ({ match: { path: { $or: [{ $regex: "a+" }, { $regex: "b+" }] } } }))
+  const work = compilingCustomResponse({ rules })
+  let count = 0
+  for (let part = work.next(); part.done !== true; part = work.next()) count++
+  expect(count).toBe(60)
+})
+
 describe("what is refused when it is written, with its place", () => {
   const rule = (response: unknown, match: unknown = {}) => ({ rules: [{}, {}, { match, response }] })
   const headers = (headers: unknown) => rule({ headers })
@@ -231,6 +245,13 @@ describe("what is refused when it is written, with its place", () => {
     [{ rules: [{ match: { header: {} } }] }, /^rules\[0\]\.match\.header: is not a field/],
     [{ rules: [{ response: { code: 200 } }] }, /^rules\[0\]\.response\.code: is not a field/],
     [{ rules: Array.from({ length: 51 }, () => ({})) }, /^rules: at most 50/],
+    [
+      {
+        content_type: "text",
+        rules: Array.from({ length: 5 }, () => ({ response: { body: "{{body}}".repeat(5_000) } }))
+      },
+      /^: its bodies hold more than 20000 placeholders/
+    ],
     [rule({ status: 199 }), /^rules\[2\]\.response\.status: must be a whole number from 200 to 599$/],
     [rule({ status: 600 }), /^rules\[2\]\.response\.status: /],
     [rule({ status: "200" }), /^rules\[2\]\.response\.status: must be a whole number from 200 to 599$/],
@@ -314,6 +335,11 @@ describe("what is refused when it is written, with its place", () => {
   it("what is at the limits is accepted", () => {
     const body = "x".repeat(65_536)
     expect(respond({ content_type: "text", body })?.body).toBe(body)
+    const many = { content_type: "text", rules: [{ response: { body: "{{body}}".repeat(5_000) } }] }
+    expect(Result.isSuccess(compileCustomResponse({ ...many, body: "{{body}}".repeat(5_000) }))).toBe(true)
+    const larger = { content_type: "text", rules: Array.from({ length: 5 }, () => many.rules[0]) }
+    // What was stored before there was a bound goes on.
+    expect(Result.isSuccess(atOnce(compilingCustomResponse(larger, true)))).toBe(true)
     const pattern = { rules: [{ match: { path: { $regex: "a".repeat(512) } } }] }
     expect(Result.isSuccess(compileCustomResponse(pattern))).toBe(true)
     expect(Result.isSuccess(compileCustomResponse({ rules: Array.from({ length: 50 }, () => ({})) }))).toBe(true)

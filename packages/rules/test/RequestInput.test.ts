@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseQuery } from "@tidegate/model/Message"
-import { parseBody } from "@tidegate/rules/RequestInput"
+import { parseBody, parsingBody } from "@tidegate/rules/RequestInput"
 
 describe("parseBody", () => {
   const parse = (type: string | null, body: string | Uint8Array) =>
@@ -31,6 +31,20 @@ describe("parseBody", () => {
   it.prop("never throws", [Schema.Uint8Array, Schema.NullOr(Schema.String)], ([body, type]) => {
     expect(() => parse(type, body)).not.toThrow()
   })
+})
+
+it("a body is parsed in parts to the same, its look, its text and its value apart", () => {
+  const headers = { "content-type": "application/json" }
+  for (const text of ['{"a":[1,2,"é"]}', "[", "[".repeat(2_000), `"${"x".repeat(1_000)}"`, ""]) {
+    const body = Buffer.from(text)
+    const work = parsingBody(headers, body)
+    let parts = 1
+    let part = work.next()
+    for (; part.done !== true; part = work.next()) parts++
+    expect(part.value).toEqual(parseBody(headers, body))
+    // What is beyond the limits is not parsed.
+    expect(parts).toBe(text.length === 2_000 ? 1 : 3)
+  }
 })
 
 describe("parseQuery", () => {

@@ -1,8 +1,9 @@
 import type { Schema } from "effect"
 import { parseQuery, type Values } from "@tidegate/model/Message"
+import { atOnce } from "@tidegate/model/Parts"
 import type { RequestData } from "@tidegate/model/Request"
 import { Redactor } from "./redaction/Redactor.ts"
-import { atOnce, redacted, redactedInPreviews } from "./redaction/SecretValues.ts"
+import { redacted, redactedInPreviews } from "./redaction/SecretValues.ts"
 
 export { withoutSecretLooks } from "./redaction/SecretValues.ts"
 

@@ -4,6 +4,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
 import { sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import type { Action } from "@tidegate/model/Action"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { action, type ActionConfig } from "@tidegate/resources/Action"
@@ -59,7 +60,10 @@ const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Ret
   const faults =
     found === undefined
       ? [{ path: "action_key", message: "no provider has this action: see GET /action-providers" }]
-      : faultsOfInputs(found, content.inputs).map(({ message, path }) => ({ path: `config.inputs.${path}`, message }))
+      : (yield* inTurns(faultsOfInputs(found, content.inputs))).map(({ message, path }) => ({
+          path: `config.inputs.${path}`,
+          message
+        }))
   if (faults.length > 0) yield* invalid(faults)
 })
 

@@ -1,4 +1,5 @@
 import { positionOf } from "@tidegate/model/JsonPath"
+import { atOnce, type Parts } from "@tidegate/model/Parts"
 import { Predicate, Result, type Schema } from "effect"
 import { readToken, type Segment, type Token } from "./MappingToken.ts"
 import { jsonLengthWithin } from "./JsonLength.ts"
@@ -50,20 +51,24 @@ export interface Mapping {
   readonly resolve: (context: Readonly<Record<string, unknown>>) => Resolved
 }
 
-/** Compiles a value once. `roots` are the names that a path can begin with. */
-export const compileMapping = (
+/** Compiles a value once, in parts: thousands of tokens with long paths take a tenth of a second. `roots` are the names that a path can begin with. */
+export function* compilingMapping(
   value: unknown,
   roots: ReadonlyArray<string>
-): Result.Result<Mapping, MappingInvalid> => {
+): Parts<Result.Result<Mapping, MappingInvalid>> {
   try {
     const compiler = new Compiler(roots)
-    const read = compiler.value(value, "", 1)
+    const read = yield* compiler.value(value, "", 1)
     return Result.succeed({ references: compiler.references, resolve: (context) => resolve(read, context) })
   } catch (error) {
     if (error instanceof Refused) return Result.fail({ path: error.path, message: error.message })
     throw error
   }
 }
+
+/** The same at once, of what is small. */
+export const compileMapping = (value: unknown, roots: ReadonlyArray<string>): Result.Result<Mapping, MappingInvalid> =>
+  atOnce(compilingMapping(value, roots))
 
 class Refused extends Error {
   readonly path: string
@@ -125,27 +130,48 @@ const resolve = (read: Read, context: Readonly<Record<string, unknown>>): Resolv
   }
 }
 
+/** What a part of compiling looks at, in characters, with some for each value: a millisecond or two. */
+const partLength = 16_384
+const valueLength = 16
+
 class Compiler {
   readonly references: Array<Reference> = []
   private readonly roots: ReadonlyArray<string>
+  private left = partLength
 
   constructor(roots: ReadonlyArray<string>) {
     this.roots = roots
   }
 
-  value(value: unknown, path: string, level: number): Read {
-    if (typeof value === "string") return this.string(value, path)
-    if (value === null || typeof value === "boolean" || Number.isFinite(value)) {
-      const plain = value as Json
-      return (reading) => reading.take(plain)
+  *value(value: unknown, path: string, level: number): Parts<Read> {
+    this.left -= valueLength
+    if (typeof value === "string") this.left -= value.length
+    if (this.left < 0) {
+      yield
+      this.left = partLength
     }
+    return this.plain(value, path) ?? (yield* this.nested(value, path, level))
+  }
+
+  private plain(value: unknown, path: string): Read | null {
+    if (typeof value === "string") return this.string(value, path)
+    if (value !== null && typeof value !== "boolean" && !Number.isFinite(value)) return null
+    const plain = value as Json
+    return (reading) => reading.take(plain)
+  }
+
+  private *nested(value: unknown, path: string, level: number): Parts<Read> {
     if (level > maxLevels) throw new Refused(path, `is nested deeper than ${maxLevels} levels`)
     if (Array.isArray(value)) {
-      const elements = value.map((element, i) => this.value(element, `${path}[${i}]`, level + 1))
+      const elements: Array<Read> = []
+      for (const [i, element] of value.entries()) elements.push(yield* this.value(element, `${path}[${i}]`, level + 1))
       return (reading) => elements.map((read) => read(reading))
     }
     if (!Predicate.isReadonlyObject(value)) throw new Refused(path, "is not a JSON value")
-    const members = Object.keys(value).map((key) => [key, this.value(value[key], below(path, key), level + 1)] as const)
+    const members: Array<readonly [key: string, read: Read]> = []
+    for (const key of Object.keys(value)) {
+      members.push([key, yield* this.value(value[key], below(path, key), level + 1)])
+    }
     return (reading) => {
       const object: Record<string, Json> = {}
       for (const [key, read] of members) {

@@ -17,9 +17,6 @@ export const limits = {
   partValues: 10_000,
   /** Of all steps and edges. */
   values: 20_000,
-  /** Characters of the patterns (`$regex`) in one condition, and in those of all steps and edges: each costs some microseconds to compile. */
-  patterns: 5_000,
-  allPatterns: 50_000,
   /** Of the definition as JSON, in bytes. */
   definitionBytes: 1_048_576,
   /** Of one step's inputs as JSON, or of what it gives, for all elements of its list, in characters. */

@@ -1,5 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
-import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
+import { atOnce } from "@tidegate/model/Parts"
 import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
 import type { Parts } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"

@@ -1,5 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
-import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
+import { atOnce } from "@tidegate/model/Parts"
 import { limits } from "./Limits.ts"
 import type { Context, Parts, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"

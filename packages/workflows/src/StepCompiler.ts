@@ -1,8 +1,8 @@
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
-import { compileConditions, type CompiledFilter, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
+import { type CompiledFilter, compilingConditions, compilingFilter, type FilterTarget } from "@tidegate/rules/Filter"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
-import { compileMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
+import { compilingMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
 import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly hasErrorEdge: boolean | null
   /** What is left of the tokens that a workflow may hold. */
   readonly tokens: { left: number }
+  /** The same of patterns. */
+  readonly patterns: PatternBounds
 }
 
 export interface CompiledStep {
@@ -86,16 +88,16 @@ export function* compileStep(
   yield
   const taken = action === null ? kind.inputs : action.inputs
   compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
-  const saved = named === null ? null : compiler.inputs(named.inputs, action, "resource_id")
+  const saved = named === null ? null : yield* compiler.inputs(named.inputs, action, "resource_id")
   yield
   const inputs =
-    step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs")
-  const forEach = common.for_each === undefined ? null : compiler.list(common.for_each)
+    step.invocation_inputs === null ? null : yield* compiler.inputs(step.invocation_inputs, action, "invocation_inputs")
+  const forEach = common.for_each === undefined ? null : yield* compiler.list(common.for_each)
   const retry = compiler.retry(common.retry ?? null)
   const edges: Array<CompiledStep["edges"][number]> = []
   for (const edge of incoming) {
     yield
-    edges.push(compiler.edge(edge, action, taken))
+    edges.push(yield* compiler.edge(edge, action, taken))
   }
   return {
     step: call === null ? step : { ...step, config: call.config },
@@ -123,8 +125,6 @@ const prefix = /^([a-z]+_)/
 class StepCompiler implements Compiler {
   private readonly id: string
   private readonly around: Surroundings
-  /** Of all conditions that are compiled with the step: it is one part of the work. */
-  private readonly patterns: PatternBounds
   /** The edge into the step that is looked at, if one is. */
   private edgeId: string | null = null
   /** Whether the step runs for a list: `item` means something. */
@@ -135,7 +135,6 @@ class StepCompiler implements Compiler {
   constructor(id: string, around: Surroundings) {
     this.id = id
     this.around = around
-    this.patterns = around.catalog.isStored === true ? PatternBounds.stored() : PatternBounds.written()
   }
 
   issue: Compiler["issue"] = (code, field, message) => {
@@ -188,9 +187,9 @@ class StepCompiler implements Compiler {
     return null
   }
 
-  inputs(written: Edge["mapping"], action: Action | null, field: string): Mapping | null {
+  *inputs(written: Edge["mapping"], action: Action | null, field: string): Parts<Mapping | null> {
     const bind = action?.bind
-    if (bind === undefined) return this.mapping(written, field)
+    if (bind === undefined) return yield* this.mapping(written, field)
     const judged = this.around.catalog.isStored === true ? Result.void : bind.judge(written)
     const inputs = Result.flatMap(judged, () => bind.inputs(written))
     if (Result.isFailure(inputs)) {
@@ -198,7 +197,7 @@ class StepCompiler implements Compiler {
       return null
     }
     this.shown = bind.shown
-    const mapping = this.mapping(inputs.success, field)
+    const mapping = yield* this.mapping(inputs.success, field)
     this.shown = asItIs
     return mapping
   }
@@ -248,22 +247,23 @@ class StepCompiler implements Compiler {
     }
   }
 
-  mapping: Compiler["mapping"] = (value, field) =>
-    this.compiled(value, field, this.iterates ? contextRoots : withoutItem)
+  mapping(value: unknown, field: string): Parts<Mapping | null> {
+    return this.compiled(value, field, this.iterates ? contextRoots : withoutItem)
+  }
 
   /** The list of a step that runs for one. It is found before there is an element. */
-  list(written: string): Mapping | null {
-    const list = this.compiled(written, "config.for_each", withoutItem)
+  *list(written: string): Parts<Mapping | null> {
+    const list = yield* this.compiled(written, "config.for_each", withoutItem)
     if (list?.references.length === 0) {
       this.issue("STEP_CONFIG_INVALID", "config.for_each", "is a template that gives a list")
     }
     return list
   }
 
-  private compiled(value: unknown, field: string, roots: ReadonlyArray<string>): Mapping | null {
+  private *compiled(value: unknown, field: string, roots: ReadonlyArray<string>): Parts<Mapping | null> {
     const { tokens } = this.around
     if (tokens.left < 0) return null
-    const compiled = compileMapping(value, roots)
+    const compiled = yield* compilingMapping(value, roots)
     if (Result.isFailure(compiled)) {
       this.issue("TEMPLATE_INVALID", within(field, this.shown(compiled.failure.path)), compiled.failure.message)
       return null
@@ -288,13 +288,15 @@ class StepCompiler implements Compiler {
     }
   }
 
-  condition: Compiler["condition"] = (condition, field) => {
+  *condition(condition: unknown, field: string): Parts<(context: Context) => boolean> {
+    const { patterns } = this.around
+    if (patterns.isExceeded) return never
     const short =
       Predicate.isReadonlyObject(condition) &&
       Object.keys(condition).length > 0 &&
       Object.keys(condition).every((key) => envelope.includes(key))
     if (short) {
-      const filter = compileFilter(condition, { patterns: this.patterns })
+      const filter = yield* compilingFilter(condition, { patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
       return never
@@ -304,27 +306,27 @@ class StepCompiler implements Compiler {
       return never
     }
     for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
-    const compiled = compileConditions(condition, { subject: "record", patterns: this.patterns })
+    const compiled = yield* compilingConditions(condition, { subject: "record", patterns })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
     return never
   }
 
-  filter: Compiler["filter"] = (id) => {
+  *filter(id: string): Parts<((context: Context) => boolean) | null> {
     const conditions = this.around.catalog.filter?.(id)
     if (conditions === undefined) return null
-    const filter = compileFilter(conditions as object, { patterns: PatternBounds.stored() })
+    const filter = yield* compilingFilter(conditions as object, { patterns: PatternBounds.stored() })
     if (Result.isSuccess(filter)) return matching(filter.success)
     this.issue("CONDITION_INVALID", "resource_id", filter.failure.message)
     return null
   }
 
-  edge(edge: Edge, action: Action | null, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
+  *edge(edge: Edge, action: Action | null, taken: ReadonlyArray<string> | null): Parts<CompiledStep["edges"][number]> {
     this.edgeId = edge.id
     this.inputNames(edge.mapping, taken, "mapping")
     const compiled = {
-      holds: edge.condition === null ? null : this.condition(edge.condition, "condition"),
-      mapping: Object.keys(edge.mapping).length === 0 ? null : this.inputs(edge.mapping, action, "mapping")
+      holds: edge.condition === null ? null : yield* this.condition(edge.condition, "condition"),
+      mapping: Object.keys(edge.mapping).length === 0 ? null : yield* this.inputs(edge.mapping, action, "mapping")
     }
     this.edgeId = null
     return compiled

@@ -1,3 +1,4 @@
+import type { Parts } from "@tidegate/model/Parts"
 import type { Json } from "@tidegate/model/Rule"
 import type { Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, type Schema } from "effect"
@@ -75,18 +76,17 @@ export interface Time {
   readonly clock: () => number
 }
 
-/** Something that is come by in parts of a few milliseconds: others may have their turn between them. */
-export type Parts<A> = Generator<void, A, void>
+export type { Parts }
 
 /** Null for a step that leaves the process: whoever runs the workflow carries it out, and says what came of it. */
 export type Evaluate = ((evaluation: Evaluation) => Outcome | Parts<Outcome>) | null
 
 /** What a kind compiles with; each refuses by an issue at `field`. */
 export interface Compiler {
-  readonly mapping: (value: unknown, field: string) => Mapping | null
-  readonly condition: (condition: unknown, field: string) => (context: Context) => boolean
+  readonly mapping: (value: unknown, field: string) => Parts<Mapping | null>
+  readonly condition: (condition: unknown, field: string) => Parts<(context: Context) => boolean>
   /** A stored filter's conditions, which are about the request that began the run; null: they are not at hand. */
-  readonly filter: (id: string) => ((context: Context) => boolean) | null
+  readonly filter: (id: string) => Parts<((context: Context) => boolean) | null>
   readonly issue: (code: IssueCode, field: string | null, message: string) => void
 }
 

@@ -1,5 +1,6 @@
-import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
+import { atOnce } from "@tidegate/model/Parts"
 import type { Mapping } from "@tidegate/templates/Mapping"
+import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { Result } from "effect"
 import type { Action, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
@@ -97,6 +98,7 @@ export function* compiling(
   )
   const ancestors = ancestorsOf(graph.order, graph.edges, indexes)
   const tokens = { left: limits.tokens }
+  const patterns = catalog.isStored === true ? PatternBounds.stored() : PatternBounds.ofWorkflow()
   const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
   for (const [index, step] of graph.order.entries()) {
     yield
@@ -110,6 +112,7 @@ export function* compiling(
         catalog,
         issues,
         tokens,
+        patterns,
         isStep: (id) => graph.ids.has(id),
         isUpstream: (id) => !graph.isWhole || readable.has(id),
         hasErrorEdge:

@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "vitest"
-import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
+import { atOnce } from "@tidegate/model/Parts"
 import { previewOf } from "../src/Preview.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 
@@ -169,6 +170,18 @@ describe("a preview", () => {
     expect(third).toMatchObject({ available: false, preview: null, reason: "too_large", size_bytes: 12_002 })
     expect(third!.sha256).toMatch(/^sha256:[0-9a-f]{64}$/)
     expect(atOnce(previewOf("small", [], undefined, room))).toMatchObject({ available: true, preview: "small" })
+  })
+
+  it("hashes what is long in parts, to the same", () => {
+    const long = "é😀".repeat(1_000_000)
+    const work = previewOf(long)
+    let parts = 0
+    let part = work.next()
+    for (; part.done !== true; part = work.next()) parts++
+    expect(parts).toBeGreaterThan(6)
+    const text = JSON.stringify(long)
+    const sha256 = `sha256:${createHash("sha256").update(text).digest("hex")}`
+    expect(part.value).toMatchObject({ reason: "too_large", size_bytes: Buffer.byteLength(text), sha256 })
   })
 
   it("tells in few words where something was left out, whatever the names are", () => {

@@ -597,15 +597,17 @@ describe("a graph that is right", () => {
 
   it("is compiled in parts, one for each step at the least", () => {
     const steps = ["one1", "two2", "three"].map((id) => echo(id))
-    const parts = compiling(steps, [edge("", "one1"), edge("", "two2"), edge("", "three")], catalog)
-    let count = 0
-    let part = parts.next()
-    while (part.done !== true) {
-      count++
-      part = parts.next()
-    }
-    expect(Result.isSuccess(part.value)).toBe(true)
-    expect(count).toBeGreaterThanOrEqual(steps.length)
+    const parts = partsOf(steps, [edge("", "one1"), edge("", "two2"), edge("", "three")])
+    expect(parts).toBeGreaterThanOrEqual(steps.length)
+  })
+
+  it("and more of them for thousands of templates with long paths, and for each pattern", () => {
+    const long = Array.from({ length: 4_990 }, () => `{{trigger.body${".a".repeat(60)}}}`)
+    expect(partsOf([echo("only", { a: long })], [edge("", "only")])).toBeGreaterThan(40)
+    expect(partsOf([echo("only")], [edge("", "only", { mapping: { a: long } })])).toBeGreaterThan(40)
+    const patterns = { trigger: { body: { $or: Array.from({ length: 60 }, () => ({ a: { $regex: "a+" } })) } } }
+    expect(partsOf([filter("only", patterns)], [edge("", "only")])).toBeGreaterThan(60)
+    expect(partsOf([echo("only")], [edge("", "only", { condition: patterns })])).toBeGreaterThan(60)
   })
 
   it("is compiled to the same again from what is read back", () => {
@@ -624,6 +626,16 @@ describe("a graph that is right", () => {
     expect(plan[3]!.ancestors).toEqual(new Set([0, 1, 2]))
   })
 })
+
+const partsOf = (steps: ReadonlyArray<unknown>, edges: ReadonlyArray<unknown>): number => {
+  const parts = compiling(steps, edges, catalog)
+  for (let count = 0; ; count++) {
+    const part = parts.next()
+    if (part.done !== true) continue
+    expect(Result.isSuccess(part.value)).toBe(true)
+    return count
+  }
+}
 
 describe("a definition is refused that costs more than it weighs", () => {
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
@@ -664,25 +676,23 @@ describe("a definition is refused that costs more than it weighs", () => {
     ).toMatchObject([{ code: "STEP_LIMIT_EXCEEDED", message: expect.stringContaining("more than 20000 values") }])
   })
 
-  it("for the patterns of a condition, and of all", () => {
-    expect(refused([filter("only", patterns(10))], [edge("", "only")])).toEqual([])
-    expect(refused([filter("only", patterns(11))], [edge("", "only")])).toMatchObject([
-      { code: "CONDITION_INVALID", step_id: "only", field: "config.conditions" }
+  it("for what its patterns take to compile, one of them and all together, which is told once", () => {
+    const costly = { trigger: { body: { x: { $regex: "(?i)[b-\\x{10ffff}][b-\\x{10ffff}][b-\\x{10ffff}]" } } } }
+    expect(refused([filter("only", costly)], [edge("", "only")])).toMatchObject([
+      { code: "CONDITION_INVALID", field: "config.conditions.trigger.body.x.$regex" }
     ])
-    const paths = [{ key: "a", rule: "conditions", conditions: patterns(11) }]
-    expect(refused([branch("only", paths)], [edge("", "only")])).toMatchObject([
-      { code: "CONDITION_INVALID", field: "config.paths[0].conditions" }
-    ])
-    const ids = Array.from({ length: 11 }, (_, i) => `step${i}`)
-    const all = ids.map((id) => edge("", id, { condition: patterns(10) }))
-    expect(
+    const ids = Array.from({ length: 25 }, (_, i) => `step${i}`)
+    const all = (count: number) =>
       refused(
-        ids.map((id) => echo(id)),
-        all
+        ids.slice(0, count).map((id) => echo(id)),
+        ids.slice(0, count).map((id) => edge("", id, { condition: patterns(10) }))
       )
-    ).toMatchObject([
-      { code: "CONDITION_INVALID", step_id: null, message: expect.stringContaining("50000 characters") }
+    expect(all(18)).toEqual([])
+    expect(all(25)).toMatchObject([
+      { code: "CONDITION_INVALID", message: expect.stringContaining("too long to compile, all together") }
     ])
+    const paths = ids.slice(0, 10).map((key) => ({ key, rule: "conditions", conditions: patterns(30) }))
+    expect(refused([branch("only", paths)], [edge("", "only")])).toMatchObject([{ code: "CONDITION_INVALID" }])
   })
 
   it("and what is told of it is short, whatever names are in it", () => {
@@ -701,7 +711,7 @@ describe("a definition is refused that costs more than it weighs", () => {
 
   it("and one that is stored with patterns that take long to compile, which no new one may have", () => {
     const regex = `((${"x".repeat(20)}){9}){9}`
-    const costly = { trigger: { body: { $or: Array.from({ length: 10 }, () => ({ a: { $regex: regex } })) } } }
+    const costly = { trigger: { body: { $or: Array.from({ length: 64 }, () => ({ a: { $regex: regex } })) } } }
     const graph = [[filter("only", costly)], [edge("", "only")]] as const
     expect(refused(...graph)).toMatchObject([{ code: "CONDITION_INVALID", field: expect.stringMatching(/conditions/) }])
     expect(Result.isSuccess(compileWorkflow(...graph, { ...catalog, isStored: true }))).toBe(true)

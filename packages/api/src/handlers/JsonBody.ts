@@ -3,9 +3,9 @@ import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { bodyLimits, excessIn, type JsonLimits, parseJson } from "@tidegate/model/JsonText"
+import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/model/JsonText"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -94,7 +94,7 @@ export const readJsonObject = Effect.fnUntraced(function* (
   const isLong = bytes.length > longFrom
   if (isLong) yield* takeTurn(since)
   const within = { ...limits, values }
-  const parsed = parseJson(bytes, within)
+  const parsed = isLong ? yield* inTurns(parsingJson(bytes, within)) : parseJson(bytes, within)
   if (isLong) yield* takeTurn(since)
   if (parsed.kind === "invalid") return yield* fail("INVALID_JSON", "the body is not valid JSON")
   if (parsed.kind !== "json") return yield* invalid([{ path: "body", message: excessIn(parsed.kind, within) }])

@@ -4,6 +4,7 @@ import type { HttpApiBuilder, HttpApiEndpoint } from "effect/http-api"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
 import { newId } from "@tidegate/model/Ids"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import type { Role } from "@tidegate/model/Permission"
 import {
   type AnyResource,
@@ -92,7 +93,9 @@ export const handle = Effect.fnUntraced(function* <
     id: string | null
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    return yield* Effect.fromResult(body.judge(written, { id, now, ingress }))
+    const situation = { id, now, ingress }
+    const judging = body.judging?.(written, situation)
+    return yield* Effect.fromResult(judging === undefined ? body.judge(written, situation) : yield* inTurns(judging))
   })
   const shown = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
     Effect.flatMap(CurrentTeam, ({ role }) => Effect.map(effect, (record) => shownTo(role, record)))

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { connectorOf } from "@tidegate/connectors/Connectors"
-import { compileDeduplication } from "@tidegate/rules/Deduplication"
+import { compilingDeduplication } from "@tidegate/rules/Deduplication"
 import { compilingRules } from "@tidegate/rules/RuleSet"
 import type { Basis } from "@tidegate/storage/journal/SettleStatement"
 import type { PendingWork, RoutedTransformation } from "@tidegate/storage/PendingRoutes"
@@ -50,7 +50,7 @@ export const routeSettings = Effect.fnUntraced(function* (
   // Rules that were removed meanwhile leave nothing to wait for.
   const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
   const transformation = slow.transform === null ? null : yield* readyToRun(stored)
-  const deduplication = slow.deduplicate === null ? null : compileDeduplication(slow.deduplicate)
+  const deduplication = slow.deduplicate === null ? null : yield* inTurns(compilingDeduplication(slow.deduplicate))
   const windowMs = slow.deduplicate?.window ?? 0
   const isTunnel = connectorOf(connection.destination_type)?.isTunnel === true
   const { delay } = rules

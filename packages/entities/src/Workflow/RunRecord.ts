@@ -2,7 +2,7 @@ import type { Effect, Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
-import { parseBody } from "@tidegate/rules/RequestInput"
+import { parsingBody } from "@tidegate/rules/RequestInput"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
@@ -30,7 +30,7 @@ export const factsOf = (
 export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Parts<Facts> {
   const headers = storedHeaders(run)
   const source = { id: run.source_id, name: run.source_name }
-  const body = parseBody(headers, run.body ?? nothing)
+  const body = yield* parsingBody(headers, run.body ?? nothing)
   yield
   return {
     trigger: {

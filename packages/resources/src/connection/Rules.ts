@@ -1,7 +1,8 @@
 import { Result, type Schema } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import type { Parts } from "@tidegate/model/Parts"
 import type { Rule } from "@tidegate/model/Rule"
-import { normalizeRules } from "@tidegate/rules/RuleSet"
+import { judgingRules } from "@tidegate/rules/RuleSet"
 import { asObject, type FieldErrors, isStorableJson, orInvalid } from "../Input.ts"
 import { transformation } from "../Transformation.ts"
 
@@ -34,24 +35,14 @@ export const invalidWithRules = (members: FieldErrors, rules: RuleFaults): Gatew
   })
 }
 
-/** What is wrong with one written rule, whatever stands beside it. */
-const faultOf = (written: Schema.Json, rule_index: number): RuleFault | null => {
-  // Rule by rule, because the order of the whole is no longer the written one.
-  const alone = normalizeRules([written])
-  if (Result.isFailure(alone)) return { rule_index, path: alone.failure.path, message: alone.failure.message }
-  const [rule] = alone.success
-  if (rule?.type === "transform" && "transformation" in rule) {
-    const checked = Result.flatMap(orInvalid(asObject(rule.transformation)), transformation.write.judge)
-    if (Result.isFailure(checked)) return { rule_index, path: "transformation", message: checked.failure.message }
-  }
-  return isStorableJson(written) ? null : { rule_index, path: "", message: "must be valid Unicode text without NUL" }
-}
-
-/** The rules as they are stored, or what is wrong with each that is. */
-export const checkRules = (input: Schema.Json): Result.Result<ReadonlyArray<Rule>, RuleFaults> => {
-  const rules = normalizeRules(input)
-  if (Result.isFailure(rules) && rules.failure.rule_index === null) return Result.fail([rules.failure])
-  const faults = (input as ReadonlyArray<Schema.Json>).flatMap((written, index) => faultOf(written, index) ?? [])
-  if (faults.length > 0) return Result.fail(faults)
-  return Result.mapError(rules, (fault) => [fault])
-}
+/** The rules as they are stored, or what is wrong with each that is; in parts of a rule each. */
+export const checkingRules = (input: Schema.Json): Parts<Result.Result<ReadonlyArray<Rule>, RuleFaults>> =>
+  judgingRules(input, (rule, written) => {
+    if (rule.type === "transform" && "transformation" in rule) {
+      const checked = Result.flatMap(orInvalid(asObject(rule.transformation)), transformation.write.judge)
+      if (Result.isFailure(checked)) return { path: "transformation", message: checked.failure.message }
+    }
+    return isStorableJson(written as Schema.Json)
+      ? null
+      : { path: "", message: "must be valid Unicode text without NUL" }
+  })

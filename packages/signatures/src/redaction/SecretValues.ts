@@ -1,3 +1,5 @@
+import { atOnce } from "@tidegate/model/Parts"
+
 /** What is read in the place of a secret, in what is shared. */
 export const redacted = "[redacted]"
 
@@ -46,11 +48,3 @@ export function* secretLooksRemoved(text: string, mask: string): Generator<void,
 
 /** The same at once. */
 export const withoutSecretLooks = (text: string): string => atOnce(secretLooksRemoved(text, redacted))
-
-/** Work in parts, done without a pause. */
-export const atOnce = <A>(work: Iterator<void, A, void>): A => {
-  for (;;) {
-    const part = work.next()
-    if (part.done === true) return part.value
-  }
-}

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest"
+import { atOnce } from "@tidegate/model/Parts"
 import type { Schema } from "effect"
 import { Redactor } from "../../src/redaction/Redactor.ts"
-import { atOnce, withoutSecretLooks } from "../../src/redaction/SecretValues.ts"
+import { withoutSecretLooks } from "../../src/redaction/SecretValues.ts"
 import { planted } from "./planted.ts"
 
 /** What is told at a glance is what the whole work comes to: the glance may only ever spare it. */

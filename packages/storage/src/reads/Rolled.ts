@@ -131,7 +131,7 @@ export const rolledSeries = (
   measures: ReadonlyArray<string>,
   { from, step, to }: Buckets
 ): Statement.Fragment => sql`
-  select measure as kind, (floor(extract(epoch from minute - ${new Date(from)}::timestamptz) / ${step / 1000}::float8))::int4 + 1 as bucket,
+  select measure as kind, (floor(date_part('epoch', minute - ${new Date(from)}::timestamptz) / ${step / 1000}::float8))::int4 + 1 as bucket,
     sum(count)::float8 as n, 0::float8 as examined
   from counted
   where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}

@@ -56,7 +56,7 @@ export const branchKind = stepKind({
       )
     }
     const keys = new Set<string>()
-    const testOf = ({ conditions, key, rule }: typeof Path.Type, i: number): PathTest => {
+    const testOf = function* ({ conditions, key, rule }: typeof Path.Type, i: number): Parts<PathTest> {
       const field = `config.paths[${i}]`
       if (keys.has(key)) compiler.issue("PATH_KEY_DUPLICATE", `${field}.key`, "another path has this key")
       keys.add(key)
@@ -70,11 +70,11 @@ export const branchKind = stepKind({
         compiler.issue("CONDITION_INVALID", `${field}.conditions`, "is required where the rule is conditions")
         return { key, rule, holds: () => false }
       }
-      return { key, rule, holds: compiler.condition(conditions, `${field}.conditions`) }
+      return { key, rule, holds: yield* compiler.condition(conditions, `${field}.conditions`) }
     }
     const tests: Array<PathTest> = []
     for (const [i, path] of paths.slice(0, limits.paths).entries()) {
-      tests.push(testOf(path, i))
+      tests.push(yield* testOf(path, i))
       yield
     }
     const fallback = fallbacks[0]

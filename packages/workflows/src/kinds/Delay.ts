@@ -1,7 +1,7 @@
 import { DateTime, Option, Schema } from "effect"
 import type { Json } from "@tidegate/model/Rule"
 import { limits } from "../Limits.ts"
-import { type Evaluation, type Outcome, stepKind } from "../StepKind.ts"
+import { type Evaluate, type Evaluation, type Outcome, type Parts, stepKind } from "../StepKind.ts"
 
 const units = { seconds: 1_000, minutes: 60_000, hours: 3_600_000, days: 86_400_000, weeks: 604_800_000 } as const
 
@@ -39,7 +39,7 @@ export const delayKind = stepKind({
   inputs: [],
   ports: () => ["out"],
   portRequired: false,
-  compile: (_, config, compiler) => {
+  *compile(_, config, compiler): Parts<Evaluate> {
     const { amount, mode, past, timezone, unit, until } = config
     const strange = mode === "for" ? { until, timezone, past } : { amount, unit }
     for (const [member, value] of Object.entries(strange)) {
@@ -56,7 +56,7 @@ export const delayKind = stepKind({
       if (!(fixed >= 0 && fixed * units[unit] <= limits.longestDelay)) {
         compiler.issue("STEP_CONFIG_INVALID", "config.amount", "is between nothing and 31 days")
       }
-      const read = compiler.mapping(amount, "config.amount")
+      const read = yield* compiler.mapping(amount, "config.amount")
       return read === null
         ? null
         : (evaluation) => waitFor(valueOf(read.resolve(contextOf(evaluation))), units[unit], evaluation.time.now)
@@ -73,7 +73,7 @@ export const delayKind = stepKind({
     if (!until.includes("{{") && timeOf(until, zone) === null) {
       compiler.issue("STEP_CONFIG_INVALID", "config.until", "is a time in ISO 8601 or a template")
     }
-    const read = compiler.mapping(until, "config.until")
+    const read = yield* compiler.mapping(until, "config.until")
     if (read === null) return null
     return (evaluation) => {
       const at = timeOf(valueOf(read.resolve(contextOf(evaluation))), zone)

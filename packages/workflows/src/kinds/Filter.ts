@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { memberOf, stepKind } from "../StepKind.ts"
+import { type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
 /** Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. */
 export const filterKind = stepKind({
@@ -14,20 +14,20 @@ export const filterKind = stepKind({
   ports: () => ["matched"],
   portRequired: false,
   portsOf: (output) => (memberOf(output, "matched") === false ? [] : ["matched"]),
-  compile: (step, { conditions }, compiler) => {
+  *compile(step, { conditions }, compiler): Parts<Evaluate> {
     if (step.resource_id !== null) {
       if (conditions !== undefined) {
         compiler.issue("STEP_CONFIG_INVALID", "config.conditions", "has no effect where resource_id names a filter")
       }
       // They are pinned when a run begins: whoever compiles it for that has them.
-      const holds = compiler.filter(step.resource_id)
+      const holds = yield* compiler.filter(step.resource_id)
       return holds === null ? null : ({ context }) => matched(holds(context))
     }
     if (conditions === undefined) {
       compiler.issue("RESOURCE_REQUIRED", "config.conditions", "a filter needs conditions, or resource_id")
       return null
     }
-    const holds = compiler.condition(conditions, "config.conditions")
+    const holds = yield* compiler.condition(conditions, "config.conditions")
     return ({ context }) => matched(holds(context))
   }
 })

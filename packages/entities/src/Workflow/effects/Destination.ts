@@ -4,7 +4,7 @@ import { inTurns } from "@tidegate/model/LoopTurn"
 import type { Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import { withoutPresented } from "@tidegate/signatures/PresentedSecrets"
-import { parseBody } from "@tidegate/rules/RequestInput"
+import { parsingBody } from "@tidegate/rules/RequestInput"
 import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
@@ -76,7 +76,7 @@ export const readBody = (headers: Values, body: Uint8Array): Effect.Effect<Json>
   inTurns(
     (function* () {
       yield
-      return parseBody(headers, body)
+      return yield* parsingBody(headers, body)
     })()
   )
 

@@ -70,7 +70,7 @@ const make = Effect.gen(function* () {
    * Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. One workflow at a time: what all of
    * a team's come to, none has in memory.
    */
-  const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
+  const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
     const { conditions, id } = after
     const held = yield* sql<Pick<WorkflowRow, "id" | "source_id">>`
       select id, source_id from workflows where ${namedBy(sql, after)} order by id for update`
@@ -82,13 +82,13 @@ const make = Effect.gen(function* () {
       const [after] = yield* sql<WorkflowRow>`
         update workflows set steps = ${JSON.stringify(steps)}::jsonb, version = version + 1, updated_at = ${at},
           definition_hash = ${definitionHash(steps, row.edges)} where id = ${row.id} returning *`
-      if (after !== undefined) yield* keepVersion(sql, row, after)
+      if (after !== undefined) yield* keepVersion(sql, row, after, by)
     }
     return held
   })
 
   /** What becomes of each rule that links it. */
-  const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
+  const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
     const { deleted_at, id, name, team_id } = after
     const concerned = sql`team_id = ${team_id} and deleted_at is null and rules @> ${linking(id)}::jsonb`
     const raised = yield* sql<{ id: string }>`
@@ -105,7 +105,7 @@ const make = Effect.gen(function* () {
     if (held.some(({ source_id }) => !sources.has(source_id))) {
       yield* overtaken("a connection has moved to another source")
     }
-    const detached = deleted_at === null ? [] : yield* detachSteps(after, at)
+    const detached = deleted_at === null ? [] : yield* detachSteps(after, at, by)
     if (detached.some(({ source_id }) => source_id !== null && !sources.has(source_id))) {
       yield* overtaken("a workflow has moved to another source")
     }
@@ -152,10 +152,10 @@ const make = Effect.gen(function* () {
         })
       )
     }),
-    follow: Effect.fnUntraced(function* (before, after, at) {
+    follow: Effect.fnUntraced(function* (before, after, at, by) {
       if (before === null) return nobody
       const isSame = before.hash === after.hash && before.name === after.name
-      if (after.deleted_at !== null || !isSame) yield* rewrite(after, at)
+      if (after.deleted_at !== null || !isSame) yield* rewrite(after, at, by)
       // Nothing that delivers goes by a filter.
       return nobody
     }),

@@ -6,7 +6,7 @@ import { hashToken } from "@tidegate/storage/Secrets"
 import { call, teams } from "./ControlServer.ts"
 import { createWorkflow, layer as server, receive, unique } from "./workflowRuns.ts"
 
-/* What is kept of a version: who asked for it. */
+/* What is kept of a version: who asked for it, and what a filter that is gone left in it. */
 
 /** Somebody who owns team A. */
 const somebody = Effect.gen(function* () {
@@ -89,6 +89,42 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version o
       // A source that is deleted takes itself out of its workflows: whoever deleted it asked for that.
       yield* call("DELETE", `/sources/${source.id}`, { key })
       expect(yield* authors(created.body.id)).toEqual([user, user, user, user])
+    })
+  )
+
+  it.effect("keeps whose its conditions were when their filter is deleted", () =>
+    Effect.gen(function* () {
+      const { token: key, user } = yield* somebody
+      const name = unique("paid").replace(" ", "-")
+      const filter = (yield* call("POST", "/filters", { key, body: { name, conditions } })).body
+      const named = [{ id: "only_paid", kind: "filter", resource_id: filter.id, config: { note: "asked for" } }]
+      const made = yield* createWorkflow(named, edges)
+      expect((yield* call("DELETE", `/filters/${filter.id}`, { key })).status).toBe(200)
+      const path = `/workflows/${made.id}`
+      const after = (yield* call("GET", path)).body
+      expect(yield* authors(made.id)).toEqual([null, user])
+      const detached_from_filter = { id: filter.id, name, detached_at: after.updated_at }
+      const config = { note: "asked for", conditions, detached_from_filter }
+      expect(after).toMatchObject({ version: 2, steps: [{ resource_id: null }] })
+      expect(after.steps[0].config).toEqual(config)
+      const { run } = yield* receive({ ...made, ...after }, { status: "paid" })
+      expect((yield* call("GET", `${path}/runs/${run}`)).body.version.steps).toEqual(after.steps)
+      // Kept by a change of something else; and taken as it was read, which changes nothing.
+      const touched = yield* call("PATCH", path, { body: { description: "touched" } })
+      expect(touched.body).toMatchObject({ version: 3, steps: after.steps })
+      const again = yield* call("PATCH", path, { body: { steps: touched.body.steps, edges: touched.body.edges } })
+      expect(again).toMatchObject({ status: 200, body: { version: 3, steps: after.steps } })
+      // It belongs to conditions, not to a filter that is there, and has a shape.
+      const other = (yield* call("POST", "/filters", { key, body: { name: `${name}-2`, conditions } })).body
+      for (const step of [
+        { resource_id: other.id, config: { detached_from_filter } },
+        { config: { conditions, detached_from_filter: { id: filter.id } } },
+        { config: { conditions, detached_from_filter: "x" } }
+      ]) {
+        const refused = yield* call("PATCH", path, { body: { steps: [{ id: "only_paid", kind: "filter", ...step }] } })
+        expect(refused).toMatchObject({ status: 400, body: { code: "WORKFLOW_GRAPH_INVALID" } })
+        expect(refused.body.data.issues[0].field).toMatch(/^config\.detached_from_filter/)
+      }
     })
   )
 })

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Filter, FilterConnection } from "@tidegate/model/Filter"
-import type { FilterConditions } from "@tidegate/model/Rule"
+import type { DetachedFilter, FilterConditions } from "@tidegate/model/Rule"
 import { filter, mostFilterConnections } from "@tidegate/resources/Filter"
 import { linkedRule } from "@tidegate/resources/FilterLinks"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
@@ -23,6 +23,12 @@ type Linked = Omit<FilterConnection, "disabled_at" | "paused_at"> & {
 }
 
 const linking = (id: string): string => JSON.stringify([{ filter_id: id }])
+/** What tells, where it was named, whose the conditions were. */
+const detachedFrom = ({ id, name }: FilterRow, at: Date): DetachedFilter => ({
+  id,
+  name,
+  detached_at: at.toISOString()
+})
 const leftBy = (id: string): string => JSON.stringify([{ detached_from_filter: { id } }])
 
 /**
@@ -72,12 +78,13 @@ const make = Effect.gen(function* () {
    */
   const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
     const { conditions, id } = after
+    const own = { conditions, detached_from_filter: detachedFrom(after, at) }
     const held = yield* sql<Pick<WorkflowRow, "id" | "source_id">>`
       select id, source_id from workflows where ${namedBy(sql, after)} order by id for update`
     for (const workflow of held) {
       const [row] = (yield* sql<WorkflowRow>`select * from workflows where id = ${workflow.id}`) as [WorkflowRow]
       const steps = row.steps.map((step) =>
-        step.resource_id === id ? { ...step, resource_id: null, config: { ...step.config, conditions } } : step
+        step.resource_id === id ? { ...step, resource_id: null, config: { ...step.config, ...own } } : step
       )
       const [after] = yield* sql<WorkflowRow>`
         update workflows set steps = ${JSON.stringify(steps)}::jsonb, version = version + 1, updated_at = ${at},
@@ -89,7 +96,7 @@ const make = Effect.gen(function* () {
 
   /** What becomes of each rule that links it. */
   const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
-    const { deleted_at, id, name, team_id } = after
+    const { deleted_at, id, team_id } = after
     const concerned = sql`team_id = ${team_id} and deleted_at is null and rules @> ${linking(id)}::jsonb`
     const raised = yield* sql<{ id: string }>`
       with held as materialized (
@@ -114,7 +121,7 @@ const make = Effect.gen(function* () {
       deleted_at === null
         ? sql`${JSON.stringify(linkedRule(after, at))}::jsonb`
         : sql`(rule - 'filter_id' - 'filter_snapshot') || ${JSON.stringify({
-            detached_from_filter: { id, name, detached_at: at.toISOString() }
+            detached_from_filter: detachedFrom(after, at)
           })}::jsonb`
     yield* sql`
       update connections set updated_at = ${at}, rules = (

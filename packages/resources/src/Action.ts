@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { formatterKey, noMode, providerOf } from "@tidegate/actions/Providers"
 import { Action } from "@tidegate/model/Action"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
@@ -92,7 +93,7 @@ const config = {
 }
 
 const about = {
-  name: optional(Name.check(Schema.isMaxLength(longestName, { message: `must be at most ${longestName} characters` }))),
+  name: optional(Name.check(Characters.upTo(longestName))),
   provider_key: optional(Key),
   action_key: optional(Key),
   status: optional(OneOf(["enabled", "disabled"]))

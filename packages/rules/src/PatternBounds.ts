@@ -1,3 +1,4 @@
+import { isUpTo } from "@tidegate/model/Characters"
 import { patternCost } from "@tidegate/model/PatternCost"
 
 /** What the patterns that are compiled together may cost: those of one filter, or of all rules of a connection as they are written. */
@@ -30,7 +31,7 @@ export class PatternBounds {
 
   /** Counts a pattern; why it cannot be one of them, otherwise. */
   refusal(pattern: string): string | null {
-    if (pattern.length > this.#longest) return `the pattern is longer than ${this.#longest} characters`
+    if (!isUpTo(pattern, this.#longest)) return `the pattern is longer than ${this.#longest} characters`
     this.#left -= patternCost(pattern)
     return this.#left >= 0 ? null : "the patterns take too long to compile, all together"
   }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { administering, reading } from "@tidegate/model/Permission"
 import { InstantiatedWorkflow, WorkflowTemplate, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
@@ -11,7 +12,7 @@ import * as Parameters from "./Parameters.ts"
 const read = { ...reading, scope: null }
 
 const params = {
-  key: Schema.String.check(Schema.isMaxLength(96)).annotate({
+  key: Schema.String.check(Characters.upTo(96)).annotate({
     description: "The template's key",
     examples: [templateExample.key]
   })

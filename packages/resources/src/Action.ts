@@ -6,7 +6,7 @@ import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { RatePeriod } from "@tidegate/model/Destination"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { administering, reading } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import {
   type FieldErrors,
   fieldError,
@@ -258,7 +258,7 @@ export const action = resource({
   plural: "actions",
   prefix: prefixes.action,
   description: "Actions of providers, saved with their credentials, for steps of workflows to name.",
-  permissions: { read: { ...reading, scope: null }, edit: administering },
+  permissions: { read: notByProjectKeys(reading), edit: administering },
   created: 201,
   said: {
     list: { description: "One page, without a cursor: at most 255. Credentials are never read back." },

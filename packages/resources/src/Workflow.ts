@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import { maxDefinitionValues } from "@tidegate/model/BodyLimits"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { administering, reading } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { limits } from "@tidegate/workflows/Limits"
 import { isStorableJson, type Members } from "./Input.ts"
@@ -133,7 +133,7 @@ export const workflow = resource({
   plural: "workflows",
   prefix: prefixes.workflow,
   description: "Graphs of steps that the requests of a source run through.",
-  permissions: { read: { ...reading, scope: null }, edit: administering },
+  permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
     list: { description: "Without steps and edges; the latest change first. One page, without a cursor: at most 255." },
     create: { description: "All that is wrong with its graph is answered at once. At most 1,000 in a team." },

@@ -26,7 +26,7 @@ const mayWrite = ({ rules }: Schema.JsonObject) =>
     const { caller, role } = yield* CurrentTeam
     if (role === "owner" || !Array.isArray(rules) || !rules.some(bringsCode)) return
     const instead = "write the code of a rule: name a transformation that is there, by transformation_id"
-    return yield* caller.kind === "key"
+    yield* caller.kind === "key"
       ? fail("USER_SESSION_REQUIRED", `no project key may ${instead}`)
       : fail("ROLE_REQUIRED", `only owners of the team may ${instead}`, { required: "owner" })
   })

@@ -10,7 +10,7 @@ const sentences: ReadonlyArray<readonly [method: string, path: string, body: unk
   ["GET", "/sources?limit=1&limit=2", undefined, "limit must be given once"],
   ["GET", "/sources?order_by=id", undefined, "order_by must be name or created_at or updated_at"],
   ["GET", "/sources?include_disabled=yes", undefined, "include_disabled must be true or false"],
-  ["GET", `/requests?q=${"x".repeat(201)}`, undefined, "q is too long: at most 200"],
+  ["GET", `/requests?q=${"x".repeat(201)}`, undefined, "q must be at most 200 characters"],
   ["GET", "/sources/%zz", undefined, "url must be percent-encoded UTF-8 without NUL characters"],
   ["POST", "/sources", "[]", "body must be a JSON object"],
   ["POST", "/sources", `{"name":"x","x":[${"0,".repeat(100_000)}0]}`, "body has more than 100000 JSON values"]

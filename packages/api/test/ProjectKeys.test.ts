@@ -178,6 +178,46 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
+  it.effect("run transformations by a grant, and neither see nor write them", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const execute_grants = ["POST:/v1/transformations/run"]
+      const key = yield* keyWith(team, ["control:read", "control:edit", "control:execute"], { execute_grants })
+      const body = { name: "by-people", code: "addHandler('transform', (request) => request)" }
+      const made = (yield* call("POST", "/transformations", { key: team.owner, body })).body
+      const one = `/transformations/${made.id}`
+      const rules = [{ type: "transform", transformation: body }]
+      for (const [method, to, written] of [
+        ["GET", "/transformations"],
+        ["POST", "/transformations", body],
+        ["PUT", "/transformations", body],
+        ["GET", one],
+        ["PATCH", one, { name: "renamed" }],
+        ["PUT", one, { name: "renamed" }],
+        ["GET", `${one}/executions`],
+        ["GET", `${one}/executions/txe_${"0".repeat(26)}`],
+        ["DELETE", one],
+        // Code in a rule would be saved as one.
+        ["POST", "/connections", { name: "inline", source_id: "src_1", destination_id: "des_1", rules }],
+        ["PUT", "/connections", { name: "inline", source_id: "src_1", destination_id: "des_1", rules }]
+      ] as const) {
+        const answer = yield* call(method, to, {
+          key: key.api_key,
+          ...(written === undefined ? {} : { body: written })
+        })
+        expect(codeOf(answer), `${method} ${to}`).toEqual([403, "USER_SESSION_REQUIRED"])
+      }
+      const ran = yield* call("POST", "/transformations/run", {
+        key: key.api_key,
+        body: { transformation_id: made.id }
+      })
+      expect(ran.status).toBe(200)
+      // The team's own key acts as an owner on all of document 1.
+      expect((yield* call("GET", one, { key: team.key })).body.name).toBe("by-people")
+      expect((yield* call("DELETE", one, { key: team.key })).status).toBe(200)
+    })
+  )
+
   it.effect("are managed by the owners of the team, and by no key", () =>
     Effect.gen(function* () {
       const [team, other] = [yield* freshTeam, yield* freshTeam]

@@ -153,6 +153,32 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
+  it.effect("a member saves no code by the rule of a connection, and names what is there", () =>
+    Effect.gen(function* () {
+      const [member, owner] = [yield* somebody({ [teams.a.id]: "member" }), yield* somebody({ [teams.a.id]: "owner" })]
+      const source = (yield* call("POST", "/sources", { body: { name: "code-in-rules" } })).body
+      const target = { name: "code-in-rules", type: "MOCK_API", config: {} }
+      const destination = (yield* call("POST", "/destinations", { body: target })).body
+      const inline = { type: "transform", transformation: { name: "from-a-rule", code } }
+      const body = { name: "code-in-rules", source_id: source.id, destination_id: destination.id, rules: [inline] }
+      const made = yield* call("POST", "/connections", as(owner.token, { body }))
+      expect(made.status).toBe(200)
+      const path = `/connections/${made.body.id}`
+      for (const [method, to, written] of [
+        ["POST", "/connections", { ...body, name: "another" }],
+        ["PUT", "/connections", body],
+        ["PATCH", path, { rules: [{ type: "delay", delay: 1 }, inline] }],
+        ["PUT", path, { rules: [{ ...inline, type: "transformation" }] }]
+      ] as const) {
+        const refused = yield* call(method, to, as(member.token, { body: written }))
+        expect(refused.body).toMatchObject({ status: 403, code: "ROLE_REQUIRED", data: { required: "owner" } })
+      }
+      // As it is read, the rule names what was made of it.
+      const again = yield* call("PATCH", path, as(member.token, { body: { rules: made.body.rules } }))
+      expect(again).toMatchObject({ status: 200, body: { rules: made.body.rules } })
+    })
+  )
+
   it.effect("who is no member any more can do nothing but sign out", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -9060,6 +9060,7 @@ export interface components {
        * @example 2026-01-01T00:00:00.000Z
        */
       created_at: string
+      /** @description Who asked for the change that made it. Null: an API key did; or it was made before that was kept, or for a test */
       created_by_user_id: string | null
       current_version: number
       definition_hash: string

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
 import { LargeJson, mostParsedBytes, tooLarge } from "@tidegate/model/LargeJson"
 import { type Message, parseQuery, type Values } from "@tidegate/model/Message"
@@ -47,7 +48,7 @@ export const templateFault = (written: string): string | null => {
 export const TemplateText = (longest: number) =>
   text
     .check(
-      Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` }).abort(),
+      Characters.upTo(longest).abort(),
       Schema.makeFilter((written: string) => {
         const fault = templateFault(written)
         return fault === null || `must be a template: ${fault}`

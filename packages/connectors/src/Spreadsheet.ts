@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { apiSender, flat, json } from "./Api.ts"
 import { connector } from "./Connector.ts"
@@ -40,7 +41,7 @@ const templateOf = (column: string): string => {
 const isOneValue = (column: string): boolean => /^\{\{[^{}]*\}\}$/.test(templateOf(column).trim())
 
 const Column = text.check(
-  Schema.isMaxLength(1_024, { message: "must be at most 1024 characters" }).abort(),
+  Characters.upTo(1_024).abort(),
   Schema.makeFilter(
     (column: string) =>
       ((column.includes("{{") || !/[{}]/.test(column)) && templateFault(templateOf(column)) === null) ||

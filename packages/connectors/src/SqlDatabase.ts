@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
 import { mostParsedBytes } from "@tidegate/model/LargeJson"
 import { laterTurn } from "@tidegate/model/LoopTurn"
@@ -179,7 +180,7 @@ export const sqlDatabase = connector({
   },
   none: {
     endpoint: text.annotate({ description: "host[:port]/database: another way to write the three" }).check(
-      Schema.isMaxLength(340, { message: "must be at most 340 characters" }).abort(),
+      Characters.upTo(340).abort(),
       Schema.makeFilter((written: string) => partsOf(written) !== null || "must be host[:port]/database", {
         toJsonSchema: () => ({ pattern: String.raw`^.+\/.+$`, maxLength: 340 })
       })

@@ -7,13 +7,16 @@ import type { Command, Concerned, Store } from "@tidegate/storage/Store"
 import { carryThrough } from "./CarryThrough.ts"
 
 interface Asked {
-  readonly payload: { readonly team_id: string; readonly command?: string }
+  readonly payload: { readonly team_id: string; readonly command?: string; readonly by?: string | null }
 }
 interface Written<Body> {
   readonly payload: Asked["payload"] & { readonly input: Body }
 }
 
 type Answer<A, X> = Effect.Effect<A, GatewayError, X>
+
+/** What is asked of the store in it. */
+export const commandOf = ({ by, command }: Asked["payload"]): Command => ({ id: command, by })
 
 /** The handlers of `Commands`. */
 export type CommandHandlers<R extends AnyResource, X> = {
@@ -48,8 +51,8 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
   const ingress = yield* Ingress
 
   const situation = Effect.map(Clock.currentTimeMillis, (ms): Situation => ({ id, now: new Date(ms), ingress }))
-  const commandOf = ({ command }: Asked["payload"]): Command => ({
-    id: command,
+  const settled = (asked: Asked["payload"]): Command => ({
+    ...commandOf(asked),
     ...(settle === undefined ? {} : { settle })
   })
   const run = <A>(command: Answer<A, X>) => around(carryThrough(command))
@@ -61,13 +64,13 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
         Effect.gen(function* () {
           yield* check(payload.input)
           const next = change(payload.input, yield* situation)
-          return yield* store.update(payload.team_id, id, next, commandOf(payload))
+          return yield* store.update(payload.team_id, id, next, settled(payload))
         })
       )
 
   const turns = resource.switches.map((to: SwitchOf<R> & string) => [
     to.charAt(0).toUpperCase() + to.slice(1),
-    ({ payload }: Asked) => run(store.turn(payload.team_id, id, to, commandOf(payload)))
+    ({ payload }: Asked) => run(store.turn(payload.team_id, id, to, settled(payload)))
   ])
 
   return {
@@ -76,7 +79,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
         Effect.gen(function* () {
           const fields = yield* Effect.fromResult(resource.create(payload.input, yield* situation))
           yield* check(payload.input)
-          return yield* store.create(payload.team_id, id, fields, commandOf(payload))
+          return yield* store.create(payload.team_id, id, fields, settled(payload))
         })
       ),
     Update: changing(resource.change),
@@ -85,7 +88,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
     ...Object.fromEntries(turns),
     Delete: ({ payload }: Asked) =>
       run(
-        Effect.map(store.delete(payload.team_id, id, commandOf(payload)), (more) => ({
+        Effect.map(store.delete(payload.team_id, id, settled(payload)), (more) => ({
           id,
           ...(more === undefined ? {} : { more })
         }))

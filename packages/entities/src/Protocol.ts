@@ -4,8 +4,15 @@ import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/Resource"
 
-/** `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does not repeat. */
-const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.String) }
+/**
+ * What every command says of whoever asks for it. `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does
+ * not repeat. `by`: the user who asks; null, or left out by a process of the version before: no user does.
+ */
+export const asked = {
+  team_id: Schema.String,
+  command: Schema.optionalKey(Schema.String),
+  by: Schema.optionalKey(Schema.NullOr(Schema.String))
+}
 
 /**
  * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { formatterCodes } from "@tidegate/model/FormatterCode"
 import { compileMapping, contextRoots } from "@tidegate/templates/Mapping"
 import { bound, judgedAsWritten, shownAt, unbound } from "./Binding.ts"
@@ -87,7 +88,8 @@ const envelopeOf = (body: unknown, now: number): Result.Result<Envelope, TrialIn
   const timezone = member(body, "timezone") ?? "UTC"
   if (typeof timezone !== "string") return invalid("timezone", "must be a text")
   const seed = member(body, "seed") ?? "test"
-  if (typeof seed !== "string" || seed.length > 200) return invalid("seed", "must be a text of at most 200 characters")
+  if (typeof seed !== "string" || !Characters.isUpTo(seed, 200))
+    return invalid("seed", "must be a text of at most 200 characters")
   const anchored = member(body, "anchor_at") ?? null
   const anchor = anchored === null ? now : typeof anchored === "string" ? anchorOf(anchored) : null
   if (anchor === null) {

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "./Characters.ts"
 
 /** What there is to choose from for a workflow's steps, as it is documented. What there is of it says the list of providers. */
 
@@ -66,9 +67,7 @@ export const ActionProviders = Schema.Struct({ count: Schema.Int, models: Schema
 })
 
 const text = (longest: number) =>
-  Schema.String.annotate({ message: "must be a string" }).check(
-    Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` })
-  )
+  Schema.String.annotate({ message: "must be a string" }).check(Characters.upTo(longest))
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const object = Members(50)
 const limit = "must be a whole number from 1 to 100"

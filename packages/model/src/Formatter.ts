@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "./Characters.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** What the formatter answers, as it is documented. What there is of it says the catalog. */
@@ -132,7 +133,7 @@ export const FormatterTrialInput = Schema.Struct({
   ),
   timezone: Schema.optionalKey(Schema.String.annotate({ description: "The zone of what names none; UTC unless told" })),
   seed: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(200)).annotate({
+    Schema.String.check(Characters.upTo(200)).annotate({
       description: "What chance is drawn from; `test` unless told"
     })
   )

@@ -1,3 +1,5 @@
+import { isUpTo } from "./Characters.ts"
+
 /**
  * Paths into a JSON document, as `$ref` and the deduplicate rule's fields write them:
  * `a.b`, `a[0].b`, `a["odd key"]`, `a[*].id` (every element), `a[$index].y` (the element being tested), and the same
@@ -17,7 +19,7 @@ const bracket = /\[(?:(\d{1,9})|(\*)|(\$index)|"([^"\]]+)"|'([^'\]]+)')\]/y
 
 /** The segments of `text`, at least one; null when it is not a path. */
 export const parsePath = (text: string): ReadonlyArray<PathSegment> | null => {
-  if (text.length > maxPathLength) return null
+  if (!isUpTo(text, maxPathLength)) return null
   const segments: Array<PathSegment> = []
   let at = text.startsWith("$.") ? 2 : text.startsWith("$[") ? 1 : 0
   let dotted = true

@@ -40,8 +40,8 @@ export const administering: Principals = { user: "owner", teamKey: true, scope: 
 /** Of what concerns the signed-in user alone. */
 export const ofOneself: Principals = { user: "self", teamKey: false, scope: null }
 
-/** The same for users who own the team, not for its other members. */
-export const byOwners = (permission: Principals): Principals => ({ ...permission, user: "owner" })
+/** The same for people and for the team's own key, not for project keys. */
+export const notByProjectKeys = (permission: Principals): Principals => ({ ...permission, scope: null })
 
 /** The same for people, not for keys. */
 export const bySessions = (permission: Principals): Principals => ({ ...permission, teamKey: false, scope: null })

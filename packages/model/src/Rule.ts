@@ -57,6 +57,10 @@ export const InlineTransformRule = Schema.Struct({
 export const TransformRule = Schema.Union([LinkedTransformRule, InlineTransformRule])
 export type TransformRule = typeof TransformRule.Type
 
+/** What a stored filter that was deleted leaves beside its conditions, where a rule or a step named it. */
+export const DetachedFilter = Schema.Struct({ id: Schema.String, name: Schema.String, detached_at: Schema.String })
+export type DetachedFilter = typeof DetachedFilter.Type
+
 /**
  * Lets through what matches every target. A rule linked to a stored filter carries `filter_id` and a copy of that
  * filter's conditions (`filter_snapshot` names the version); routing reads only the copy.
@@ -70,10 +74,7 @@ export const FilterRule = Schema.Struct({
   filter_snapshot: Schema.optionalKey(
     Schema.Struct({ name: Schema.String, hash: Schema.String, captured_at: Schema.String })
   ),
-  /** Left behind when the linked filter was deleted. */
-  detached_from_filter: Schema.optionalKey(
-    Schema.Struct({ id: Schema.String, name: Schema.String, detached_at: Schema.String })
-  )
+  detached_from_filter: Schema.optionalKey(DetachedFilter)
 })
 export type FilterRule = typeof FilterRule.Type
 

@@ -58,5 +58,8 @@ export type Caller =
   | { readonly kind: "key"; readonly key: KeyInUse }
   | { readonly kind: "session"; readonly signedIn: SignedIn; readonly isSiteAdmin: boolean }
 
+/** The user who calls; null: a key does. */
+export const userOf = (caller: Caller): string | null => (caller.kind === "session" ? caller.signedIn.user.id : null)
+
 /** The team that a caller acts on who names none. */
 export const ownTeam = (caller: Caller): string => (caller.kind === "key" ? caller.key.team : caller.signedIn.team)

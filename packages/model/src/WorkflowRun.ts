@@ -153,7 +153,10 @@ export const VersionEvidence = Schema.Struct({
   number: Schema.Int,
   definition_hash: Schema.String,
   created_at: Timestamp,
-  created_by_user_id: textOrNull,
+  created_by_user_id: textOrNull.annotate({
+    description:
+      "Who asked for the change that made it. Null: an API key did; or it was made before that was kept, or for a test"
+  }),
   current_version: Schema.Int,
   is_current: Schema.Boolean,
   workflow_name: Schema.String,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import {
   administering,
-  byOwners,
   bySessions,
   editing,
   executing,
   lackingOf,
+  notByProjectKeys,
   ofOneself,
   type Principals,
   reading,
@@ -21,7 +21,6 @@ describe("what a key lacks", () => {
   it.each<[string, Principals, Scope]>([
     ["reads", reading, "control:read"],
     ["changes", editing, "control:edit"],
-    ["what owners change", byOwners(editing), "control:edit"],
     ["what happens", executing, "control:execute"],
     ["tunnels", tunneling, "tunnel:connect"]
   ])("for %s is its scope and no other", (_, permission, scope) => {
@@ -41,14 +40,15 @@ describe("what a key lacks", () => {
   })
 
   it("for what only people and team keys may do is a session, whatever its scopes", () => {
-    for (const permission of [administering, ofOneself, bySessions(reading), bySessions(administering)]) {
+    const closed = [administering, ofOneself, bySessions(reading), bySessions(administering), notByProjectKeys(reading)]
+    for (const permission of closed) {
       expect(lackingOf(permission, route, holding(...scopes))).toEqual({ what: "session" })
     }
   })
 
   it("as a team's own: nothing, until somebody narrows it", () => {
     const whole = { isTeamKey: true, scopes, grants: null }
-    for (const permission of [reading, editing, executing, tunneling, administering]) {
+    for (const permission of [reading, editing, executing, tunneling, administering, notByProjectKeys(reading)]) {
       expect(lackingOf(permission, route, whole)).toBe(null)
     }
     expect(lackingOf(bySessions(administering), route, whole)).toEqual({ what: "session" })

@@ -1,11 +1,12 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { formatterKey, noMode, providerOf } from "@tidegate/actions/Providers"
 import { Action } from "@tidegate/model/Action"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { RatePeriod } from "@tidegate/model/Destination"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { administering, reading } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import {
   type FieldErrors,
   fieldError,
@@ -92,7 +93,7 @@ const config = {
 }
 
 const about = {
-  name: optional(Name.check(Schema.isMaxLength(longestName, { message: `must be at most ${longestName} characters` }))),
+  name: optional(Name.check(Characters.upTo(longestName))),
   provider_key: optional(Key),
   action_key: optional(Key),
   status: optional(OneOf(["enabled", "disabled"]))
@@ -257,7 +258,7 @@ export const action = resource({
   plural: "actions",
   prefix: prefixes.action,
   description: "Actions of providers, saved with their credentials, for steps of workflows to name.",
-  permissions: { read: { ...reading, scope: null }, edit: administering },
+  permissions: { read: notByProjectKeys(reading), edit: administering },
   created: 201,
   said: {
     list: { description: "One page, without a cursor: at most 255. Credentials are never read back." },

@@ -1,12 +1,13 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import type { BulkFilter, BulkKind } from "@tidegate/model/BulkOperation"
 import { maxValues } from "@tidegate/model/BodyLimits"
 import { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { RequestStatus } from "@tidegate/model/Request"
 import { parseTime } from "@tidegate/model/Timestamp"
-import { fieldError, type FieldErrors, isStorable, judgeBody, type Members, orInvalid } from "./Input.ts"
-import { optional, text } from "./Members.ts"
+import { fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
+import { optional, Storable, text } from "./Members.ts"
 import { ids } from "./Story.ts"
 
 /** What a bulk operation is asked for with. */
@@ -24,11 +25,7 @@ const valuesOf = (...given: ReadonlyArray<string | ReadonlyArray<string> | undef
   )
 ]
 
-const short = text.check(
-  Schema.makeFilter(
-    (value: string) => (value.length <= longest && isStorable(value)) || `must be at most ${longest} characters`
-  )
-)
+const short = Storable(longest)
 const Moment = text.check(
   Schema.makeFilter((at: string) => parseTime(at, 0) !== null || "must be ISO 8601, now, or now-<n><s|m|h|d>")
 )
@@ -104,7 +101,7 @@ const inTime = (
 const values = <S extends Schema.Top>(description: string, item: S) =>
   optional(Schema.Union([item, Schema.Array(item).check(Schema.isMaxLength(maxValues))]).annotate({ description }))
 
-const searched = (description: string) => Schema.String.check(Schema.isMaxLength(longest)).annotate({ description })
+const searched = (description: string) => Schema.String.check(Characters.upTo(longest)).annotate({ description })
 
 const shownTimes = {
   from: optional(

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { describedAs } from "./DescribedAs.ts"
 import { optional } from "./Members.ts"
 
@@ -27,7 +28,7 @@ const Operators = Schema.StructWithRest(
     $contains: orReference(comparable),
     $startsWith: orReference(texts),
     $endsWith: orReference(texts),
-    $regex: optional(Schema.String.check(Schema.isMaxLength(512)).annotate({ description: "RE2 syntax, unanchored" })),
+    $regex: optional(Schema.String.check(Characters.upTo(512)).annotate({ description: "RE2 syntax, unanchored" })),
     $exist: optional(Schema.Boolean),
     $or: optional(Schema.Array(self)),
     $and: optional(Schema.Array(self)),

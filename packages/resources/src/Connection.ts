@@ -242,7 +242,15 @@ export const connection = resource({
     + coalesce((select octet_length(s.config::text) from sources s where s.id = t.source_id), 0)`,
   largestBody: maxConnectionBody,
   errors: {
-    write: ["NOT_FOUND", "CONNECTION_DISABLED", "RULE_INVALID", "TRANSFORMATION_INVALID"],
+    // Code in a rule is for those who may write transformations.
+    write: [
+      "NOT_FOUND",
+      "CONNECTION_DISABLED",
+      "RULE_INVALID",
+      "TRANSFORMATION_INVALID",
+      "ROLE_REQUIRED",
+      "USER_SESSION_REQUIRED"
+    ],
     switch: { pause: ["CONNECTION_DISABLED"] }
   },
   example

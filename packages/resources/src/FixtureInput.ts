@@ -1,37 +1,30 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { isStorable } from "./Input.ts"
-import { text } from "./Members.ts"
+import { Storable, text } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
 import { ids } from "./Story.ts"
 
 /** What fixtures are written with. */
 
 const longestName = 120
-const longestDescription = 500
 
 const Name = text
   .check(
     Schema.makeFilter(
       (name: string) =>
-        (name.trim() !== "" && name.length <= longestName && isStorable(name)) ||
+        (name.trim() !== "" && Characters.isUpTo(name, longestName) && isStorable(name)) ||
         `must be 1 to ${longestName} characters of valid Unicode`,
       { toJsonSchema: () => ({ minLength: 1, maxLength: longestName, pattern: String.raw`\S` }) }
     )
   )
   .annotate({ description: "For people" })
 
-const Description = Schema.NullOr(
-  text.check(
-    Schema.makeFilter(
-      (value: string) =>
-        (value.length <= longestDescription && isStorable(value)) ||
-        `must be at most ${longestDescription} characters of valid Unicode`,
-      { toJsonSchema: () => ({ maxLength: longestDescription }) }
-    )
-  )
-).annotate({ description: "What is expected of it, or what it is an example of" })
+const Description = Schema.NullOr(Storable(500)).annotate({
+  description: "What is expected of it, or what it is an example of"
+})
 
-const Id = text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" }))
+const Id = text.check(Characters.upTo(100))
 
 export const fixtureBody = bodyOf(
   Schema.Struct({

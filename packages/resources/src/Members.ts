@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { isStorable } from "./Input.ts"
 
 /**
@@ -55,24 +56,27 @@ export const Name = text
   )
   .annotate({ description: "Printable characters, unique in the team" })
 
-const longestDescription = 4096
+const storableUpTo = (longest: number) => (value: string | null) =>
+  value === null ||
+  (Characters.isUpTo(value, longest) && isStorable(value)) ||
+  `must be at most ${longest} characters of valid Unicode without NUL`
 
-/** For the document; what is too long is told by the whole. */
-const described = text
-  .check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longestDescription }) }))
-  .annotate({ description: "For people" })
+/** Any text of at most so many characters that can be stored: no NUL, no half of a surrogate pair. */
+export const Storable = (longest: number) =>
+  text.check(Schema.makeFilter(storableUpTo(longest), { toJsonSchema: () => ({ maxLength: longest }) }))
 
-/** Any text that can be stored: no NUL, no half of a surrogate pair. */
-export const Description = Schema.NullOr(described)
-  .annotate({ message: "must be a string or null" })
-  .check(
-    Schema.makeFilter(
-      (value: string | null) =>
-        value === null ||
-        (value.length <= longestDescription && isStorable(value)) ||
-        `must be at most ${longestDescription} characters of valid Unicode without NUL`
-    )
+/** The same, or null. */
+export const DescriptionUpTo = (longest: number) =>
+  // For the document; what is too long is told by the whole.
+  Schema.NullOr(
+    text
+      .check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longest }) }))
+      .annotate({ description: "For people" })
   )
+    .annotate({ message: "must be a string or null" })
+    .check(Schema.makeFilter(storableUpTo(longest)))
+
+export const Description = DescriptionUpTo(4096)
 
 /** A setting that may be left out or null: both mean its default. For what is only described. */
 export const setting = <S extends Schema.Top>(schema: S): Schema.optionalKey<Schema.NullOr<S>> =>
@@ -82,7 +86,7 @@ export const HeaderName = Schema.String.check(Schema.isPattern(/^[!#$%&'*+.^_`|~
 
 /** Text that authenticates somebody. */
 export const secretText = (description: string) =>
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_384)).annotate({
+  Schema.String.check(Characters.between(1, 16_384)).annotate({
     description: `${description}. Encrypted at rest, masked on read; writing the mask back keeps it`
   })
 
@@ -90,11 +94,9 @@ export const secretText = (description: string) =>
 export const shownText = Schema.optionalKey(Schema.String)
 
 export const HttpUrl = (longest: number) =>
-  Schema.String.check(Schema.isPattern(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\#]+$/u), Schema.isMaxLength(longest)).annotate(
-    {
-      format: "uri"
-    }
-  )
+  Schema.String.check(Schema.isPattern(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\#]+$/u), Characters.upTo(longest)).annotate({
+    format: "uri"
+  })
 
 /** An id of a resource, as it may be written. */
 export const Id = Schema.String.annotate({ message: "must be an id" }).check(

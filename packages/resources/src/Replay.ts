@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Message, Values } from "@tidegate/model/Message"
@@ -47,7 +48,7 @@ const edits = {
   body: Schema.optionalKey(Schema.Json)
 }
 
-const ConnectionIds = Schema.Array(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })))
+const ConnectionIds = Schema.Array(text.check(Characters.upTo(100)))
   .check(
     Schema.makeFilter(
       (ids) => (ids.length > 0 && ids.length <= mostConnections) || `must name 1 to ${mostConnections} connections`
@@ -99,7 +100,7 @@ const ShownQuery = Schema.Union([
 const ReplayRequest = Schema.Struct({
   method: optional(Schema.Literals(methods)),
   path: optional(
-    Schema.String.check(Schema.isPattern(/^\//u), Schema.isMaxLength(longestPath)).annotate({
+    Schema.String.check(Schema.isPattern(/^\//u), Characters.upTo(longestPath)).annotate({
       description: "What follows the source's URL"
     })
   ),

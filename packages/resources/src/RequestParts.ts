@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { Values } from "@tidegate/model/Message"
 import { OneOf, optional, text } from "./Members.ts"
 
@@ -46,7 +47,7 @@ export const RequestSample = Schema.Struct({
     text.check(
       Schema.makeFilter(
         (path: string) =>
-          (path.startsWith("/") && path.length <= longestPath) ||
+          (path.startsWith("/") && Characters.isUpTo(path, longestPath)) ||
           `must begin with a slash and have at most ${longestPath} characters`
       )
     )
@@ -59,7 +60,7 @@ export type RequestSample = typeof RequestSample.Type
 export const queryOf = ({ query = {} }: RequestSample): string =>
   typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
 
-export const isQueryTooLong = (sample: RequestSample): boolean => queryOf(sample).length > longestQuery
+export const isQueryTooLong = (sample: RequestSample): boolean => !Characters.isUpTo(queryOf(sample), longestQuery)
 
 /** The same, as the document shows it. */
 export const ShownRequestSample = Schema.Struct({
@@ -71,7 +72,9 @@ export const ShownRequestSample = Schema.Struct({
     })
   ),
   path: optional(
-    Schema.String.check(Schema.isPattern(/^\//u), Schema.isMaxLength(2048)).annotate({ description: "/ unless told" })
+    Schema.String.check(Schema.isPattern(/^\//u), Characters.upTo(longestPath)).annotate({
+      description: "/ unless told"
+    })
   ),
   method: optional(
     Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).annotate({

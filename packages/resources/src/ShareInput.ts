@@ -1,8 +1,9 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { parseTime } from "@tidegate/model/Timestamp"
-import { every, fieldError, type FieldErrors, isStorable, judgeBody, type Members, orInvalid } from "./Input.ts"
-import { setting, text } from "./Members.ts"
+import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
+import { setting, Storable, text } from "./Members.ts"
 
 /** How a request is shared. */
 
@@ -12,15 +13,7 @@ const mostSeconds = 30 * day
 const usualSeconds = 7 * day
 const mostNames = 100
 
-const Title = text
-  .check(
-    Schema.makeFilter(
-      (title: string) =>
-        (title.length <= 120 && isStorable(title)) || "must be at most 120 characters of valid Unicode",
-      { toJsonSchema: () => ({ maxLength: 120 }) }
-    )
-  )
-  .annotate({ description: "For people, shown to whoever opens the link" })
+const Title = Storable(120).annotate({ description: "For people, shown to whoever opens the link" })
 
 const Seconds = Schema.Int.annotate({ message: "must be a whole number" }).check(
   Schema.makeFilter((seconds: number) => seconds >= leastSeconds || `must be at least ${leastSeconds}`, {
@@ -32,7 +25,7 @@ const Seconds = Schema.Int.annotate({ message: "must be a whole number" }).check
   })
 )
 
-const Names = Schema.Array(text.check(Schema.isMaxLength(200, { message: "must be at most 200 characters" }))).check(
+const Names = Schema.Array(text.check(Characters.upTo(200))).check(
   Schema.isMaxLength(mostNames, { message: `must be at most ${mostNames} names` })
 )
 

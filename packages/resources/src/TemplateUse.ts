@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { isId, prefixes } from "@tidegate/model/Ids"
 import type { WorkflowTemplate } from "@tidegate/model/WorkflowTemplate"
@@ -15,7 +16,7 @@ export { templateOf }
 
 const Bindings = Schema.Record(
   Schema.String,
-  Schema.String.annotate({ message: "must be a string" }).check(Schema.isMaxLength(2_048))
+  Schema.String.annotate({ message: "must be a string" }).check(Characters.upTo(2_048))
 ).annotate({ message: "must be an object of strings" })
 
 const Message = Schema.Struct({ name: setting(Name), source_id: setting(Id), bindings: setting(Bindings) })

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { maxCode, maxCodeBody } from "@tidegate/model/BodyLimits"
 import { prefixes } from "@tidegate/model/Ids"
-import { byOwners, editing } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { type Env as EnvRecord, Isolation as Isolations, Transformation } from "@tidegate/model/Transformation"
 import { describedAs } from "./DescribedAs.ts"
 import { isStorable } from "./Input.ts"
@@ -109,7 +109,7 @@ export const transformation = resource({
   prefix: prefixes.transformation,
   description: "Code that reshapes requests before delivery.",
   // It runs with the secrets in `env`.
-  permissions: { edit: byOwners(editing) },
+  permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
     create: { description: "Connections use it by a rule of type `transform`." },
     upsert: { description: "Variables that are left out stay as they are; so do its id, and the rules that name it." },

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { type MessageHead, parseQuery, type Values } from "@tidegate/model/Message"
 import { parseTime } from "@tidegate/model/Timestamp"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
@@ -8,7 +9,7 @@ import { isQueryTooLong, longestQuery, queryOf, RequestSample, ShownRequestSampl
 import { body, headers, ids } from "./Story.ts"
 import { Code, Env, example as transformation } from "./Transformation.ts"
 
-const Id = Schema.NullOr(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })))
+const Id = Schema.NullOr(text.check(Characters.upTo(100)))
 
 const Message = Schema.Struct({
   transformation_id: Schema.optionalKey(Id),
@@ -69,7 +70,7 @@ export const example = {
   context: { request_id: ids.request }
 } as const
 
-const id = setting(Schema.String.check(Schema.isMaxLength(100)))
+const id = setting(Schema.String.check(Characters.upTo(100)))
 
 const TransformationRunInput = Schema.Struct({
   transformation_id: setting(AnyId.annotate({ description: "A stored transformation; goes before code" })),

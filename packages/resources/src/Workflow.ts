@@ -2,34 +2,16 @@ import { Result, Schema } from "effect"
 import { maxDefinitionValues } from "@tidegate/model/BodyLimits"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { administering, reading } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { limits } from "@tidegate/workflows/Limits"
-import { isStorable, isStorableJson, type Members } from "./Input.ts"
-import { Id, Name, OneOf, optional, text } from "./Members.ts"
+import { isStorableJson, type Members } from "./Input.ts"
+import { DescriptionUpTo, Id, Name, OneOf, optional } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./Story.ts"
 
 /** Of a team. */
 export const mostWorkflows = 1_000
-
-const longestDescription = 4_000
-
-/** Characters, as the document counts them, and not halves of them. */
-const isShort = new RegExp(`^[^]{0,${longestDescription}}$`, "u")
-
-const Description = Schema.NullOr(
-  text.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longestDescription }) }))
-)
-  .annotate({ message: "must be a string or null" })
-  .check(
-    Schema.makeFilter(
-      (value: string | null) =>
-        value === null ||
-        (isShort.test(value) && isStorable(value)) ||
-        `must be at most ${longestDescription} characters of valid Unicode without NUL`
-    )
-  )
 
 /** Whether they are steps, or edges, of a graph is told with all that is wrong with it, by whoever stores it. */
 const parts = (what: string, most: number) =>
@@ -48,7 +30,7 @@ const parts = (what: string, most: number) =>
 const Status = OneOf(WorkflowStatus.literals).annotate({ description: "`active` unless told" })
 
 const settings = {
-  description: optional(Description),
+  description: optional(DescriptionUpTo(4_000)),
   status: optional(Status),
   steps: optional(parts("steps", limits.steps)),
   edges: optional(parts("edges", limits.edges))
@@ -151,7 +133,7 @@ export const workflow = resource({
   plural: "workflows",
   prefix: prefixes.workflow,
   description: "Graphs of steps that the requests of a source run through.",
-  permissions: { read: { ...reading, scope: null }, edit: administering },
+  permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
     list: { description: "Without steps and edges; the latest change first. One page, without a cursor: at most 255." },
     create: { description: "All that is wrong with its graph is answered at once. At most 1,000 in a team." },

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { type FieldError, GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { type Prefix, prefixes } from "@tidegate/model/Ids"
 import { limits } from "@tidegate/workflows/Limits"
@@ -146,7 +147,8 @@ const partsOf = (written: Members): Result.Result<Parts, FieldErrors> => {
   const of = given !== null && Object.keys(given).every((name) => name === "id") ? given["id"] : undefined
   const source = isGiven(of) ? null : given
   const named = isGiven(of) ? of : source_id
-  const isId = (value: unknown): boolean => !isGiven(value) || (typeof value === "string" && value.length <= 100)
+  const isId = (value: unknown): boolean =>
+    !isGiven(value) || (typeof value === "string" && Characters.isUpTo(value, 100))
   const together = [isGiven(given), isGiven(source_id), isGiven(workflow?.["source_id"] ?? workflow?.["source"])]
   const faults = [
     { path: "workflow_id", isWrong: !isId(workflow_id), message: "must be an id" },

@@ -1,3 +1,4 @@
+import { isUpTo } from "@tidegate/model/Characters"
 import { patternCost } from "@tidegate/model/PatternCost"
 
 /** What patterns may cost that belong together: those of one filter, of all rules of a connection as they are written, or of all conditions of a workflow. */
@@ -47,7 +48,7 @@ export class PatternBounds {
 
   /** Counts a pattern; why it cannot be one of them, otherwise. */
   refusal(pattern: string): string | null {
-    if (pattern.length > this.#longest) return `the pattern is longer than ${this.#longest} characters`
+    if (!isUpTo(pattern, this.#longest)) return `the pattern is longer than ${this.#longest} characters`
     const cost = patternCost(pattern) + smallest + pattern.length / charactersRead
     if (cost > this.#most) return "the pattern takes too long to compile"
     this.#left -= cost

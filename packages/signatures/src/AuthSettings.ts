@@ -1,4 +1,5 @@
 import type { FieldError } from "@tidegate/model/GatewayError"
+import * as Characters from "@tidegate/model/Characters"
 import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 
@@ -41,7 +42,7 @@ export const OutboundHeaderName = HeaderName.check(
 /** Text that authenticates somebody: never empty or blank, because what everybody can guess verifies nothing. */
 export const Secret = text.check(
   Schema.makeFilter((value: string) => value.trim() !== "" || "must not be empty"),
-  Schema.isMaxLength(16_384, { message: "must be at most 16384 characters" }),
+  Characters.upTo(16_384),
   // A lone surrogate has no UTF-8 bytes, and U+FFFD stands for bytes that were lost: the key would not be the one that
   // was meant, and broken input would decode to it.
   Schema.makeFilter(
@@ -62,7 +63,7 @@ export const HeaderSecret = TextSecret.check(
 /** Text that a sender may present beside a secret: a user name. */
 export const Identifier = text.check(
   Schema.isNonEmpty({ message: "must not be empty" }),
-  Schema.isMaxLength(1024, { message: "must be at most 1024 characters" }),
+  Characters.upTo(1024),
   Schema.makeFilter((value: string) => !hasControl(value) || "must not contain control characters"),
   Schema.makeFilter((value: string) => value.isWellFormed() || "must be valid Unicode text")
 )

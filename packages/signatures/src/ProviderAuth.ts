@@ -1,4 +1,5 @@
 import { Effect, Predicate, Result, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { decodeAuth, fieldError, hasControl } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 import { basicCheck, keyCheck } from "./Credentials.ts"
@@ -28,7 +29,7 @@ const generic = [
 const valueOf = ({ problem, secret }: ProviderSetting) =>
   Schema.String.annotate({ message: "must be a string" }).check(
     Schema.makeFilter((value: string) => value.trim() !== "" || "must not be empty"),
-    Schema.isMaxLength(4096, { message: "must be at most 4096 characters" }),
+    Characters.upTo(4096),
     Schema.makeFilter(
       (value: string) => (value.isWellFormed() && !value.includes("\ufffd")) || "must be valid Unicode text"
     ),

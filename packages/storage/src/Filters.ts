@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Filter, FilterConnection } from "@tidegate/model/Filter"
-import type { FilterConditions } from "@tidegate/model/Rule"
+import type { DetachedFilter, FilterConditions } from "@tidegate/model/Rule"
 import { filter, mostFilterConnections } from "@tidegate/resources/Filter"
 import { linkedRule } from "@tidegate/resources/FilterLinks"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
@@ -23,6 +23,12 @@ type Linked = Omit<FilterConnection, "disabled_at" | "paused_at"> & {
 }
 
 const linking = (id: string): string => JSON.stringify([{ filter_id: id }])
+/** What tells, where it was named, whose the conditions were. */
+const detachedFrom = ({ id, name }: FilterRow, at: Date): DetachedFilter => ({
+  id,
+  name,
+  detached_at: at.toISOString()
+})
 const leftBy = (id: string): string => JSON.stringify([{ detached_from_filter: { id } }])
 
 /**
@@ -70,26 +76,27 @@ const make = Effect.gen(function* () {
    * Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. One workflow at a time: what all of
    * a team's come to, none has in memory.
    */
-  const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
+  const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
     const { conditions, id } = after
+    const own = { conditions, detached_from_filter: detachedFrom(after, at) }
     const held = yield* sql<Pick<WorkflowRow, "id" | "source_id">>`
       select id, source_id from workflows where ${namedBy(sql, after)} order by id for update`
     for (const workflow of held) {
       const [row] = (yield* sql<WorkflowRow>`select * from workflows where id = ${workflow.id}`) as [WorkflowRow]
       const steps = row.steps.map((step) =>
-        step.resource_id === id ? { ...step, resource_id: null, config: { ...step.config, conditions } } : step
+        step.resource_id === id ? { ...step, resource_id: null, config: { ...step.config, ...own } } : step
       )
       const [after] = yield* sql<WorkflowRow>`
         update workflows set steps = ${JSON.stringify(steps)}::jsonb, version = version + 1, updated_at = ${at},
           definition_hash = ${definitionHash(steps, row.edges)} where id = ${row.id} returning *`
-      if (after !== undefined) yield* keepVersion(sql, row, after)
+      if (after !== undefined) yield* keepVersion(sql, row, after, by)
     }
     return held
   })
 
   /** What becomes of each rule that links it. */
-  const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
-    const { deleted_at, id, name, team_id } = after
+  const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
+    const { deleted_at, id, team_id } = after
     const concerned = sql`team_id = ${team_id} and deleted_at is null and rules @> ${linking(id)}::jsonb`
     const raised = yield* sql<{ id: string }>`
       with held as materialized (
@@ -105,7 +112,7 @@ const make = Effect.gen(function* () {
     if (held.some(({ source_id }) => !sources.has(source_id))) {
       yield* overtaken("a connection has moved to another source")
     }
-    const detached = deleted_at === null ? [] : yield* detachSteps(after, at)
+    const detached = deleted_at === null ? [] : yield* detachSteps(after, at, by)
     if (detached.some(({ source_id }) => source_id !== null && !sources.has(source_id))) {
       yield* overtaken("a workflow has moved to another source")
     }
@@ -114,7 +121,7 @@ const make = Effect.gen(function* () {
       deleted_at === null
         ? sql`${JSON.stringify(linkedRule(after, at))}::jsonb`
         : sql`(rule - 'filter_id' - 'filter_snapshot') || ${JSON.stringify({
-            detached_from_filter: { id, name, detached_at: at.toISOString() }
+            detached_from_filter: detachedFrom(after, at)
           })}::jsonb`
     yield* sql`
       update connections set updated_at = ${at}, rules = (
@@ -152,10 +159,10 @@ const make = Effect.gen(function* () {
         })
       )
     }),
-    follow: Effect.fnUntraced(function* (before, after, at) {
+    follow: Effect.fnUntraced(function* (before, after, at, by) {
       if (before === null) return nobody
       const isSame = before.hash === after.hash && before.name === after.name
-      if (after.deleted_at !== null || !isSame) yield* rewrite(after, at)
+      if (after.deleted_at !== null || !isSame) yield* rewrite(after, at, by)
       // Nothing that delivers goes by a filter.
       return nobody
     }),

@@ -29,6 +29,7 @@ import actions from "./migrations/0026_actions.ts"
 import teamValues from "./migrations/0027_team_values.ts"
 import transformationVersions from "./migrations/0028_transformation_versions.ts"
 import boundedWorkflows from "./migrations/0029_bounded_workflows.ts"
+import authors from "./migrations/0030_authors.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -61,7 +62,8 @@ const migrations = Migrator.fromRecord({
   "0026_actions": actions,
   "0027_team_values": teamValues,
   "0028_transformation_versions": transformationVersions,
-  "0029_bounded_workflows": boundedWorkflows
+  "0029_bounded_workflows": boundedWorkflows,
+  "0030_authors": authors
 })
 
 /**

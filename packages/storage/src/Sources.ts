@@ -101,10 +101,11 @@ const make = Effect.gen(function* () {
   const followed = Effect.fnUntraced(function* (
     before: SourceRow,
     { deleted_at, disabled_at, id }: SourceRow,
-    at: Date
+    at: Date,
+    by: string | null
   ) {
     if (deleted_at !== null) {
-      yield* loseSource(sql, id, at)
+      yield* loseSource(sql, id, at, by)
       return yield* sql<{ id: string }>`
         update connections set deleted_at = ${at}, cancel_before = ${at}, updated_at = ${at}
         where source_id = ${id} and deleted_at is null returning id`
@@ -128,9 +129,9 @@ const make = Effect.gen(function* () {
       next["slug"] === undefined || next["slug"] === before?.slug ? Effect.void : claimSlug(owner, next["slug"]),
     prepare: (_owner, before, next) =>
       Effect.succeed(before === null ? next : { ...next, version: sql.literal("version + 1") }),
-    follow: Effect.fnUntraced(function* (before, after, at) {
+    follow: Effect.fnUntraced(function* (before, after, at, by) {
       if (before === null) return nobody
-      const cancelled = yield* followed(before, after, at)
+      const cancelled = yield* followed(before, after, at, by)
       return {
         cancelled: cancelled.map(({ id }) => ({ connection_id: id })),
         destinations: yield* destinationsOf(after)

@@ -56,6 +56,8 @@ export const nobody: Concerned = { destinations: [], cancelled: [] }
 export interface Command {
   /** Made once by whoever asks. A command that wrote the row lately changes nothing when it comes again: it is answered what is stored. */
   readonly id?: string | undefined
+  /** The user who asks. */
+  readonly by?: string | null | undefined
   /** What the commit owes to others. It is done before the answer is read, and so also when that cannot be. */
   readonly settle?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
 }
@@ -153,8 +155,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   readonly turn?: (row: Row, to: Switch, at: Date) => Result.Result<Values | null, GatewayError>
   /** What else a delete writes. Fails when something is in the way. */
   readonly remove?: (row: Row, at: Date) => Effect.Effect<Values, Failure>
-  /** What has to change with it, in the same commit; and whom it all concerns. */
-  readonly follow?: (before: Row | null, after: Row, at: Date) => Effect.Effect<Concerned, Failure>
+  /** What has to change with it, in the same commit; and whom it all concerns. `by`: the user who asked for it, if one did. */
+  readonly follow?: (before: Row | null, after: Row, at: Date, by: string | null) => Effect.Effect<Concerned, Failure>
   /** What its delete answers beside its id, read after the commit. */
   readonly deleted?: (row: Row) => Effect.Effect<Schema.JsonObject, SqlError.SqlError>
   /** Whom a change concerns that turns out to have been made already. */
@@ -252,8 +254,8 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     special.claim?.(owner, before, next) ?? Effect.void
   const prepared = (owner: Owner, before: Row | null, next: Values): Effect.Effect<Values | null, Failure> =>
     special.prepare?.(owner, before, next) ?? Effect.succeed(next)
-  const followed = Effect.fnUntraced(function* (before: Row | null, after: Row, at: Date) {
-    const concerned = special.follow === undefined ? nobody : yield* special.follow(before, after, at)
+  const followed = Effect.fnUntraced(function* (before: Row | null, after: Row, at: Date, { by = null }: Command) {
+    const concerned = special.follow === undefined ? nobody : yield* special.follow(before, after, at, by)
     return { row: after, concerned, isNew: before === null }
   })
 
@@ -276,7 +278,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const [created] = yield* held === undefined
       ? sql<Row>`${made}`
       : sql<Row>`with ${held.rows}, made as (${made}), concerning as (${held.concerned}) select * from made`
-    return created === undefined ? null : yield* followed(null, created, at)
+    return created === undefined ? null : yield* followed(null, created, at, command)
   })
 
   const create = Effect.fnUntraced(function* (
@@ -335,7 +337,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const values = { ...written, ...stamps }
     const assignments = Object.entries(values).map(([column, value]) => sql`${sql(column)} = ${value}`)
     const [after] = yield* sql<Row>`update ${table} set ${sql.csv(assignments)} where id = ${id} returning *`
-    return yield* followed(row, after ?? row, at)
+    return yield* followed(row, after ?? row, at, command)
   })
 
   /** Commits, does what that owes to others, and only then reads what is answered: nobody waits for a read with rows locked. */

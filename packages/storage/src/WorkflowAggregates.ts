@@ -9,6 +9,7 @@ import type { WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import type { Result } from "effect"
 import { Actions } from "./Actions.ts"
 import { Sources } from "./Sources.ts"
+import type { Command } from "./Store.ts"
 import { transaction } from "./Transaction.ts"
 import { Workflows } from "./Workflows.ts"
 
@@ -35,7 +36,7 @@ export const saveAggregate = Effect.fnUntraced(function* (
   team_id: string,
   id: string,
   { actions, source, workflow }: AggregateFields,
-  command: string
+  command: Command
 ): Effect.fn.Return<WorkflowAggregate, GatewayError, SqlClient.SqlClient | Actions | Sources | Workflows> {
   const sql = yield* SqlClient.SqlClient
   const saving = yield* Actions
@@ -47,8 +48,8 @@ export const saveAggregate = Effect.fnUntraced(function* (
       const made = yield* Effect.forEach(actions, ({ fields, id }) => saving.create(team_id, id, fields))
       const saved =
         "made" in workflow
-          ? yield* workflows.create(team_id, id, workflow.made)
-          : yield* workflows.update(team_id, id, workflow.change, { id: command })
+          ? yield* workflows.create(team_id, id, workflow.made, command)
+          : yield* workflows.update(team_id, id, workflow.change, command)
       return {
         workflow: saved,
         source: saved.source_id === null ? null : yield* sources.get(team_id, saved.source_id),

@@ -56,14 +56,15 @@ export const refuseUsedBySteps = Effect.fnUntraced(function* (
 })
 
 /** The workflows of a source that is deleted stay, disabled, until they are given another. Its row is locked: none is added. */
-export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date) => sql`
+export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date, by: string | null) => sql`
   with lost as (
     update workflows set source_id = null, status = 'disabled', version = version + 1, updated_at = ${at}
     where source_id = ${source_id} and deleted_at is null
     returning id, version, team_id, name, status, definition_hash
   )
-  insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_at)
-  select lost.id, lost.version, lost.team_id, lost.name, lost.status, lost.definition_hash, before.defined_in, ${at}
+  insert into workflow_versions
+    (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_by_user_id, created_at)
+  select lost.id, lost.version, lost.team_id, lost.name, lost.status, lost.definition_hash, before.defined_in, ${by}, ${at}
   from lost join workflow_versions before on before.workflow_id = lost.id and before.version = lost.version - 1`
 
 /** Keeps these versions for the runs that go by them, where these cannot be found by their time. */

@@ -338,14 +338,14 @@ const make = Effect.gen(function* () {
         definition_hash: definitionHash(steps, edges)
       } satisfies Values
     }),
-    follow: Effect.fnUntraced(function* (before, after) {
+    follow: Effect.fnUntraced(function* (before, after, _at, by) {
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
         // What stays of it for a while names nothing, and takes no room.
         yield* sql`update workflows set steps = '[]', edges = '[]', description = null where id = ${after.id}`
         return nobody
       }
-      yield* keepVersion(sql, before, after)
+      yield* keepVersion(sql, before, after, by)
       return nobody
     }),
     deleted: ({ source_id }) => Effect.succeed({ source_id, source_deleted: false })
@@ -356,18 +356,20 @@ const make = Effect.gen(function* () {
   } satisfies WorkflowStore
 })
 
-/** Writes the version that a row has come to. Of a definition that stays as it was it says which version has it. */
+/** Writes the version that a row has come to, and who asked for it. Of a definition that stays as it was it says which version has it. */
 export const keepVersion = (
   sql: SqlClient.SqlClient,
   before: WorkflowRow | null,
-  { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow
+  { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow,
+  by: string | null
 ) => {
   const isSame = before !== null && isDeepStrictEqual([before.steps, before.edges], [steps, edges])
   const defined_in = isSame
     ? sql`(select defined_in from workflow_versions where workflow_id = ${id} and version = ${before.version})`
     : sql`${version}`
   return sql`
-    insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
+    insert into workflow_versions
+      (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_by_user_id, created_at)
     select ${id}, ${version}, ${team_id}, ${name}, ${status}, ${definition_hash}, ${defined_in},
-      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${updated_at}`
+      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${by}, ${updated_at}`
 }

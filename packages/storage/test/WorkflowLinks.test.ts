@@ -107,7 +107,7 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
         team,
         id,
         { source: moved, actions: [saved], workflow: { change: change(graph([action, saved.id, action])) } },
-        unique("command")
+        { id: unique("command") }
       )
       expect(yield* counted(filter, saved.id)).toEqual([1, 1])
       expect(yield* now).toEqual([1, 3])

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 
 /** The parts of a workflow's graph as they are stored and read back. */
 
@@ -13,11 +14,9 @@ const Values = Schema.Record(Schema.String, Schema.Json)
 
 /** An action that is written into the step, where no saved one is named. */
 export const InlineAction = Schema.Struct({
-  provider_key: Schema.String.check(Schema.isBetweenLength(1, 96)),
-  action_key: Schema.String.check(Schema.isBetweenLength(1, 96)),
-  version: Schema.String.check(Schema.isBetweenLength(1, 32)).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("1.0.0"))
-  ),
+  provider_key: Schema.String.check(Characters.between(1, 96)),
+  action_key: Schema.String.check(Characters.between(1, 96)),
+  version: Schema.String.check(Characters.between(1, 32)).pipe(Schema.withDecodingDefaultKey(Effect.succeed("1.0.0"))),
   provider_account_id: orNull(Schema.String)
 })
 export type InlineAction = typeof InlineAction.Type
@@ -28,8 +27,8 @@ export const Step = Schema.Struct({
   id: graphId,
   /** One of the rows of `stepKinds`; on input `paths` is `branch`. */
   kind: Schema.String,
-  name: Schema.String.check(Schema.isMaxLength(155)).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  resource_id: orNull(Schema.String.check(Schema.isBetweenLength(1, 96))),
+  name: Schema.String.check(Characters.upTo(155)).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  resource_id: orNull(Schema.String.check(Characters.between(1, 96))),
   action: orNull(InlineAction),
   /** Reserved. */
   action_revision_id: orNull(Schema.String),

@@ -10,7 +10,10 @@ const canonical = (value: unknown): string => {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join()}}`
 }
 
-/** What a graph that runs is known by: not where its steps stand on the canvas, nor what is noted beside them. */
+/**
+ * What a graph that runs is known by: not where its steps stand on the canvas, nor what is noted beside them. These two and nothing else are left
+ * out, as the contract says, so that whoever makes it of what is shown comes to the same.
+ */
 export const definitionHash = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): string => {
   const running = steps.map(({ config, position: _position, ...step }) => {
     const { note: _note, ...settings } = config

@@ -1,4 +1,5 @@
 import { compileStatusExpressions } from "@tidegate/rules/StatusExpression"
+import * as Characters from "@tidegate/model/Characters"
 import { Result, Schema } from "effect"
 import type { StepError } from "./StepKind.ts"
 
@@ -34,7 +35,7 @@ export const commonSettings = {
 } as const
 
 /** What every step may have: words for whoever reads the graph. */
-export const note = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_000)))
+export const note = Schema.optionalKey(Schema.String.check(Characters.upTo(4_000)))
 
 export const defaultTimeoutMs = 30_000
 

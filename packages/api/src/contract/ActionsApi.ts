@@ -1,6 +1,6 @@
 import { HttpApiEndpoint } from "effect/http-api"
 import { ActionChoices, ActionOptionsInput, ActionProviders } from "@tidegate/model/ActionCatalog"
-import { reading } from "@tidegate/model/Permission"
+import { notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { action } from "@tidegate/resources/Action"
 import { groupOf } from "./Group.ts"
 import { operation } from "./Operation.ts"
@@ -51,7 +51,7 @@ export class ActionsApi extends groupOf(action, {}, [
   }).annotateMerge(
     operation({
       id: "getActionProviders",
-      permission: { ...reading, scope: null },
+      permission: notByProjectKeys(reading),
       summary: "List the providers of actions",
       description:
         "With the credentials, inputs and outputs of each of their actions. 304 to who has its `ETag` in `If-None-Match`.",
@@ -65,7 +65,7 @@ export class ActionsApi extends groupOf(action, {}, [
   }).annotateMerge(
     operation({
       id: "listActionOptions",
-      permission: { ...reading, scope: null },
+      permission: notByProjectKeys(reading),
       summary: "List what an input can be chosen from",
       description: "One page, ordered by name. Nothing is stored, and no credential is answered.",
       body: { provider_key: "gateway", resource: "sources", query: "shop" },

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { type Principals, ofOneself } from "@tidegate/model/Permission"
 import { NewSession, Session } from "@tidegate/model/Session"
@@ -10,7 +11,7 @@ import { ids, newSession, session } from "./Examples.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const Name = Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(120), printable)
+const Name = Schema.Trim.check(Characters.between(1, 120), printable)
 
 /** What a user may change of themselves. */
 export const profile = bodyOf(
@@ -19,7 +20,7 @@ export const profile = bodyOf(
   })
 )
 
-const Token = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_384))
+const Token = Schema.String.check(Characters.between(1, 16_384))
 
 /** What somebody signs in with: the ID token under one of its two names. */
 export const login = bodyOf(
@@ -29,12 +30,12 @@ export const login = bodyOf(
     ),
     credential: Schema.optionalKey(Token.annotate({ description: "Alias of id_token" })),
     team_id: Schema.optionalKey(
-      Schema.String.check(Schema.isMaxLength(100)).annotate({
+      Schema.String.check(Characters.upTo(100)).annotate({
         description: "What calls of the session act on that name no team; one of the user's"
       })
     ),
     nonce: Schema.optionalKey(
-      Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1_000)).annotate({
+      Schema.String.check(Characters.between(1, 1_000)).annotate({
         description: "The nonce that the token was asked for with; given, the token has to have it"
       })
     )

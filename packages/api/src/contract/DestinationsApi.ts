@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint } from "effect/http-api"
 import { ConsentStarted } from "@tidegate/entities/Destination/DestinationProtocol"
 import { editing } from "@tidegate/model/Permission"
@@ -24,7 +25,7 @@ const Ended = Schema.Struct({
 }).annotate({ identifier: "ConsentEnded" })
 
 const back = (description: string, longest: number) =>
-  Schema.optionalKey(Schema.String.check(Schema.isMaxLength(longest)).annotate({ description }))
+  Schema.optionalKey(Schema.String.check(Characters.upTo(longest)).annotate({ description }))
 
 /** Where events go, and somebody's consent to their tokens. */
 export class DestinationsApi extends groupOf(destination, { query: Parameters.resources }, [

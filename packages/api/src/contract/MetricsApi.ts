@@ -9,7 +9,7 @@ import {
   TransformationMetrics,
   WorkflowMetrics
 } from "@tidegate/model/Metrics"
-import { reading } from "@tidegate/model/Permission"
+import { notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Authorization } from "./Authorization.ts"
 import * as Examples from "./MetricsExamples.ts"
 import { operation } from "./Operation.ts"
@@ -103,7 +103,7 @@ export class MetricsApi extends HttpApiGroup.make("metrics")
     }).annotateMerge(
       operation({
         id: "getWorkflowMetrics",
-        permission: { ...reading, scope: null },
+        permission: notByProjectKeys(reading),
         summary: "Summarize workflows",
         description:
           "Of the runs of the last 24 hours, a row for each id in the order given; zeros for an id that is none.",

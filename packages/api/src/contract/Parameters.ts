@@ -1,4 +1,5 @@
 import { Schema, SchemaTransformation } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { BulkBucket } from "@tidegate/model/BulkOperation"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
@@ -13,7 +14,7 @@ import { ids } from "./Examples.ts"
  * Path and query parameters, shared by the groups. In a query all of them are text; they are described as what they mean. A
  * list of values is repeated or separated by commas.
  */
-export const Id = Schema.String.check(Schema.isMaxLength(100))
+export const Id = Schema.String.check(Characters.upTo(100))
 
 /** The id in a path, of one kind of resource. */
 export const pathOf = (resource: string, example: string = ids[resource as keyof typeof ids]) => ({
@@ -21,11 +22,11 @@ export const pathOf = (resource: string, example: string = ids[resource as keyof
 })
 
 const text = (description: string, maximum = 200) =>
-  Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximum)).annotate({ description }))
+  Schema.optionalKey(Schema.String.check(Characters.upTo(maximum)).annotate({ description }))
 
 const values = (description: string, item: Schema.Top = Schema.String, example?: string) =>
   Schema.optionalKey(
-    Schema.Array(Schema.String.check(Schema.isMaxLength(100 * maxValues)))
+    Schema.Array(Schema.String.check(Characters.upTo(100 * maxValues)))
       .check(Schema.isMaxLength(maxValues))
       .pipe(
         describedAs(
@@ -94,7 +95,7 @@ const team = { team_id: text("The team to act on, when there is no x-team-id hea
 
 const moment = (description: string, byDefault?: string, example?: string) =>
   Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(60)).annotate({
+    Schema.String.check(Characters.upTo(60)).annotate({
       description: `${description}: ISO 8601, now, or now-<n><s|m|h|d>`,
       ...(byDefault === undefined ? {} : { default: byDefault }),
       ...(example === undefined ? {} : { examples: [example] })

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { administering, bySessions } from "@tidegate/model/Permission"
 import {
@@ -31,7 +32,7 @@ const Scopes = Schema.Array(KeyScope)
   .check(Schema.isMinLength(1), Schema.isUnique())
   .annotate({ description: "Each once; none implies another" })
 
-const Grants = Schema.Array(Schema.String.check(Schema.isMaxLength(200)))
+const Grants = Schema.Array(Schema.String.check(Characters.upTo(200)))
   .check(Schema.isMaxLength(mostGrants), Schema.isUnique())
   .annotate({
     description:

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { administering } from "@tidegate/model/Permission"
 import { ProjectSecrets, RotatedSecrets, SecretName } from "@tidegate/model/ProjectSecrets"
@@ -9,8 +10,7 @@ import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
 const Value = Schema.String.check(
-  Schema.isMinLength(12),
-  Schema.isMaxLength(500),
+  Characters.between(12, 500),
   // It is sent in a header.
   Schema.isPattern(/^[\x21-\x7e]+$/, { message: "must be printable ASCII without spaces" }),
   Schema.isPattern(/^(?!ses_|pbn_|gwp_)/, { message: "must not begin as another kind of credential does" })
@@ -22,7 +22,7 @@ export const written = bodyOf(
       Value.annotate({ description: "At least 12 characters; the former one is dead at once" })
     ),
     signing_secret: Schema.optionalKey(
-      Schema.String.check(Schema.isMinLength(12), Schema.isMaxLength(500)).annotate({
+      Schema.String.check(Characters.between(12, 500)).annotate({
         description: "At least 12 characters; deliveries are signed by the former one too, for 24 hours"
       })
     )

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { editing } from "@tidegate/model/Permission"
@@ -11,7 +12,7 @@ import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
 const token = {
-  "x-bin-token": Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))).annotate({
+  "x-bin-token": Schema.optionalKey(Schema.String.check(Characters.upTo(200))).annotate({
     description: "The bin's token",
     examples: [ids.binToken]
   })

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { editing } from "@tidegate/model/Permission"
 import { PublicShare, Share } from "@tidegate/model/Share"
@@ -52,7 +53,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
   .add(
     HttpApiEndpoint.get("open", "/shares/request/:token", {
       params: {
-        token: Schema.String.check(Schema.isMaxLength(100)).annotate({
+        token: Schema.String.check(Characters.upTo(100)).annotate({
           description: "The link's token",
           examples: [ids.shareToken]
         })

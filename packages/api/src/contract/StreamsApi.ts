@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { StreamFrame } from "@tidegate/model/CapturedRequest"
 import { TunnelFrame } from "@tidegate/model/TunnelFrame"
@@ -38,7 +39,7 @@ export class StreamsApi extends HttpApiGroup.make("streams")
         ...Parameters.onlyTeam,
         destination_id: Parameters.Id.annotate({ description: "A CLI destination", examples: [ids.destination] }),
         local_url: Schema.optionalKey(
-          Schema.String.check(Schema.isMaxLength(2_048)).annotate({
+          Schema.String.check(Characters.upTo(2_048)).annotate({
             description: "Where the local program is, to be shown with attempts",
             examples: ["http://localhost:3000"]
           })

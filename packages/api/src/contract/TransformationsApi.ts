@@ -1,7 +1,7 @@
 import { HttpApiEndpoint } from "effect/http-api"
 import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
 import { EventList } from "@tidegate/model/Lists"
-import { executing, reading } from "@tidegate/model/Permission"
+import { executing, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import {
   TransformationCapabilities,
   TransformationRun,
@@ -67,7 +67,7 @@ export class TransformationsApi extends groupOf(transformation, { query: Paramet
   }).annotateMerge(
     operation({
       id: "listExecutions",
-      permission: reading,
+      permission: notByProjectKeys(reading),
       summary: "List what a transformation ran for, newest first",
       description: "Of the last 24 hours unless told; pages by cursor.",
       answer: pageOf(execution),
@@ -81,7 +81,7 @@ export class TransformationsApi extends groupOf(transformation, { query: Paramet
   }).annotateMerge(
     operation({
       id: "getExecution",
-      permission: reading,
+      permission: notByProjectKeys(reading),
       summary: "Retrieve an execution",
       description:
         "With what the code was given and what it made of it; null when retention took it, or the code failed.",

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { administering, reading } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { InstantiatedWorkflow, WorkflowTemplate, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
 import { templateExample, TemplateUse, templateUseExample } from "@tidegate/resources/TemplateUse"
 import { workflow } from "@tidegate/resources/Workflow"
@@ -8,10 +9,10 @@ import { Authorization } from "./Authorization.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const read = { ...reading, scope: null }
+const read = notByProjectKeys(reading)
 
 const params = {
-  key: Schema.String.check(Schema.isMaxLength(96)).annotate({
+  key: Schema.String.check(Characters.upTo(96)).annotate({
     description: "The template's key",
     examples: [templateExample.key]
   })

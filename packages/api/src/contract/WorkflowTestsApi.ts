@@ -1,6 +1,6 @@
 import type { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { executing } from "@tidegate/model/Permission"
+import { executing, notByProjectKeys } from "@tidegate/model/Permission"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { at, ids } from "@tidegate/resources/Story"
 import { workflow } from "@tidegate/resources/Workflow"
@@ -15,7 +15,7 @@ import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
 /** Members of the team may; what really sends is its owners', which the handler sees to. No project key is let near workflows. */
-const permission = { ...executing, scope: null }
+const permission = notByProjectKeys(executing)
 
 const { edges, steps } = workflow.example.body
 

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
-import { administering, reading } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { ClearedRuns, RetriedStep, RunList, WorkflowActivityList, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
 import { example, stepRetryBody } from "@tidegate/resources/StepRetryInput"
 import { workflow } from "@tidegate/resources/Workflow"
@@ -9,7 +9,7 @@ import * as Parameters from "./Parameters.ts"
 import * as Examples from "./RunExamples.ts"
 
 /** Runs are for people and for the team's own key. */
-const permission = { ...reading, scope: null }
+const permission = notByProjectKeys(reading)
 
 /** Graphs of steps that the requests of a source run through. */
 export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflows }, [

@@ -5,10 +5,12 @@ import type { SqlError } from "effect/sql"
 import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isId, newId, type Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
+import { userOf } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import type { Stores as ResourceStores } from "@tidegate/storage/Stores"
 import { query } from "@tidegate/storage/Transaction"
+import { CurrentTeam } from "../contract/Authorization.ts"
 
 /** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
 const deadline = Duration.seconds(15)
@@ -43,6 +45,9 @@ export const ownersOf = <Client>(prefix: Prefix, resource: string, client: (id: 
     isId(prefix, id) ? Effect.succeed(client(id)) : Effect.fail(notFound(resource, id)),
   fresh: Effect.map(Clock.currentTimeMillis, (now) => client(newId(prefix, now)))
 })
+
+/** What every command says of whoever asks for it. */
+export const asked = Effect.map(CurrentTeam, ({ caller, id }) => ({ team_id: id, by: userOf(caller) }))
 
 /** Nobody could be asked. */
 export type NoOwner =

@@ -1,7 +1,7 @@
-import { Effect, type Schema } from "effect"
+import { Effect, Predicate, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"
-import { invalid } from "@tidegate/model/GatewayError"
+import { fail, invalid } from "@tidegate/model/GatewayError"
 import { connection } from "@tidegate/resources/Connection"
 import { Connections } from "@tidegate/storage/Connections"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
@@ -15,6 +15,21 @@ import { handle } from "./Resource.ts"
 /** The id in `{ "id": … }`. */
 const idIn = (value: Schema.Json | undefined): string | null =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? textOf(value as Schema.JsonObject, "id") : null
+
+/** Whether a rule brings code, which is saved as a transformation. */
+const bringsCode = (rule: unknown): boolean =>
+  Predicate.isReadonlyObject(rule) && (rule["transformation"] ?? null) !== null
+
+/** Code is written by those who may write transformations, wherever it stands. */
+const mayWrite = ({ rules }: Schema.JsonObject) =>
+  Effect.gen(function* () {
+    const { caller, role } = yield* CurrentTeam
+    if (role === "owner" || !Array.isArray(rules) || !rules.some(bringsCode)) return
+    const instead = "write the code of a rule: name a transformation that is there, by transformation_id"
+    yield* caller.kind === "key"
+      ? fail("USER_SESSION_REQUIRED", `no project key may ${instead}`)
+      : fail("ROLE_REQUIRED", `only owners of the team may ${instead}`, { required: "owner" })
+  })
 
 interface Listed {
   readonly source_id?: ReadonlyArray<string>
@@ -43,6 +58,7 @@ export const layer = HttpApiBuilder.group(
           ? Effect.succeed(null)
           : connections.findByName(team_id, name, { source_id })
       },
+      allowed: mayWrite,
       // Code that is written inside a rule has to compile.
       needsActor: ({ rules = [] }) => rules.some((rule) => rule.type === "transform" && "transformation" in rule),
       listed: Effect.fnUntraced(function* ({ destination_id, paused, source_id }: Listed) {

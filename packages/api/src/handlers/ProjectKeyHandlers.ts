@@ -21,7 +21,7 @@ import { changed, created } from "../contract/ProjectKeysApi.ts"
 import { grantable, grantOf } from "../contract/RouteKeys.ts"
 import { KeyAudit } from "../KeyAudit.ts"
 import { RateLimits } from "../RateLimit.ts"
-import { type ById, carriedThrough, read, type WithBody } from "./Calls.ts"
+import { asked, type ById, carriedThrough, read, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
 
 /** What the routes of keys are called by in their audit. */
@@ -126,7 +126,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw("create", (call: WithBody) =>
         Effect.gen(function* () {
-          const { caller, id: team } = yield* CurrentTeam
+          const { by, team_id: team } = yield* asked
           const {
             execute_grants = [],
             name,
@@ -140,7 +140,6 @@ export const layer = HttpApiBuilder.group(
             rate_limit_per_minute
           }
           yield* coherent(policy)
-          const by = caller.kind === "session" ? caller.signedIn.user.id : null
           const { api_key, key } = yield* writing(createKey(team, policy, by))
           yield* note(`POST:${routes}`, key)
           return { data: { ...shown(key), api_key } }

@@ -17,7 +17,17 @@ import {
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { Store } from "@tidegate/storage/Store"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { askOwner, type ById, carriedThrough, type NoOwner, ownersOf, read, upsert, type WithBody } from "./Calls.ts"
+import {
+  asked,
+  askOwner,
+  type ById,
+  carriedThrough,
+  type NoOwner,
+  ownersOf,
+  read,
+  upsert,
+  type WithBody
+} from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
 
@@ -39,6 +49,7 @@ interface Special<R extends AnyResource> {
 /** A message, as the client of an actor takes it. */
 type Send = (payload: {
   readonly team_id: string
+  readonly by: string | null
   readonly command: string
   readonly input?: unknown
 }) => Effect.Effect<never, GatewayError | NoOwner>
@@ -100,18 +111,17 @@ export const handle = Effect.fnUntraced(function* <
   const shown = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
     Effect.flatMap(CurrentTeam, ({ role }) => Effect.map(effect, (record) => shownTo(role, record)))
   const send = Effect.fnUntraced(function* (to: Owner, message: string, input?: unknown) {
-    const { id: team_id } = yield* CurrentTeam
-    const payload = { team_id, command: randomUUID(), ...(input === undefined ? {} : { input }) }
+    const payload = { ...(yield* asked), command: randomUUID(), ...(input === undefined ? {} : { input }) }
     return yield* askOwner(to[message]!(payload))
   })
 
   /** Nobody else can know a fresh id: until this has answered there is no other writer of the row, and no actor to be started for it. */
   const createHere = Effect.fnUntraced(function* (input: unknown) {
-    const { id: team_id } = yield* CurrentTeam
+    const { by, team_id } = yield* asked
     const ms = yield* Clock.currentTimeMillis
     const id = newId(resource.prefix, ms)
     const fields = yield* Effect.fromResult(resource.create(input, { id, now: new Date(ms), ingress }))
-    return yield* carriedThrough(store.create(team_id, id, fields))
+    return yield* carriedThrough(store.create(team_id, id, fields, { by }))
   })
   const create = Effect.fnUntraced(function* (written: Schema.JsonObject) {
     yield* allowed(written, null)
@@ -142,8 +152,8 @@ export const handle = Effect.fnUntraced(function* <
     list: ({ query }: { readonly query: ListQuery }) =>
       Effect.gen(function* () {
         const { id: team_id, role } = yield* CurrentTeam
-        const asked = { ...(yield* resourceQueryOf(query)), ...(yield* listed(query)) }
-        const page = yield* read(store.list(team_id, asked))
+        const wanted = { ...(yield* resourceQueryOf(query)), ...(yield* listed(query)) }
+        const page = yield* read(store.list(team_id, wanted))
         return { ...page, models: page.models.map((record) => shownTo(role, record)) }
       }),
     retrieve: ({ params }: ById) =>

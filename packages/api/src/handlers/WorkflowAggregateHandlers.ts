@@ -7,8 +7,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { Ingress } from "@tidegate/model/Ingress"
 import { judgeAggregate } from "@tidegate/resources/WorkflowAggregate"
 import { Api } from "../contract/Api.ts"
-import { CurrentTeam } from "../contract/Authorization.ts"
-import { askOwner, ownersOf, type WithBody } from "./Calls.ts"
+import { asked, askOwner, ownersOf, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
 
 /** The workflow's actor saves it with its source: of a new one, too, so that there is one way. */
@@ -20,13 +19,12 @@ export const layer = HttpApiBuilder.group(
     const { fresh, owner } = ownersOf(prefixes.workflow, "workflow", yield* WorkflowEntity.client)
     return handlers.handleRaw("save", ({ request }: WithBody) =>
       Effect.gen(function* () {
-        const { id: team_id } = yield* CurrentTeam
         const written = yield* readJsonObject(request, maxSourceBody, maxWorkflowValues)
         const now = yield* Clock.currentTimeMillis
         const judged = judgeAggregate(written, (prefix) => newId(prefix, now), { now: new Date(now), ingress })
         const { message, workflow_id } = yield* Effect.fromResult(judged)
         const actor = workflow_id === null ? yield* fresh : yield* owner(workflow_id)
-        return yield* askOwner(actor.Save({ team_id, command: randomUUID(), input: message }))
+        return yield* askOwner(actor.Save({ ...(yield* asked), command: randomUUID(), input: message }))
       })
     )
   })

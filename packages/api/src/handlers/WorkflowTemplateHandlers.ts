@@ -6,8 +6,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { instantiated, shownTemplate, shownTemplates, templateOf } from "@tidegate/resources/TemplateUse"
 import { Workflows } from "@tidegate/storage/Workflows"
 import { Api } from "../contract/Api.ts"
-import { CurrentTeam } from "../contract/Authorization.ts"
-import { carriedThrough } from "./Calls.ts"
+import { asked, carriedThrough } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
 import { refuseCursors } from "./ListInput.ts"
 
@@ -33,12 +32,12 @@ export const layer = HttpApiBuilder.group(
       .handle("retrieve", (call: ByKey) => Effect.map(found(call), shownTemplate))
       .handleRaw("instantiate", (call: ByKey & { readonly request: HttpServerRequest.HttpServerRequest }) =>
         Effect.gen(function* () {
-          const { id: team_id } = yield* CurrentTeam
+          const { by, team_id } = yield* asked
           const template = yield* found(call)
           const fields = yield* Effect.fromResult(instantiated(template, yield* readJsonObject(call.request)))
           // Nobody else can know a fresh id: there is no other writer of the row.
           const id = newId(prefixes.workflow, yield* Clock.currentTimeMillis)
-          const made = yield* carriedThrough(workflows.create(team_id, id, fields))
+          const made = yield* carriedThrough(workflows.create(team_id, id, fields, { by }))
           return { ...made, template: { key: template.key, version: template.version } }
         })
       )

@@ -5,11 +5,12 @@ import { source } from "@tidegate/resources/Source"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { AggregateMessage } from "@tidegate/resources/WorkflowAggregate"
 import { saveAggregate } from "@tidegate/storage/WorkflowAggregates"
+import { commandOf } from "../Actor.ts"
 
 /** Saves a workflow with its source and its actions, by bodies that are right by themselves. */
 export const save = Effect.fnUntraced(function* (
   id: string,
-  { command, input, team_id }: { readonly team_id: string; readonly command: string; readonly input: AggregateMessage }
+  { input, ...asked }: Parameters<typeof commandOf>[0] & { readonly input: AggregateMessage }
 ) {
   const situation = { now: new Date(yield* Clock.currentTimeMillis), ingress: yield* Ingress }
   const made =
@@ -26,5 +27,5 @@ export const save = Effect.fnUntraced(function* (
   const actions = yield* Effect.forEach(input.actions, ({ id, input, ref }) =>
     Effect.map(Effect.fromResult(action.create(input, { ...situation, id })), (fields) => ({ id, ref, fields }))
   )
-  return yield* saveAggregate(team_id, id, { source: made, actions, workflow: written }, command)
+  return yield* saveAggregate(asked.team_id, id, { source: made, actions, workflow: written }, commandOf(asked))
 })

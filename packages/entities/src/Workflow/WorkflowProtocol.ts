@@ -7,7 +7,7 @@ import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import { workflowTrialMessage } from "@tidegate/resources/WorkflowTrial"
-import { carried, protocolOf } from "../Protocol.ts"
+import { asked, carried, protocolOf } from "../Protocol.ts"
 
 /**
  * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `RetryStep`: a failed step of a run that has ended begins anew, with all
@@ -23,11 +23,7 @@ export const WorkflowEntity = protocolOf(workflow, [
     error: GatewayError
   }),
   Rpc.make("Save", {
-    payload: {
-      team_id: Schema.String,
-      command: Schema.String,
-      input: carried(AggregateMessage)
-    },
+    payload: { ...asked, input: carried(AggregateMessage) },
     success: carried(WorkflowAggregate),
     error: GatewayError
   }),

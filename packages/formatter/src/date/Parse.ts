@@ -1,4 +1,5 @@
 import { Fault, previewOf, tooMuch } from "../engine/Fault.ts"
+import * as Characters from "@tidegate/model/Characters"
 import type { Call } from "../engine/Operation.ts"
 import { noParts, type Parts } from "./Parts.ts"
 import { strictly } from "./Strict.ts"
@@ -56,8 +57,8 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
 /** When that is, on the clocks of the origin's zone. */
 export const parseDate = (value: string | number, origin: Origin, call: Call): Temporal.ZonedDateTime => {
   const { field, zone } = origin
-  if (typeof value === "string" && value.length > mostInput)
-    throw tooMuch(`${field} is too long for a date`, mostInput, value.length, field)
+  if (typeof value === "string" && !Characters.isUpTo(value, mostInput))
+    throw tooMuch(`${field} is too long for a date`, mostInput, Characters.count(value), field)
   const parts = partsOf(value, origin, call)
   if (parts.instant !== null) return zonedAt(parts.instant, zone, field)
   if (parts.hour === null) call.warn("DATE_TIME_ASSUMED", "the date has no time; midnight was taken", field)

@@ -1,4 +1,5 @@
 import { Fault } from "../engine/Fault.ts"
+import * as Characters from "@tidegate/model/Characters"
 import { option } from "../engine/Fields.ts"
 import type { Field } from "../engine/Field.ts"
 import { memo } from "../engine/Memo.ts"
@@ -34,11 +35,11 @@ const read = memo(200, (format): Read => {
 })
 
 export const piecesOf = (format: string, field: string): ReadonlyArray<Piece> => {
-  if (format.length > mostFormat) {
+  if (!Characters.isUpTo(format, mostFormat)) {
     throw new Fault("FORMATTER_DATE_FORMAT_INVALID", "the format is too long", {
       field,
       limit: mostFormat,
-      actual: format.length
+      actual: Characters.count(format)
     })
   }
   const { fault, pieces } = read(format)

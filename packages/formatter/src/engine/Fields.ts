@@ -1,4 +1,5 @@
 import { Predicate, type Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { checkZone } from "../date/Zone.ts"
 import { numberIn } from "../number/Numerals.ts"
 import { localeOf } from "./Locale.ts"
@@ -108,8 +109,8 @@ export const symbols = (
     { ...about, default: about.default ?? null },
     (value, at) => {
       const read = textOf(value, at)
-      if (about.maximum !== undefined && read.length > about.maximum)
-        throw tooMuch(`${at.field} has too many characters`, about.maximum, read.length, at.field)
+      if (about.maximum !== undefined && !Characters.isUpTo(read, about.maximum))
+        throw tooMuch(`${at.field} has too many characters`, about.maximum, Characters.count(read), at.field)
       return read.includes("[:") ? read.replaceAll(/\[:[a-z]+:\]/g, (found) => special[found] ?? found) : read
     },
     () => absent
@@ -347,7 +348,7 @@ export const pattern = (label: string): Field<string> =>
     { required: true, maximum: 512, help: "RE2: no look-around, no back-references" },
     (value, at) => {
       const read = textOf(value, at)
-      if (read.length > 512) throw tooMuch("the pattern is too long", 512, read.length, at.field)
+      if (!Characters.isUpTo(read, 512)) throw tooMuch("the pattern is too long", 512, Characters.count(read), at.field)
       return read
     },
     () => ""

@@ -1,4 +1,5 @@
 import { Fault } from "../engine/Fault.ts"
+import * as Characters from "@tidegate/model/Characters"
 import { decimal } from "../engine/Libraries.ts"
 import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
@@ -204,7 +205,7 @@ const compiled = memo(200, (formula): Term | Fault => {
 /** The formula, compiled; throws what is wrong with it. */
 export const compileFormula = (formula: string): Term => {
   const most = formulaLimits.characters
-  if (formula.length > most) throw beyond("has too many characters", most, formula.length)
+  if (!Characters.isUpTo(formula, most)) throw beyond("has too many characters", most, Characters.count(formula))
   const term = compiled(formula)
   if (term instanceof Fault) throw term
   return term

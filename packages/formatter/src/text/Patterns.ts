@@ -1,3 +1,4 @@
+import { isUpTo } from "@tidegate/model/Characters"
 import { patternCost } from "@tidegate/model/PatternCost"
 import type { RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
@@ -63,7 +64,7 @@ const programOf = (flags: string, pattern: string): RE2JS => {
 }
 
 export const patternField = judged(pattern("Pattern"), (text) => {
-  if (text.length <= patternLimits.pattern) programOf("---", text)
+  if (isUpTo(text, patternLimits.pattern)) programOf("---", text)
 })
 
 /** A search in a text. */

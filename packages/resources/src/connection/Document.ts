@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { Connection } from "@tidegate/model/Connection"
+import { DetachedFilter } from "@tidegate/model/Rule"
 import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
 import { closed, describedAs } from "../DescribedAs.ts"
 import { Name, optional, setting } from "../Members.ts"
@@ -74,9 +75,7 @@ const FilterRule = Schema.Struct({
     })
   ),
   detached_from_filter: optional(
-    Schema.Struct({ id: Schema.String, name: Schema.String, detached_at: Schema.String }).annotate({
-      description: "The stored filter that the conditions are of, which was deleted"
-    })
+    DetachedFilter.annotate({ description: "The stored filter that the conditions are of, which was deleted" })
   )
 })
   .check(closed, Schema.isMinProperties(2))

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { RatePeriod } from "@tidegate/model/Destination"
 import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import type { Provider, ProviderSetting } from "@tidegate/signatures/Provider"
@@ -24,7 +25,7 @@ const BasicAuth = Schema.Struct({
 const ApiKeyAuth = Schema.Struct({
   api_key: secretText("What the sender presents"),
   header_key: setting(HeaderName.annotate({ description: "The header it is in; x-api-key without a query_key" })),
-  query_key: setting(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1024)))
+  query_key: setting(Schema.String.check(Characters.between(1, 1024)))
 }).annotate({ identifier: "ApiKeyAuth" })
 
 const HmacAuth = Schema.Struct({
@@ -85,7 +86,7 @@ const kinds: ReadonlyArray<Kind> = Array.from(
 )
 
 const providerSetting = ({ default: byDefault, name, required, secret }: ProviderSetting) => {
-  const text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4096)).annotate({
+  const text = Schema.String.check(Characters.between(1, 4096)).annotate({
     ...(secret ? { description: "Encrypted at rest, masked on read" } : {}),
     ...(byDefault === undefined ? {} : { default: byDefault })
   })

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { RatePeriod } from "@tidegate/model/Destination"
 import { ResponseContentType, SourceMethod } from "@tidegate/model/Source"
 import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
@@ -8,7 +9,7 @@ import { Mode, Proxy } from "./Proxy.ts"
 
 /** The members of every source and of its `config`, as they are judged and as they are described. */
 
-const responseBody = Schema.String.check(Schema.isMaxLength(65_536)).annotate({
+const responseBody = Schema.String.check(Characters.upTo(65_536)).annotate({
   description:
     "May hold placeholders: {{body.<path>}} {{headers.<name>}} {{query.<name>}} {{path}} {{method}} {{request.id}}"
 })

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto"
+import * as Characters from "@tidegate/model/Characters"
 import { Option, Result, Schema } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Window } from "./Window.ts"
@@ -23,7 +24,7 @@ export const filterKey = (list: string, filters: object): FilterKey =>
 const Encoded = Schema.fromJsonString(
   Schema.Struct({
     f: Schema.String,
-    i: Schema.String.check(Schema.isMaxLength(100), Schema.isPattern(/^[\w-]*$/)),
+    i: Schema.String.check(Characters.upTo(100), Schema.isPattern(/^[\w-]*$/)),
     n: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
     w: Schema.Tuple([Schema.Int, Schema.Int]).check(
       Schema.makeFilter(([from, to]) => from >= 0 && from <= to && to < 253_402_300_800_000)

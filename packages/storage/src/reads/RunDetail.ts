@@ -34,6 +34,7 @@ interface VersionRow {
   readonly name: string
   readonly definition_hash: string
   readonly created_at: Date
+  readonly created_by_user_id: string | null
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<Edge>
 }
@@ -203,7 +204,7 @@ export const get = Effect.fnUntraced(function* (
     select * from workflow_runs where id = ${id} and workflow_id = ${workflowId} and team_id = ${team}`
   if (run === undefined) return yield* notFound("workflow_run", id)
   const [stored] = yield* sql<VersionRow>`
-    select v.name, v.definition_hash, v.created_at, d.steps, d.edges from workflow_versions v
+    select v.name, v.definition_hash, v.created_at, v.created_by_user_id, d.steps, d.edges from workflow_versions v
       join workflow_versions d on d.workflow_id = v.workflow_id and d.version = v.defined_in
     where v.workflow_id = ${workflowId} and v.version = ${run.version}`
   const { edges = [], steps = [] } = stored ?? {}
@@ -215,7 +216,7 @@ export const get = Effect.fnUntraced(function* (
     number: run.version,
     definition_hash: stored?.definition_hash ?? "",
     created_at: (stored?.created_at ?? run.created_at).toISOString(),
-    created_by_user_id: null,
+    created_by_user_id: stored?.created_by_user_id ?? null,
     current_version: workflow.version,
     is_current: run.version === workflow.version,
     workflow_name: stored?.name ?? workflow.name,

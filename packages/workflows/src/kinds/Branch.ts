@@ -1,10 +1,11 @@
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import { limits } from "../Limits.ts"
 import { type Context, type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
 const Path = Schema.Struct({
   key: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ and -" })),
-  name: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(155))),
+  name: Schema.optionalKey(Schema.String.check(Characters.upTo(155))),
   rule: Schema.Literals(["conditions", "always", "fallback"]),
   conditions: Schema.optionalKey(Schema.Json)
 })

@@ -1,10 +1,14 @@
+import { DetachedFilter } from "@tidegate/model/Rule"
 import { Schema } from "effect"
 import { type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
 /** Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. */
 export const filterKind = stepKind({
   kind: "filter",
-  config: Schema.Struct({ conditions: Schema.optionalKey(Schema.Json) }),
+  config: Schema.Struct({
+    conditions: Schema.optionalKey(Schema.Json),
+    detached_from_filter: Schema.optionalKey(DetachedFilter)
+  }),
   settings: [],
   resource: "flt_",
   callsAction: false,
@@ -14,10 +18,11 @@ export const filterKind = stepKind({
   ports: () => ["matched"],
   portRequired: false,
   portsOf: (output) => (memberOf(output, "matched") === false ? [] : ["matched"]),
-  *compile(step, { conditions }, compiler): Parts<Evaluate> {
+  *compile(step, config, compiler): Parts<Evaluate> {
+    const { conditions } = config
     if (step.resource_id !== null) {
-      if (conditions !== undefined) {
-        compiler.issue("STEP_CONFIG_INVALID", "config.conditions", "has no effect where resource_id names a filter")
+      for (const member of Object.keys(config)) {
+        compiler.issue("STEP_CONFIG_INVALID", `config.${member}`, "has no effect where resource_id names a filter")
       }
       // They are pinned when a run begins: whoever compiles it for that has them.
       const holds = yield* compiler.filter(step.resource_id)

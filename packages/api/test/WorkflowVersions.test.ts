@@ -1,0 +1,130 @@
+import { expect, layer } from "@effect/vitest"
+import { randomBytes } from "node:crypto"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { hashToken } from "@tidegate/storage/Secrets"
+import { call, teams } from "./ControlServer.ts"
+import { createWorkflow, layer as server, receive, unique } from "./workflowRuns.ts"
+
+/* What is kept of a version: who asked for it, and what a filter that is gone left in it. */
+
+/** Somebody who owns team A. */
+const somebody = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const token = `ses_${randomBytes(32).toString("hex")}`
+  const user = `usr_${randomBytes(8).toString("hex")}`
+  yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${user}, '', ${user}, now(), now())`
+  yield* sql`insert into memberships values (${teams.a.id}, ${user}, 'owner', now())`
+  yield* sql`insert into sessions values (${hashToken(token)}, ${user}, ${teams.a.id}, now(), now() + interval '1 hour')`
+  return { user, token }
+})
+
+const conditions = { body: { status: "paid" } }
+const steps = [{ id: "only_paid", kind: "filter", config: { conditions } }]
+const edges = [{ source_type: "trigger", target_step_id: "only_paid" }]
+
+/** Who asked for each of the workflow's versions. */
+const authors = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ created_by_user_id: string | null }>`
+    select created_by_user_id from workflow_versions where workflow_id = ${id} order by version`
+  return rows.map((row) => row.created_by_user_id)
+})
+
+layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version of a workflow", (it) => {
+  it.effect("says who asked for it, a user or, with null, a key", () =>
+    Effect.gen(function* () {
+      const [ada, bob] = [yield* somebody, yield* somebody]
+      const made = yield* createWorkflow(steps, edges)
+      const change = (key: string | undefined, body: object) =>
+        call("PATCH", `/workflows/${made.id}`, { body, ...(key === undefined ? {} : { key }) })
+      yield* change(ada.token, { description: "one" })
+      yield* change(undefined, { description: "two" })
+      // What changes nothing makes no version.
+      yield* change(ada.token, { description: "two" })
+      const { body } = yield* change(bob.token, { description: "three" })
+      expect(yield* authors(made.id)).toEqual([null, ada.user, null, bob.user])
+      const { run } = yield* receive({ ...made, ...body }, { status: "paid" })
+      const shown = yield* call("GET", `/workflows/${made.id}/runs/${run}`)
+      expect(shown.body.version).toMatchObject({ number: 4, created_by_user_id: bob.user })
+    })
+  )
+
+  it.effect("says it by every way that makes one", () =>
+    Effect.gen(function* () {
+      const { token: key, user } = yield* somebody
+      const source = (yield* call("POST", "/sources", { body: { name: unique("shop") } })).body
+      const body = { name: unique("flow"), source_id: source.id, steps, edges }
+      const created = yield* call("POST", "/workflows", { key, body })
+      const upserted = yield* call("PUT", "/workflows", { key, body: { ...body, description: "again" } })
+      expect(upserted.body.id).toBe(created.body.id)
+      const put = yield* call("PUT", `/workflows/${created.body.id}`, { key, body: { status: "paused" } })
+      expect(put.body.version).toBe(3)
+      expect(yield* authors(created.body.id)).toEqual([user, user, user])
+      const saved = yield* call("PUT", "/workflows/aggregate", {
+        key,
+        body: { source: { name: unique("shop") }, workflow: { name: unique("flow"), steps, edges } }
+      })
+      const { id } = saved.body.workflow
+      yield* call("PUT", "/workflows/aggregate", { key, body: { workflow_id: id, workflow: { status: "paused" } } })
+      yield* call("PUT", "/workflows/aggregate", { body: { workflow_id: id, workflow: { status: "active" } } })
+      expect(yield* authors(id)).toEqual([user, user, null])
+      const [template] = (yield* call("GET", "/workflow-templates")).body.models
+      const destination = (yield* call("POST", "/destinations", {
+        body: { name: unique("d"), type: "MOCK_API", config: {} }
+      })).body
+      const values: Record<string, string> = {
+        destination: destination.id,
+        source: source.id,
+        url: "https://example.com/"
+      }
+      const bindings = Object.fromEntries(
+        template.required_connections.map(({ key, type }: { key: string; type: string }) => [key, values[type]])
+      )
+      const instance = yield* call("POST", `/workflow-templates/${template.key}/instantiate`, {
+        key,
+        body: { name: unique("flow"), bindings }
+      })
+      expect(yield* authors(instance.body.id)).toEqual([user])
+      // A source that is deleted takes itself out of its workflows: whoever deleted it asked for that.
+      yield* call("DELETE", `/sources/${source.id}`, { key })
+      expect(yield* authors(created.body.id)).toEqual([user, user, user, user])
+    })
+  )
+
+  it.effect("keeps whose its conditions were when their filter is deleted", () =>
+    Effect.gen(function* () {
+      const { token: key, user } = yield* somebody
+      const name = unique("paid").replace(" ", "-")
+      const filter = (yield* call("POST", "/filters", { key, body: { name, conditions } })).body
+      const named = [{ id: "only_paid", kind: "filter", resource_id: filter.id, config: { note: "asked for" } }]
+      const made = yield* createWorkflow(named, edges)
+      expect((yield* call("DELETE", `/filters/${filter.id}`, { key })).status).toBe(200)
+      const path = `/workflows/${made.id}`
+      const after = (yield* call("GET", path)).body
+      expect(yield* authors(made.id)).toEqual([null, user])
+      const detached_from_filter = { id: filter.id, name, detached_at: after.updated_at }
+      const config = { note: "asked for", conditions, detached_from_filter }
+      expect(after).toMatchObject({ version: 2, steps: [{ resource_id: null }] })
+      expect(after.steps[0].config).toEqual(config)
+      const { run } = yield* receive({ ...made, ...after }, { status: "paid" })
+      expect((yield* call("GET", `${path}/runs/${run}`)).body.version.steps).toEqual(after.steps)
+      // Kept by a change of something else; and taken as it was read, which changes nothing.
+      const touched = yield* call("PATCH", path, { body: { description: "touched" } })
+      expect(touched.body).toMatchObject({ version: 3, steps: after.steps })
+      const again = yield* call("PATCH", path, { body: { steps: touched.body.steps, edges: touched.body.edges } })
+      expect(again).toMatchObject({ status: 200, body: { version: 3, steps: after.steps } })
+      // It belongs to conditions, not to a filter that is there, and has a shape.
+      const other = (yield* call("POST", "/filters", { key, body: { name: `${name}-2`, conditions } })).body
+      for (const step of [
+        { resource_id: other.id, config: { detached_from_filter } },
+        { config: { conditions, detached_from_filter: { id: filter.id } } },
+        { config: { conditions, detached_from_filter: "x" } }
+      ]) {
+        const refused = yield* call("PATCH", path, { body: { steps: [{ id: "only_paid", kind: "filter", ...step }] } })
+        expect(refused).toMatchObject({ status: 400, body: { code: "WORKFLOW_GRAPH_INVALID" } })
+        expect(refused.body.data.issues[0].field).toMatch(/^config\.detached_from_filter/)
+      }
+    })
+  )
+})

@@ -84,7 +84,7 @@ export function* compileStep(
   const compiled = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
   const evaluate = typeof compiled === "object" && compiled !== null ? yield* compiled : compiled
   yield
-  const taken = action === null ? kind.inputs : action.inputs
+  const taken = action === null ? kind.inputs(step) : action.inputs
   compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
   const saved = named === null ? null : compiler.inputs(named.inputs, action, "resource_id")
   yield

@@ -289,11 +289,7 @@ class StepCompiler implements Compiler {
   }
 
   condition: Compiler["condition"] = (condition, field) => {
-    const short =
-      Predicate.isReadonlyObject(condition) &&
-      Object.keys(condition).length > 0 &&
-      Object.keys(condition).every((key) => envelope.includes(key))
-    if (short) {
+    if (isShort(condition)) {
       const filter = compileFilter(condition, { patterns: this.patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
@@ -304,7 +300,7 @@ class StepCompiler implements Compiler {
       return never
     }
     for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
-    const compiled = compileConditions(condition, { subject: "record", patterns: this.patterns })
+    const compiled = compileConditions(inFull(condition), { subject: "record", patterns: this.patterns })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
     return never
@@ -337,6 +333,37 @@ const matching =
     filter.failingTargets({ body: () => body, headers, path, query } as never).length === 0
 
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
+
+type Members = { readonly [key: string]: unknown }
+
+/** Whether it asks about the request that began the run, and names nothing else. */
+const isShort = (condition: unknown): condition is Members =>
+  Predicate.isReadonlyObject(condition) &&
+  Object.keys(condition).length > 0 &&
+  Object.keys(condition).every((key) => envelope.includes(key))
+
+/** With what is short among the alternatives, and the like, of a condition written under `trigger`. */
+const inFull = (condition: unknown): unknown => {
+  if (!Predicate.isReadonlyObject(condition)) return condition
+  if (isShort(condition)) {
+    const { headers, ...parts } = condition
+    return { trigger: headers === undefined ? parts : { ...parts, headers: byLowerKey(headers) } }
+  }
+  return Object.fromEntries(
+    Object.entries(condition).map(([key, value]) => {
+      if (key === "$not") return [key, inFull(value)]
+      const isList = (key === "$or" || key === "$and") && Array.isArray(value)
+      return [key, isList ? value.map(inFull) : value]
+    })
+  )
+}
+
+const byLowerKey = (names: unknown): unknown =>
+  Predicate.isReadonlyObject(names)
+    ? Object.fromEntries(
+        Object.entries(names).map(([name, value]) => [name.startsWith("$") ? name : name.toLowerCase(), value])
+      )
+    : names
 
 /** The steps that a condition of the run's context asks about. */
 const stepsIn = (condition: { readonly [key: string]: unknown }): ReadonlyArray<string> =>

@@ -12,6 +12,16 @@ import { compileWorkflow } from "../src/Workflow.ts"
 
 const idOf = (effect: Effect): string => effect.step.step.id
 
+it.each([
+  [{ $or: [{ body: { n: 2 } }, { headers: { "X-Kind": "paid" } }] }, true],
+  [{ $or: [{ body: { n: 2 } }, { trigger: { body: { n: 3 } } }] }, false],
+  [{ $and: [{ body: { n: 1 } }, { $not: { path: "/orders" } }] }, true],
+  [{ $not: { body: { n: 1 } } }, false]
+])("the short form is one among alternatives, too: %j", (conditions, matched) => {
+  const workflow = compiled([filter("only", conditions)], [edge("", "only")])
+  expect(new Play(workflow, facts({ n: 1 })).run().at("only").output).toEqual({ matched })
+})
+
 describe("a filter step with a stored filter", () => {
   const stored = {
     headers: { "x-kind": "paid" },

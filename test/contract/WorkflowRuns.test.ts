@@ -108,6 +108,32 @@ it("a failure has the code of a failed delivery; of a disabled destination it sa
   expect(target.received.length).toBe(1)
 })
 
+it("a run that was held until what its version names was gone fails by that, and is shown", async ({ gateway, to }) => {
+  const { destination, step } = await to()
+  const { post, workflow } = await begin(gateway, [step], [edge(null, "to_crm")])
+  const path = `/workflows/${workflow.id}`
+  await gateway.call("PATCH", path, { status: "paused" })
+  const run = await post()
+  await gateway.call("PATCH", path, { steps: [], edges: [] })
+  expect((await gateway.call("DELETE", `/destinations/${destination.id}`)).status).toBe(200)
+  await gateway.call("PATCH", path, { status: "active" })
+  await ended(gateway, run)
+  const shown = await gateway.call("GET", `${path}/runs/${run}`)
+  expect(shown.status).toBe(200)
+  expect(shown.body).toMatchObject({ status: "failed", error_code: "RESOURCE_DELETED", error_step_id: "to_crm" })
+  expect(shown.body.version.resources).toEqual([
+    {
+      step_id: "to_crm",
+      type: "destination",
+      id: destination.id,
+      name: null,
+      content_hash: null,
+      updated_at: null,
+      exists: false
+    }
+  ])
+})
+
 it("for_each sends once for each element, in order, each with a key of its own", async ({ gateway, target, to }) => {
   const { step } = await to(
     {},

@@ -254,6 +254,7 @@ describe("a request that steps of workflows have sent on", () => {
     expect(rejection?.code).toBe("LOOP_DETECTED")
     expect(record).toMatchObject({ status: "rejected", rejectionCause: "LOOP_DETECTED", runs: [] })
     expect(decide(snapshot(), sentOn("11")).rejection).toBeNull()
+    expect(decide(snapshot({ workflows }), sentOn("9".repeat(400))).rejection?.code).toBe("LOOP_DETECTED")
   })
 })
 

@@ -46,7 +46,7 @@ export const WrittenEdge = Schema.Struct({
   source_step_id: orNull(Schema.String),
   source_port: Schema.optionalKey(Schema.NullOr(Schema.String)),
   target_step_id: Schema.String,
-  target_port: Schema.Literal("in").pipe(Schema.withDecodingDefaultKey(Effect.succeed("in" as const))),
+  target_port: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("in"))),
   mapping: Schema.NullOr(Values).pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
   condition: orNull(Schema.Json),
   position: Schema.optionalKey(Schema.Int)

@@ -34,9 +34,10 @@ export function* readGraph(
   }
   if (issues.all.length > 0) return null
   const kinds = new Map<string, StepKind<unknown>>()
+  const seen = new Set<string>()
   const steps: Array<Step> = []
   for (const written of writtenSteps) {
-    steps.push(...readStep(written, kinds, issues))
+    steps.push(...readStep(written, seen, kinds, issues))
     yield
   }
   const ids = new Set(writtenSteps.flatMap((written) => textAt(written, "id") ?? []))
@@ -52,13 +53,21 @@ export function* readGraph(
   return { steps, edges, order: [...order, ...rest], kinds, ids, isWhole: isRead && rest.length === 0 }
 }
 
-const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issues: Issues): ReadonlyArray<Step> => {
+const readStep = (
+  written: unknown,
+  seen: Set<string>,
+  kinds: Map<string, StepKind<unknown>>,
+  issues: Issues
+): ReadonlyArray<Step> => {
   const read = decodeAll(Step, written, "a step")
   if (Result.isFailure(read)) {
     for (const { message, path } of read.failure) issues.step("STEP_INVALID", idOf(written), path, message)
     return []
   }
   const step = read.success
+  const isRepeated = seen.has(step.id)
+  if (isRepeated) issues.step("DUPLICATE_STEP_ID", step.id, "id", "another step has this id")
+  seen.add(step.id)
   if (Object.keys(step.config).length > limits.configMembers) {
     issues.step("STEP_CONFIG_INVALID", step.id, "config", `has more than ${limits.configMembers} members`)
     return []
@@ -68,10 +77,7 @@ const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issue
     issues.step("STEP_KIND_UNKNOWN", step.id, "kind", "is not a kind of step")
     return []
   }
-  if (kinds.has(step.id)) {
-    issues.step("DUPLICATE_STEP_ID", step.id, "id", "another step has this id")
-    return []
-  }
+  if (isRepeated) return []
   kinds.set(step.id, kind)
   return [{ ...step, kind: kind.kind }]
 }
@@ -88,6 +94,8 @@ const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | n
 export const onlyOwn = (step: Step, kind: StepKind<unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(step.config).filter(([member]) => Object.hasOwn(kind.config.fields, member)))
 
+const numbered = (index: number): string => `e_${String(index).padStart(2, "0")}`
+
 function* readEdges(
   written: ReadonlyArray<unknown>,
   kinds: ReadonlyMap<string, StepKind<unknown>>,
@@ -102,14 +110,23 @@ function* readEdges(
   }
   const ids = new Set<string>()
   const routes = new Set<string>()
+  const named = new Set(written.map((one) => textAt(one, "id")))
+  let unused = written.length
+  /** By its place. Where another edge is called that, which may have got its name at another place, by a number that is free. */
+  const nameAt = (index: number): string => {
+    let name = numbered(index)
+    while (named.has(name)) name = numbered(unused++)
+    return name
+  }
   const readEdge = (one: unknown, index: number): ReadonlyArray<Edge> => {
     const read = decodeAll(WrittenEdge, one, "an edge")
     if (Result.isFailure(read)) {
       for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", idOf(one), path, message)
       return []
     }
-    const id = read.success.id ?? `e_${String(index).padStart(2, "0")}`
-    const { condition, mapping, position, source_port, source_step_id, source_type, target_step_id } = read.success
+    const id = read.success.id ?? nameAt(index)
+    const { condition, mapping, position, source_port, source_step_id, source_type, target_port, target_step_id } =
+      read.success
     let isRight = true
     const refuse = (code: IssueCode, field: string | null, message: string): void => {
       isRight = false
@@ -132,6 +149,7 @@ function* readEdges(
       const choice = known.length === 0 ? "" : `: one of ${known.join(", ")}`
       refuse("PORT_UNKNOWN", "source_port", `is not a port of the step it begins at${choice}`)
     }
+    if (target_port !== "in") refuse("PORT_UNKNOWN", "target_port", "is not a port that leads into a step: there is in")
     const route = JSON.stringify([source_step_id, port, target_step_id])
     if (routes.has(route)) refuse("DUPLICATE_EDGE", null, "another edge has the same source, port and target")
     routes.add(route)
@@ -198,7 +216,7 @@ const reportCycle = (
     )!.source_step_id!
   }
   const cycle = walked.slice(walked.indexOf(at)).toReversed()
-  issues.graph("GRAPH_CYCLE", `these steps lead to each other: ${cycle.join(", ")}`)
+  issues.graph("GRAPH_CYCLE", `these steps lead to each other: ${cycle.join(", ")}`, { step_ids: cycle })
   // An edge that is missing here may lead to them.
   if (!isRead) return
   const reached = new Set(placed.map(({ id }) => id))

@@ -45,20 +45,22 @@ export interface Issue {
   /** A path like `config.paths[0].key`; null for the whole. */
   readonly field: string | null
   readonly message: string
+  /** Of a circle: the steps of it. */
+  readonly data?: { readonly step_ids: ReadonlyArray<string> }
 }
 
 /** More than a person reads; a graph of nonsense must not answer with megabytes. */
 const maxIssues = 200
 
-/** Characters of what an issue says, and of the place that it names: both are made of what somebody has written. */
-const longest = { message: 500, field: 300 } as const
+/** Characters of what an issue says, and of the places that it names: all are made of what somebody has written. */
+const longest = { message: 500, field: 300, id: 96 } as const
 
 const cut = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
 
 /** A text of something written that may be no step, or edge, at all. */
 export const textAt = (written: unknown, member: string): string | null =>
-  Predicate.isReadonlyObject(written) && Predicate.isString(written[member]) ? written[member].slice(0, 96) : null
+  Predicate.isReadonlyObject(written) && Predicate.isString(written[member]) ? written[member] : null
 
 export const idOf = (written: unknown): string | null => textAt(written, "id")
 
@@ -74,8 +76,8 @@ export class Issues {
     this.add({ code, step_id: null, edge_id, field, message })
   }
 
-  graph(code: IssueCode, message: string): void {
-    this.add({ code, step_id: null, edge_id: null, field: null, message })
+  graph(code: IssueCode, message: string, data?: Issue["data"]): void {
+    this.add({ code, step_id: null, edge_id: null, field: null, message, ...(data === undefined ? {} : { data }) })
   }
 
   get all(): ReadonlyArray<Issue> {
@@ -87,10 +89,12 @@ export class Issues {
     return this.found.length >= maxIssues
   }
 
-  private add({ field, message, ...issue }: Issue): void {
+  private add({ edge_id, field, message, step_id, ...issue }: Issue): void {
     if (this.isFull) return
     this.found.push({
       ...issue,
+      step_id: step_id?.slice(0, longest.id) ?? null,
+      edge_id: edge_id?.slice(0, longest.id) ?? null,
       field: field === null ? null : cut(field, longest.field),
       message: cut(message, longest.message)
     })

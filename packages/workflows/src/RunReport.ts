@@ -15,6 +15,7 @@ import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
 import { type Progress, type StoredStep, wholeStep } from "./Progress.ts"
 import type { EdgeState, RunState } from "./Run.ts"
+import { defaultRetries } from "./Settings.ts"
 import type { StepError } from "./StepKind.ts"
 
 /** A run as people see it, of its row and its parts. Nothing here reads what steps gave: previews were made when that was stored. */
@@ -272,7 +273,8 @@ export class StepReports {
 
 const mostAttemptsOf = (config: Step["config"]): number => {
   const retry = config["retry"]
-  const count = typeof retry === "object" && retry !== null && "count" in retry ? Number(retry["count"]) : 0
+  if (typeof retry !== "object" || retry === null) return 1
+  const count = "count" in retry ? Number(retry["count"]) : defaultRetries
   return (Number.isInteger(count) && count > 0 ? count : 0) + 1
 }
 

@@ -5,12 +5,14 @@ import type { StepError } from "./StepKind.ts"
 
 /** The members of `config` that steps of several kinds have. */
 
+/** Retries after the first attempt, as a rule has them that does not say. */
+export const defaultRetries = 5
+
 const StepRetry = Schema.Struct({
   strategy: Schema.optionalKey(Schema.Literals(["linear", "exponential"])),
   /** Milliseconds. */
-  interval: Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 })),
-  /** Retries after the first attempt. */
-  count: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })),
+  interval: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 }))),
+  count: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 }))),
   max_interval: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 }))),
   jitter: Schema.optionalKey(Schema.Literals(["none", "full"])),
   response_status_codes: Schema.optionalKey(
@@ -63,7 +65,8 @@ export const compileRetry = (
   retry: StepRetry
 ): Result.Result<RetryPolicy, { readonly index: number; readonly message: string }> =>
   Result.map(compileStatusExpressions(retry.response_status_codes ?? []), (covers) => {
-    const { count, error_codes, interval, jitter, max_interval, response_status_codes, strategy } = retry
+    const { count = defaultRetries, error_codes, interval = 60_000, jitter, max_interval } = retry
+    const { response_status_codes, strategy } = retry
     const longest = max_interval ?? day
     const again = ({ code, final, status }: StepError): boolean => {
       const listed = error_codes?.includes(code) ?? false

@@ -86,7 +86,7 @@ export function* compileStep(
   const compiled = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
   const evaluate = typeof compiled === "object" && compiled !== null ? yield* compiled : compiled
   yield
-  const taken = action === null ? kind.inputs : action.inputs
+  const taken = action === null ? kind.inputs(step) : action.inputs
   compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
   const saved = named === null ? null : yield* compiler.inputs(named.inputs, action, "resource_id")
   yield
@@ -291,11 +291,7 @@ class StepCompiler implements Compiler {
   *condition(condition: unknown, field: string): Parts<(context: Context) => boolean> {
     const { patterns } = this.around
     if (patterns.isExceeded) return never
-    const short =
-      Predicate.isReadonlyObject(condition) &&
-      Object.keys(condition).length > 0 &&
-      Object.keys(condition).every((key) => envelope.includes(key))
-    if (short) {
+    if (isShort(condition)) {
       const filter = yield* compilingFilter(condition, { patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
@@ -306,7 +302,7 @@ class StepCompiler implements Compiler {
       return never
     }
     for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
-    const compiled = yield* compilingConditions(condition, { subject: "record", patterns })
+    const compiled = yield* compilingConditions(inFull(condition), { subject: "record", patterns })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
     return never
@@ -339,6 +335,37 @@ const matching =
     filter.failingTargets({ body: () => body, headers, path, query } as never).length === 0
 
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
+
+type Members = { readonly [key: string]: unknown }
+
+/** Whether it asks about the request that began the run, and names nothing else. */
+const isShort = (condition: unknown): condition is Members =>
+  Predicate.isReadonlyObject(condition) &&
+  Object.keys(condition).length > 0 &&
+  Object.keys(condition).every((key) => envelope.includes(key))
+
+/** With what is short among the alternatives, and the like, of a condition written under `trigger`. */
+const inFull = (condition: unknown): unknown => {
+  if (!Predicate.isReadonlyObject(condition)) return condition
+  if (isShort(condition)) {
+    const { headers, ...parts } = condition
+    return { trigger: headers === undefined ? parts : { ...parts, headers: byLowerKey(headers) } }
+  }
+  return Object.fromEntries(
+    Object.entries(condition).map(([key, value]) => {
+      if (key === "$not") return [key, inFull(value)]
+      const isList = (key === "$or" || key === "$and") && Array.isArray(value)
+      return [key, isList ? value.map(inFull) : value]
+    })
+  )
+}
+
+const byLowerKey = (names: unknown): unknown =>
+  Predicate.isReadonlyObject(names)
+    ? Object.fromEntries(
+        Object.entries(names).map(([name, value]) => [name.startsWith("$") ? name : name.toLowerCase(), value])
+      )
+    : names
 
 /** The steps that a condition of the run's context asks about. */
 const stepsIn = (condition: { readonly [key: string]: unknown }): ReadonlyArray<string> =>

@@ -85,7 +85,7 @@ export type Evaluate = ((evaluation: Evaluation) => Outcome | Parts<Outcome>) | 
 export interface Compiler {
   readonly mapping: (value: unknown, field: string) => Parts<Mapping | null>
   readonly condition: (condition: unknown, field: string) => Parts<(context: Context) => boolean>
-  /** A stored filter's conditions, which are about the request that began the run; null: they are not at hand. */
+  /** A stored filter's conditions, which are about what the context has as `trigger`; null: they are not at hand. */
   readonly filter: (id: string) => Parts<((context: Context) => boolean) | null>
   readonly issue: (code: IssueCode, field: string | null, message: string) => void
 }
@@ -103,7 +103,7 @@ export interface StepKind<Config> {
   /** Whether it can do without one. */
   readonly inline: boolean
   /** The inputs it takes; null: any, its action says which. */
-  readonly inputs: ReadonlyArray<string> | null
+  readonly inputs: (step: Step) => ReadonlyArray<string> | null
   /** Whether it calls an action, a saved one or one written into it, which then has a say in its inputs and evaluation. */
   readonly callsAction: boolean
   /** Why what follows a port is skipped when the step has succeeded and is not left by it. */

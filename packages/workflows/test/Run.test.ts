@@ -1,14 +1,60 @@
 import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "@effect/vitest"
-import { branch, call, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
+import { Result } from "effect"
+import { branch, call, catalog, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
 import { allOf, dice, done, fails, Play } from "./Play.ts"
 import { advance } from "../src/Advance.ts"
 import { type Effect, occurred, perform } from "../src/Inputs.ts"
 import { decide, deciding, type Occurrence, queuedRun } from "../src/Run.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome } from "../src/StepKind.ts"
+import { compileWorkflow } from "../src/Workflow.ts"
 
 const idOf = (effect: Effect): string => effect.step.step.id
+
+it.each([
+  [{ $or: [{ body: { n: 2 } }, { headers: { "X-Kind": "paid" } }] }, true],
+  [{ $or: [{ body: { n: 2 } }, { trigger: { body: { n: 3 } } }] }, false],
+  [{ $and: [{ body: { n: 1 } }, { $not: { path: "/orders" } }] }, true],
+  [{ $not: { body: { n: 1 } } }, false]
+])("the short form is one among alternatives, too: %j", (conditions, matched) => {
+  const workflow = compiled([filter("only", conditions)], [edge("", "only")])
+  expect(new Play(workflow, facts({ n: 1 })).run().at("only").output).toEqual({ matched })
+})
+
+describe("a filter step with a stored filter", () => {
+  const stored = {
+    headers: { "x-kind": "paid" },
+    query: { a: ["1", "2"] },
+    path: "/orders",
+    body: { total: { $gte: 10 } }
+  }
+  const matches = (invocation_inputs: object | null, mapping: object = {}) => {
+    const steps = [{ id: "only", kind: "filter", resource_id: "flt_1", invocation_inputs }]
+    const conditions = { ...catalog, filter: () => stored }
+    const workflow = Result.getOrThrow(compileWorkflow(steps, [edge("", "only", { mapping })], conditions))
+    const { error, output } = new Play(workflow, facts({ total: 12, sum: 3 })).run().at("only")
+    return error?.code ?? output
+  }
+
+  it("looks at the request that it is given, and at the trigger's where it is given none", () => {
+    const given = { query: "a=1&a=2", path: "/orders" }
+    expect(matches(null)).toEqual({ matched: false })
+    expect(matches(given)).toEqual({ matched: true })
+    expect(matches({ ...given, query: { a: [1, 2] } })).toEqual({ matched: true })
+    expect(matches({ ...given, headers: { "X-Kind": "paid" }, body: { total: "{{trigger.body.total}}" } })).toEqual({
+      matched: true
+    })
+    expect(matches({ ...given, headers: {} })).toEqual({ matched: false })
+    expect(matches(given, { body: { total: "{{trigger.body.sum}}" } })).toEqual({ matched: false })
+  })
+
+  it("fails where that has more headers than anybody takes", () => {
+    const headers = Object.fromEntries(Array.from({ length: 5_001 }, (_, i) => [`x-${i}`, "1"]))
+    expect(matches({ headers })).toBe("INPUT_INVALID")
+    expect(matches({ query: "a&".repeat(5_001) })).toBe("INPUT_INVALID")
+  })
+})
 
 describe("a run", () => {
   it("goes along its edges, and each step reads what was before it", () => {
@@ -205,6 +251,15 @@ describe("a step that fails", () => {
     expect(waits({ count: 1 }, () => ({ kind: "failed", error: { code: "TIMEOUT", message: "" } }))).toEqual([0, 1_000])
   })
 
+  it("is tried again five times, after a minute each, where its rule says no more", () => {
+    const workflow = compiled([send("step", { retry: { strategy: "linear" } })], [edge("", "step")])
+    const play = new Play(workflow, facts(), () => fails())
+    const begun = play.now
+    play.run()
+    expect(play.begun).toHaveLength(6)
+    expect(play.now - begun).toBe(5 * 60_000)
+  })
+
   it("and waits to be tried again, fails with its last error when the run is stopped", () => {
     const workflow = compiled(
       [send("again", { retry: { interval: 60_000, count: 3 } }), send("bad1")],
@@ -264,7 +319,8 @@ describe("a delay", () => {
     [{ mode: "until", until: "2026-03-01" }, {}, "DELAY_TOO_LONG"],
     [{ mode: "until", until: "{{trigger.body.at}}" }, { at: "2026-01-01T00:00:05Z" }, 5_000],
     [{ mode: "until", until: "{{trigger.body.at}}" }, { at: "2026-13-01" }, "INPUT_INVALID"],
-    [{ mode: "until", until: "{{trigger.body.at}}" }, { at: 7 }, "INPUT_INVALID"]
+    [{ mode: "until", until: "{{trigger.body.at}}" }, { at: 7 }, "INPUT_INVALID"],
+    [{ mode: "until", until: "{{trigger.body.at}}" }, {}, "INPUT_REQUIRED"]
   ])("%j with %j", (config, body, expected) => {
     expect(until(config, body)).toBe(expected)
   })

@@ -50,6 +50,20 @@ describe("what is wrong with a graph", () => {
       "edge",
       "id"
     ],
+    [
+      "two steps of one id and of no kind",
+      [[{ id: "step", kind: "loop" }, echo("step")], [edge("", "step")]],
+      "DUPLICATE_STEP_ID",
+      "step",
+      "id"
+    ],
+    [
+      "a port that no step is entered by",
+      [[echo("step")], [edge("", "step", { target_port: "side" })]],
+      "PORT_UNKNOWN",
+      "e_00",
+      "target_port"
+    ],
     ["one edge twice", [[echo("step")], [edge("", "step"), edge("", "step")]], "DUPLICATE_EDGE", "e_01", null],
     ["an edge from nowhere", [[echo("step")], [edge("none", "step")]], "EDGE_SOURCE_UNKNOWN", "e_00", "source_step_id"],
     [
@@ -556,6 +570,23 @@ describe("what is wrong with a graph", () => {
     expect(many).toHaveLength(200)
   })
 
+  it("a circle is told by its steps, however long it is", () => {
+    const ids = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(60, "s"))
+    const [issue] = issuesOf(
+      ids.map((id) => echo(id)),
+      ids.map((id, i) => edge(ids.at(i - 1)!, id))
+    )
+    expect(issue).toMatchObject({ code: "GRAPH_CYCLE", step_id: null, edge_id: null, field: null })
+    const { step_ids } = issue!.data!
+    const first = step_ids.indexOf(ids[0]!)
+    expect([...step_ids.slice(first), ...step_ids.slice(0, first)]).toEqual(ids)
+  })
+
+  it("an id that is too long is one fault, and its edges are none", () => {
+    const id = "x".repeat(97)
+    expect(issuesOf(...alone(echo(id)))).toMatchObject([{ code: "STEP_INVALID", step_id: id.slice(0, 96) }])
+  })
+
   it.prop(
     "nothing that is written makes it throw",
     [Schema.Array(Schema.Json), Schema.Array(Schema.Json)],
@@ -593,6 +624,14 @@ describe("a graph that is right", () => {
       condition: null,
       position: 1
     })
+  })
+
+  it("gives an edge without an id one that no other has", () => {
+    const { edges } = compiled(
+      [echo("one1"), echo("two2"), echo("three")],
+      [edge("", "one1"), edge("", "two2"), edge("", "three", { id: "e_00" })]
+    )
+    expect(edges.map(({ id }) => id)).toEqual(["e_03", "e_01", "e_00"])
   })
 
   it("is compiled in parts, one for each step at the least", () => {

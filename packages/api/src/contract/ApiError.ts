@@ -38,7 +38,14 @@ const Issues = Schema.Struct({
       step_id: textOrNull,
       edge_id: textOrNull,
       field: textOrNull.annotate({ description: "The place in the step or edge" }),
-      message: Schema.String
+      message: Schema.String,
+      data: Schema.optionalKey(
+        Schema.Struct({
+          step_ids: Schema.Array(Schema.String).annotate({
+            description: "The steps of a circle, each before the one that it leads to"
+          })
+        })
+      ).annotate({ description: "Of `GRAPH_CYCLE`" })
     })
   )
 })

@@ -116,6 +116,10 @@ const triggerOf = Effect.fnUntraced(function* (
   }
 })
 
+/** Of what was gone when the run began, nothing else was written down. */
+type NamedThen = Pick<ResourceEvidence, "step_id" | "type" | "id"> &
+  Partial<Pick<ResourceEvidence, "name" | "content_hash" | "updated_at">>
+
 /** What the steps of a run named when it began, as was written down then, and whether it is still there. */
 const resourcesOf = Effect.fnUntraced(function* ({
   id,
@@ -125,10 +129,10 @@ const resourcesOf = Effect.fnUntraced(function* ({
   const [row] = yield* sql<{ resources: string | null }>`
     select resources from workflow_steps
     where run_id = ${id} and part = 1 and id >= ${idBound(prefixes.workflowPart, idTime(id) ?? 0)}`
-  const named = JSON.parse(row?.resources ?? "[]") as ReadonlyArray<Omit<ResourceEvidence, "exists">>
+  const named = JSON.parse(row?.resources ?? "[]") as ReadonlyArray<NamedThen>
   const found = yield* namedResources(team_id, [...new Set(named.map((resource) => resource.id))])
   const there = new Set(found.map((resource) => resource.id))
-  return named.map(({ content_hash, id, name, step_id, type, updated_at }) => {
+  return named.map(({ content_hash = null, id, name = null, step_id, type, updated_at = null }) => {
     return { step_id, type, id, name, content_hash, updated_at, exists: there.has(id) }
   })
 })

@@ -17,7 +17,7 @@ export const actionKind = stepKind({
   callsAction: true,
   notTaken: "path_not_taken",
   inline: true,
-  inputs: null,
+  inputs: () => null,
   ports: () => ["out"],
   portRequired: false,
   compile: () => null

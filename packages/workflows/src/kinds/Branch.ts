@@ -33,7 +33,7 @@ export const branchKind = stepKind({
   callsAction: false,
   notTaken: "path_not_taken",
   inline: true,
-  inputs: [],
+  inputs: () => [],
   ports: ({ paths }) => paths.map(({ key }) => portOf(key)),
   portRequired: true,
   portsOf: (output) => {

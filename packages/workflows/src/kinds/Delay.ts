@@ -36,7 +36,7 @@ export const delayKind = stepKind({
   callsAction: false,
   notTaken: "path_not_taken",
   inline: true,
-  inputs: [],
+  inputs: () => [],
   ports: () => ["out"],
   portRequired: false,
   *compile(_, config, compiler): Parts<Evaluate> {
@@ -76,8 +76,11 @@ export const delayKind = stepKind({
     const read = yield* compiler.mapping(until, "config.until")
     if (read === null) return null
     return (evaluation) => {
-      const at = timeOf(valueOf(read.resolve(contextOf(evaluation))), zone)
-      if (at === null) return failed("INPUT_INVALID", "until did not give a time in ISO 8601")
+      const given = valueOf(read.resolve(contextOf(evaluation)))
+      const at = timeOf(given, zone)
+      if (at === null) {
+        return failed(given === null ? "INPUT_REQUIRED" : "INPUT_INVALID", "until did not give a time in ISO 8601")
+      }
       if (at < evaluation.time.now && past === "fail") return failed("DELAY_IN_PAST", "the time has passed")
       return wait(at, evaluation.time.now)
     }

@@ -10,7 +10,7 @@ export const destinationKind = stepKind({
   callsAction: false,
   notTaken: "path_not_taken",
   inline: false,
-  inputs: envelopeInputs,
+  inputs: () => envelopeInputs,
   ports: () => ["out"],
   portRequired: false,
   compile: () => null

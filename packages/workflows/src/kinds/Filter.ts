@@ -1,8 +1,12 @@
 import { DetachedFilter } from "@tidegate/model/Rule"
-import { Schema } from "effect"
-import { type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
+import { Result, Schema } from "effect"
+import { requestGiven } from "../Envelope.ts"
+import { envelopeInputs, type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
-/** Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. */
+/**
+ * Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. Conditions of its own look at the run; a
+ * stored filter's at a request, which the step may be given.
+ */
 export const filterKind = stepKind({
   kind: "filter",
   config: Schema.Struct({
@@ -14,7 +18,7 @@ export const filterKind = stepKind({
   callsAction: false,
   notTaken: "filtered",
   inline: true,
-  inputs: [],
+  inputs: ({ resource_id }) => (resource_id === null ? [] : envelopeInputs),
   ports: () => ["matched"],
   portRequired: false,
   portsOf: (output) => (memberOf(output, "matched") === false ? [] : ["matched"]),
@@ -26,7 +30,12 @@ export const filterKind = stepKind({
       }
       // They are pinned when a run begins: whoever compiles it for that has them.
       const holds = yield* compiler.filter(step.resource_id)
-      return holds === null ? null : ({ context }) => matched(holds(context))
+      if (holds === null) return null
+      return ({ context, inputs }) => {
+        const trigger = requestGiven(inputs, context.trigger)
+        if (Result.isFailure(trigger)) return { kind: "failed", error: trigger.failure }
+        return matched(holds({ ...context, trigger: trigger.success }))
+      }
     }
     if (conditions === undefined) {
       compiler.issue("RESOURCE_REQUIRED", "config.conditions", "a filter needs conditions, or resource_id")

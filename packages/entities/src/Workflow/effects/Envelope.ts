@@ -2,59 +2,17 @@ import { Result, type Schema } from "effect"
 import { parseQuery, type Message, storedHeaders, type Values } from "@tidegate/model/Message"
 import type { TransformRequest } from "@tidegate/sandbox/Sandbox"
 import type { DueRun } from "@tidegate/storage/Runs"
+import { byLowerName, excessOf, givenOf, invalid, queryText, textOf, valuesOf } from "@tidegate/workflows/Envelope"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { StepError } from "@tidegate/workflows/StepKind"
 
-/** What steps that take a request's parts are given, as a request. What they are not given is the trigger's. */
+/** What steps that take a request's parts are given, as a request. */
 
-export const textOf = (value: unknown): string =>
-  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
-
-/** By name; a list stays one, so that a header or a parameter comes several times. */
-export const valuesOf = (given: unknown): Values =>
-  typeof given === "object" && given !== null && !Array.isArray(given)
-    ? Object.fromEntries(
-        Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map(textOf) : textOf(value)])
-      )
-    : {}
-
-export const queryText = (given: unknown): string =>
-  typeof given === "string"
-    ? given.replace(/^\?/, "")
-    : new URLSearchParams(
-        Object.entries(valuesOf(given)).flatMap(([name, value]) =>
-          (typeof value === "string" ? [value] : value).map((one) => [name, one])
-        )
-      ).toString()
-
-const byLowerName = (headers: Values): Values =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-
-const given = ({ inputs }: StepEffect, name: string): Schema.Json | undefined =>
-  Object.hasOwn(inputs.values, name) ? inputs.values[name] : undefined
-
-const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
-
-/** Headers, or parameters, that a step may be given: a template makes a whole body of them, and each is looked at by itself. */
-const mostValues = 5_000
-
-/** Whether what a step is given by name is more than anybody takes. */
-const excessOf = (effect: StepEffect): StepError | null => {
-  for (const name of ["headers", "query"]) {
-    const values = given(effect, name)
-    if (typeof values !== "object" || values === null) continue
-    let count = 0
-    for (const value of Object.values(values)) {
-      count += Array.isArray(value) ? value.length : 1
-      if (count > mostValues) return invalid(`${name} has more than ${mostValues} values`)
-    }
-  }
-  return null
-}
+const given = ({ inputs }: StepEffect, name: string): Schema.Json | undefined => givenOf(inputs.values, name)
 
 /** As code is given it. */
 export const requestOf = (effect: StepEffect, run: DueRun): Result.Result<TransformRequest, StepError> => {
-  const excess = excessOf(effect)
+  const excess = excessOf(effect.inputs.values)
   if (excess !== null) return Result.fail(excess)
   const { trigger } = effect.context
   const asked = given(effect, "query")
@@ -84,7 +42,7 @@ export const messageOf = (
   effect: StepEffect,
   run: DueRun
 ): Result.Result<Message & { readonly presented: string | null }, StepError> => {
-  const excess = excessOf(effect)
+  const excess = excessOf(effect.inputs.values)
   if (excess !== null) return Result.fail(excess)
   const [body, headers, method, path, query] = ["body", "headers", "method", "path", "query"].map((name) =>
     given(effect, name)

@@ -1,0 +1,77 @@
+import { parseQuery, type Values } from "@tidegate/model/Message"
+import type { Json } from "@tidegate/model/Rule"
+import { Result } from "effect"
+import type { Context, StepError } from "./StepKind.ts"
+
+/** What steps that take a request's parts are given. What they are not given is the trigger's. */
+
+export const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
+
+/** By name; a list stays one, so that a header or a parameter comes several times. */
+export const valuesOf = (given: unknown): Values =>
+  typeof given === "object" && given !== null && !Array.isArray(given)
+    ? Object.fromEntries(
+        Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map(textOf) : textOf(value)])
+      )
+    : {}
+
+export const byLowerName = (headers: Values): Values =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+export const queryText = (given: unknown): string =>
+  typeof given === "string"
+    ? given.replace(/^\?/, "")
+    : new URLSearchParams(
+        Object.entries(valuesOf(given)).flatMap(([name, value]) =>
+          (typeof value === "string" ? [value] : value).map((one) => [name, one])
+        )
+      ).toString()
+
+type Inputs = Readonly<Record<string, Json>>
+
+export const givenOf = (inputs: Inputs, name: string): Json | undefined =>
+  Object.hasOwn(inputs, name) ? inputs[name] : undefined
+
+export const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
+
+/** Headers, or parameters, that a step may be given: a template makes a whole body of them, and each is looked at by itself. */
+const mostValues = 5_000
+
+/** Whether what a step is given by name is more than anybody takes. */
+export const excessOf = (inputs: Inputs): StepError | null => {
+  for (const name of ["headers", "query"]) {
+    const values = givenOf(inputs, name)
+    if (typeof values === "string") {
+      if (values.split("&", mostValues + 1).length > mostValues) return tooMany(name)
+    } else if (typeof values === "object" && values !== null) {
+      let count = 0
+      for (const value of Object.values(values)) {
+        count += Array.isArray(value) ? value.length : 1
+        if (count > mostValues) return tooMany(name)
+      }
+    }
+  }
+  return null
+}
+
+const tooMany = (name: string): StepError => invalid(`${name} has more than ${mostValues} values`)
+
+/** As conditions look at it. */
+export const requestGiven = (
+  inputs: Inputs,
+  trigger: Context["trigger"]
+): Result.Result<Context["trigger"], StepError> => {
+  const excess = excessOf(inputs)
+  if (excess !== null) return Result.fail(excess)
+  const [headers, method, path, query] = ["headers", "method", "path", "query"].map((name) => givenOf(inputs, name))
+  const { body = trigger.body } = inputs
+  return Result.succeed({
+    ...trigger,
+    body,
+    ...(headers == null ? {} : { headers: byLowerName(valuesOf(headers)) }),
+    ...(method == null ? {} : { method: textOf(method) }),
+    ...(path == null ? {} : { path: textOf(path) }),
+    ...(query === undefined ? {} : { query: parseQuery(queryText(query)) })
+  })
+}

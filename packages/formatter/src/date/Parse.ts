@@ -1,3 +1,4 @@
+import { isLonger } from "../engine/Characters.ts"
 import { Fault, previewOf, tooMuch } from "../engine/Fault.ts"
 import type { Call } from "../engine/Operation.ts"
 import { noParts, type Parts } from "./Parts.ts"
@@ -56,7 +57,7 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
 /** When that is, on the clocks of the origin's zone. */
 export const parseDate = (value: string | number, origin: Origin, call: Call): Temporal.ZonedDateTime => {
   const { field, zone } = origin
-  if (typeof value === "string" && value.length > mostInput)
+  if (typeof value === "string" && isLonger(value, mostInput))
     throw tooMuch(`${field} is too long for a date`, mostInput, value.length, field)
   const parts = partsOf(value, origin, call)
   if (parts.instant !== null) return zonedAt(parts.instant, zone, field)

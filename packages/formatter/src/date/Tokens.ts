@@ -1,3 +1,4 @@
+import { isLonger } from "../engine/Characters.ts"
 import { Fault } from "../engine/Fault.ts"
 import { option } from "../engine/Fields.ts"
 import type { Field } from "../engine/Field.ts"
@@ -34,7 +35,7 @@ const read = memo(200, (format): Read => {
 })
 
 export const piecesOf = (format: string, field: string): ReadonlyArray<Piece> => {
-  if (format.length > mostFormat) {
+  if (isLonger(format, mostFormat)) {
     throw new Fault("FORMATTER_DATE_FORMAT_INVALID", "the format is too long", {
       field,
       limit: mostFormat,

@@ -1,3 +1,4 @@
+import { isLonger, lengthOf } from "../engine/Characters.ts"
 import { Fault } from "../engine/Fault.ts"
 import { decimal } from "../engine/Libraries.ts"
 import { memo } from "../engine/Memo.ts"
@@ -204,7 +205,7 @@ const compiled = memo(200, (formula): Term | Fault => {
 /** The formula, compiled; throws what is wrong with it. */
 export const compileFormula = (formula: string): Term => {
   const most = formulaLimits.characters
-  if (formula.length > most) throw beyond("has too many characters", most, formula.length)
+  if (isLonger(formula, most)) throw beyond("has too many characters", most, lengthOf(formula))
   const term = compiled(formula)
   if (term instanceof Fault) throw term
   return term

@@ -1,4 +1,5 @@
 import { readToken } from "@tidegate/templates/MappingToken"
+import { isLonger } from "../engine/Characters.ts"
 import { Fault } from "../engine/Fault.ts"
 
 export const formulaLimits = {
@@ -54,7 +55,7 @@ const literalOf = (quoted: string, position: number): string => {
 
 /** The templates of a formula, each once. Of a formula that is too long there are none: it is refused when it is compiled. */
 export const templatesOf = (formula: string): ReadonlyArray<string> =>
-  formula.length > formulaLimits.characters
+  isLonger(formula, formulaLimits.characters)
     ? []
     : [
         ...new Set(

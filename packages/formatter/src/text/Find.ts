@@ -1,6 +1,7 @@
+import { lengthOf } from "../engine/Characters.ts"
 import { flag, integer, mapped, needed, option, symbols, text } from "../engine/Fields.ts"
 import { int, operation } from "../engine/Operation.ts"
-import { folded, lengthOf, mostSought, unitOf } from "./Search.ts"
+import { folded, mostSought, unitOf } from "./Search.ts"
 
 export const find = operation({
   key: "text.find",

@@ -1,5 +1,6 @@
 import { patternCost } from "@tidegate/model/PatternCost"
 import type { RE2JS } from "re2js"
+import { isLonger } from "../engine/Characters.ts"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { flag, judged, option, pattern } from "../engine/Fields.ts"
 import { re2 } from "../engine/Libraries.ts"
@@ -63,7 +64,7 @@ const programOf = (flags: string, pattern: string): RE2JS => {
 }
 
 export const patternField = judged(pattern("Pattern"), (text) => {
-  if (text.length <= patternLimits.pattern) programOf("---", text)
+  if (!isLonger(text, patternLimits.pattern)) programOf("---", text)
 })
 
 /** A search in a text. */

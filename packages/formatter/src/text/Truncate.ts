@@ -1,6 +1,7 @@
+import { lengthOf } from "../engine/Characters.ts"
 import { flag, integer, mapped, needed, option, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { lengthOf, unitOf } from "./Search.ts"
+import { unitOf } from "./Search.ts"
 
 export const truncate = operation({
   key: "text.truncate",

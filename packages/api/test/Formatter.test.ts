@@ -24,7 +24,11 @@ layer(server, { excludeTestServices: true })("the formatter", (it) => {
       expect(keys).toEqual([...operations.keys()])
       const etag = JSON.stringify(answer.body.catalog_hash)
       expect(answer.headers.get("etag")).toBe(etag)
-      expect((yield* call("GET", catalog, { headers: { "if-none-match": etag } })).status).toBe(304)
+      // A proxy that packs what it passes on makes the tag weak, and who has several names them all.
+      for (const had of [etag, `W/${etag}`, `"another", ${etag}`, "*"]) {
+        expect((yield* call("GET", catalog, { headers: { "if-none-match": had } })).status).toBe(304)
+      }
+      expect((yield* call("GET", catalog, { headers: { "if-none-match": '"another"' } })).status).toBe(200)
     })
   )
 

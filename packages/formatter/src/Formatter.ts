@@ -83,6 +83,7 @@ export const compile = (config: StepConfig): Result.Result<Step, Failure> =>
       throw new Fault("FORMATTER_VERSION_UNSUPPORTED", `the versions are ${supportedVersions.join(", ")}`)
     }
     const options = optionsOf(operation, config.options ?? {})
+    operation.judge?.(options)
     return {
       operation,
       version,
@@ -171,8 +172,8 @@ export function* inParts(
       for (const [name, field] of step.inputs) {
         const given = valueAt(name, element)
         at.field = name
-        if (given === null || given === undefined) {
-          if (field.required && element < 0) {
+        if (given === null || given === undefined || (given === "" && field.required && field.type === "integer")) {
+          if (field.required && (element < 0 || !field.lines)) {
             throw new Fault("FORMATTER_INPUT_REQUIRED", `${name} is required`, { field: name })
           }
           isEmpty ||= field.required && field.lines

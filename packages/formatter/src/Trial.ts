@@ -8,7 +8,7 @@ import type { Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
 import { narrowed } from "./engine/Narrow.ts"
 import type { DataVersions } from "./Versions.ts"
-import { compile, type Context, type Failure, inParts, type Outcome, type Step } from "./Formatter.ts"
+import { compile, type Context, engineVersion, type Failure, inParts, type Outcome, type Step } from "./Formatter.ts"
 
 /** A step that is tried: its inputs are templates, and the sample that they are filled from is in the body. Nothing is stored. */
 
@@ -32,7 +32,7 @@ export interface TrialAnswer {
 
 export interface TrialFailure extends Failure {
   readonly operation: string
-  readonly engine_version: string | null
+  readonly engine_version: string
   readonly resolved_input: Schema.JsonObject | null
 }
 
@@ -49,7 +49,7 @@ interface Envelope {
   readonly seed: string
 }
 
-const isoMoment = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/i
+const isoMoment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 
 const firstAnchor = Date.UTC(1900, 0, 1)
 const lastAnchor = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
@@ -141,10 +141,10 @@ export function* trial(
   const read = envelopeOf(body, now)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { anchor, inputs, operation, options, sample, seed, timezone, version } = read.success
-  const failed = (failure: Failure, engine_version: string | null, resolved_input: Schema.JsonObject | null) =>
+  const failed = (failure: Failure, engine_version: string, resolved_input: Schema.JsonObject | null) =>
     Result.fail({ ...failure, operation: operation.slice(0, 100), engine_version, resolved_input })
   const compiled = compile({ operation, engine_version: version, options })
-  if (Result.isFailure(compiled)) return failed(compiled.failure, null, null)
+  if (Result.isFailure(compiled)) return failed(compiled.failure, (version ?? engineVersion).slice(0, 100), null)
   const step = compiled.success
   let resolved: Resolved
   try {

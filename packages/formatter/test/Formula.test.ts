@@ -141,8 +141,13 @@ describe("the language", () => {
     [`${"(".repeat(33)}1${")".repeat(33)}`, "FORMATTER_FORMULA_LIMIT"]
   ])("%s is %j", (formula, value) => expect(valueOf(formula)).toBe(value))
 
+  it("counts characters, and not what they are stored as", () => {
+    expect(valueOf(`"${"😀".repeat(4094)}"`)).toBe("😀".repeat(4094))
+  })
+
   it.each([
     ["characters", `1${" ".repeat(4095)}+1`],
+    ["characters", `"${"😀".repeat(4095)}"`],
     ["tokens", `1${"+1".repeat(250)}`],
     ["arguments", `SUM(${Array.from({ length: 101 }, () => "1").join(",")})`]
   ])("is bounded in its %s", (what, formula) => {

@@ -145,6 +145,16 @@ describe("a trial", () => {
     })
   })
 
+  it("says which version refused it: the one that is asked for, else the current one", () => {
+    const { config: _, ...rest } = body
+    const refusedBy = (engine_version?: string) =>
+      tryBody({ ...rest, config: { operation: "text.trim", engine_version, options: { side: "left" } } })
+    expect(refusedBy()).toMatchObject({ failure: { code: "FORMATTER_CONFIG_INVALID", engine_version: "1.0.0" } })
+    expect(refusedBy("0.9.0")).toMatchObject({
+      failure: { code: "FORMATTER_VERSION_UNSUPPORTED", engine_version: "0.9.0" }
+    })
+  })
+
   it.each([
     [null, "body"],
     [[], "body"],
@@ -163,6 +173,7 @@ describe("a trial", () => {
   it.each([
     "2026-01-01",
     "2026-01-01T00:00:00",
+    "2026-01-01T00:00Z",
     "1899-12-31T00:00:00Z",
     "now",
     5,

@@ -90,12 +90,15 @@ const rowsOf = Effect.fnUntraced(function* (team_id: string, id: string | null) 
     order by k.status = 'revoked', k.created_at desc, k.id desc limit ${mostListed}`
 })
 
-/** Shows the API key of a team among its keys, where it has one. */
+/** Shows the API key of a team among its keys, where it has one. It may have been used before anybody looked. */
 const showTeamKey = Effect.fnUntraced(function* (team_id: string) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    insert into project_api_keys (id, team_id, name, legacy, scopes, created_at, updated_at)
-    select ${teamKeyId(team_id)}, team_id, 'Team API key', true, ${[...wholeScopes]}, created_at, created_at
+    insert into project_api_keys (id, team_id, name, legacy, scopes, created_at, updated_at, last_used_at)
+    select ${teamKeyId(team_id)}, team_id, 'Team API key', true, ${[...wholeScopes]}, created_at, created_at,
+      (select max(last_seen_at) from key_audit
+       where team_id = ${team_id} and key_id = ${teamKeyId(team_id)} 
+         and (decision = 'allowed' or reason = 'legacy_shadow_denied'))
     from project_secrets where team_id = ${team_id} on conflict do nothing`
 })
 

@@ -255,6 +255,26 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     })
   )
 
+  it.effect("that let a team's own key in say when it was used, though nobody had looked at it before", () =>
+    Effect.gen(function* () {
+      const other = ControlPlane.otherTeam
+      yield* replaceSecrets(other, { api_key: "a key of its own" })
+      const own = { ...counted, team_id: other, key_id: teamKeyId(other) }
+      yield* writeDecisions([
+        { ...own, entry: counted.entry.replace(/1$/, "a") },
+        {
+          ...own,
+          entry: counted.entry.replace(/1$/, "b"),
+          decision: "denied",
+          reason: "session_required",
+          isUse: false,
+          lastAt: counted.lastAt + 1_000
+        }
+      ])
+      expect(yield* listKeys(other)).toMatchObject([{ last_used_at: "2026-01-01T00:02:00.000Z" }])
+    })
+  )
+
   it.effect("that would have refused a team's API key keep it from the cut-over, unless it is forced", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

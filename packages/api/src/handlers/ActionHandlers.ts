@@ -1,5 +1,5 @@
 import { Effect, Predicate } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { ActionEntity } from "@tidegate/entities/Action/ActionProtocol"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
@@ -12,6 +12,7 @@ import { optionsOf } from "./ActionOptions.ts"
 import { reader, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
 import { handle } from "./Resource.ts"
+import { tagged } from "./Tagged.ts"
 
 /** Loaded by the first call, with the formatter in it: a gateway that formats nothing has none of that in memory. */
 const catalog = Effect.promise(() => import("@tidegate/actions/Manifest"))
@@ -34,13 +35,7 @@ export const layer = HttpApiBuilder.group(
     })
     return handled
       .handleRaw("providers", ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
-        Effect.gen(function* () {
-          const { manifest, manifestHash } = yield* catalog
-          const etag = JSON.stringify(manifestHash)
-          const headers = { etag, "cache-control": "private, no-cache" }
-          if (request.headers["if-none-match"] === etag) return HttpServerResponse.empty({ status: 304, headers })
-          return HttpServerResponse.jsonUnsafe(manifest, { headers })
-        })
+        Effect.map(catalog, ({ manifest, manifestHash }) => tagged(request, JSON.stringify(manifestHash), manifest))
       )
       .handleRaw("options", ({ request }: WithBody) =>
         Effect.gen(function* () {

@@ -1,6 +1,6 @@
 import { versions as platform } from "node:process"
 import { Clock, Effect, Result } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { maxFormatterBody } from "@tidegate/model/Formatter"
 import { fail, type FieldError, GatewayError } from "@tidegate/model/GatewayError"
@@ -9,6 +9,7 @@ import type { TrialFailure, TrialInvalid } from "@tidegate/formatter/Trial"
 import { Api } from "../contract/Api.ts"
 import type { WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
+import { tagged } from "./Tagged.ts"
 
 /** The engine is loaded by the first call: a gateway that formats nothing has none of it in memory. */
 const engine = Effect.promise(async () => {
@@ -48,12 +49,7 @@ const toError = (failure: TrialInvalid | TrialFailure): GatewayError => {
 export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
   handlers
     .handleRaw("catalog", ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
-      Effect.gen(function* () {
-        const { etag, shown } = yield* engine
-        const headers = { etag, "cache-control": "private, no-cache" }
-        if (request.headers["if-none-match"] === etag) return HttpServerResponse.empty({ status: 304, headers })
-        return HttpServerResponse.jsonUnsafe(shown, { headers })
-      })
+      Effect.map(engine, ({ etag, shown }) => tagged(request, etag, shown))
     )
     .handleRaw("test", ({ request }: WithBody) =>
       Effect.gen(function* () {

@@ -55,11 +55,17 @@ export const bounded = (text: string, at: Reading, bytes: number = limits.string
   return text.isWellFormed() ? text : text.toWellFormed()
 }
 
-/** A scalar as text: a number or a boolean as JSON writes it. */
-const textOf = (value: unknown, at: Reading, bytes?: number): string => {
+const scalarOf = (value: unknown, at: Reading, bytes?: number): string => {
   if (typeof value === "string") return bounded(value, at, bytes)
   if (typeof value === "number" || typeof value === "boolean") return String(value)
   throw invalid(at, value, "a text")
+}
+
+/** A scalar as text: a number or a boolean as JSON writes it, which is said. */
+const textOf = (value: unknown, at: Reading, bytes?: number): string => {
+  const read = scalarOf(value, at, bytes)
+  if (typeof value !== "string") at.warn("INPUT_COERCED", `${at.field} was no text`, at.field)
+  return read
 }
 
 /** A text. A number or a boolean is taken as JSON writes it. */
@@ -72,19 +78,14 @@ export const text = (
     label,
     long === true ? "text" : "string",
     rest,
-    (value, at) => {
-      if (typeof value !== "string" && (typeof value === "number" || typeof value === "boolean")) {
-        at.warn("INPUT_COERCED", `${at.field} was no text`, at.field)
-      }
-      return textOf(value, at, bytes)
-    },
+    (value, at) => textOf(value, at, bytes),
     () => ""
   )
 }
 
 /** A text or a number, whichever: no warning is due. */
 export const quantity = (label: string, about: About = {}): Field<string> =>
-  make(label, "string", about, textOf, () => "")
+  make(label, "string", about, scalarOf, () => "")
 
 const special: Readonly<Record<string, string>> = {
   "[:space:]": " ",
@@ -285,7 +286,7 @@ export const pairs = (
         throw tooMuch(`${at.field} has too many keys`, about.maximum, read.length, at.field)
       if (read.length < (about.minimum ?? 0)) throw invalid(at, value, "at least one key")
       return read.map(([key, one]) => [
-        textOf(key, at),
+        scalarOf(key, at),
         typeof one === "string" ? bounded(one, at) : ((one ?? null) as Schema.Json)
       ])
     },

@@ -51,6 +51,8 @@ export interface Operation {
     readonly fields: ReadonlyArray<string>
   }>
   readonly lines: LinePolicy
+  /** Judges what options say together, before there is an input. Throws a `Fault`. */
+  readonly judge: ((options: Readonly<Record<string, unknown>>) => void) | null
   /** Where the options decide. */
   readonly linesFor: ((options: Readonly<Record<string, unknown>>) => LinePolicy) | null
   readonly output: Schema.JsonObject
@@ -71,6 +73,7 @@ interface Declaration<F extends Fields> extends Pick<Operation, "key" | "label" 
   readonly since?: string
   readonly random?: boolean
   readonly dynamic?: Operation["dynamic"]
+  readonly judge?: (options: ValuesOf<F>) => void
   readonly linesFor?: (options: Partial<ValuesOf<F>>) => LinePolicy
   readonly output: Readonly<Record<string, Schema.JsonObject>>
   /** Members that are there now and then, by their pattern. */
@@ -120,6 +123,7 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     fields: declared.fields,
     dynamic: declared.dynamic ?? [],
     lines,
+    judge: (declared.judge as Operation["judge"] | undefined) ?? null,
     linesFor: (linesFor as Operation["linesFor"] | undefined) ?? null,
     output: {
       type: "object",

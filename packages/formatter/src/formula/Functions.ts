@@ -1,7 +1,8 @@
 import type { Decimal } from "decimal.js"
+import * as Characters from "@tidegate/model/Characters"
 import { Fault } from "../engine/Fault.ts"
 import { decimal } from "../engine/Libraries.ts"
-import { lengthOf, unitOf } from "../text/Search.ts"
+import { unitOf } from "../text/Search.ts"
 import { divided, power, type Scope, type Term } from "./Arithmetic.ts"
 import { formulaLimits } from "./Tokens.ts"
 import { domain, isFault, isNumber, numeric, ofDouble, textual, truth, type Value, wrongType } from "./Values.ts"
@@ -270,7 +271,7 @@ export const functions: ReadonlyMap<string, Function> = new Map<string, Function
     LEN: plain(1, 1, ([value], scope) => {
       const given = textual(value ?? null)
       scope.step(given.length / 200)
-      return ofDouble(lengthOf(given))
+      return ofDouble(Characters.count(given))
     }),
     CONCAT: plain(1, many, (values, scope) => {
       let joined = ""
@@ -289,7 +290,9 @@ export const functions: ReadonlyMap<string, Function> = new Map<string, Function
     LOWER: text(1, 1, (given) => given.toLowerCase()),
     UPPER: text(1, 1, (given) => given.toUpperCase()),
     LEFT: text(1, 2, (given, [count]) => given.slice(0, unitOf(given, countOf(count, 1)))),
-    RIGHT: text(1, 2, (given, [count]) => given.slice(unitOf(given, Math.max(lengthOf(given) - countOf(count, 1), 0)))),
+    RIGHT: text(1, 2, (given, [count]) =>
+      given.slice(unitOf(given, Math.max(Characters.count(given) - countOf(count, 1), 0)))
+    ),
     MID: text(3, 3, (given, [start, count]) => {
       const from = countOf(start, 1)
       if (from < 1) throw domain("characters are counted from 1")

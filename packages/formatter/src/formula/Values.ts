@@ -90,11 +90,13 @@ export const compare = (left: Value, right: Value): number => {
 
 const blankOf = (other: Value): Value => (typeof other === "string" ? "" : typeof other === "boolean" ? false : other)
 
-/** A number as it is given out: at most 15 digits; a whole one that JSON's readers would round, as text. */
-export const emitted = (value: Decimal, call: Call): number | string => {
+const tooLarge = (): Fault => domain("the number is too large")
+
+/** A number as it is given out: at most 15 digits; a whole one that JSON's readers would round, as text. What is larger than a number is `beyond`. */
+export const emitted = (value: Decimal, call: Call, beyond: () => Fault = tooLarge): number | string => {
   const rounded = value.toSignificantDigits(15)
   const number = rounded.toNumber()
-  if (!Number.isFinite(number)) throw domain("the number is too large")
+  if (!Number.isFinite(number)) throw beyond()
   const whole = value.isInteger() ? value : rounded
   if (whole.isInteger() && whole.abs().greaterThan(Number.MAX_SAFE_INTEGER)) {
     call.warn("NUMBER_AS_TEXT", "the number is too large for JSON's readers, and given as text")

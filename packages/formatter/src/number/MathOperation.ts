@@ -26,6 +26,9 @@ const divide = (left: Decimal, right: Decimal): Decimal => {
   return left.div(right)
 }
 
+const tooLarge = (): Fault =>
+  new Fault("FORMATTER_INPUT_INVALID", "values make a number that is too large", { field: "values" })
+
 /** From the first to the last. */
 const folds: Readonly<Record<string, (left: Decimal, right: Decimal) => Decimal>> = {
   add: (left, right) => left.plus(right),
@@ -78,7 +81,7 @@ export const math = operation({
     if (fold !== undefined) {
       call.spend(values.length * 4)
       const [first, ...rest] = numbersOf(values, call)
-      return { result: first === undefined ? 0 : emitted(rest.reduce(fold, first), call) }
+      return { result: first === undefined ? 0 : emitted(rest.reduce(fold, first), call, tooLarge) }
     }
     const [value = null] = values
     const number = decimalOf(value)
@@ -88,6 +91,6 @@ export const math = operation({
         value_preview: previewOf(value)
       })
     }
-    return { result: emitted(ofOne[operation]!(number, decimals), call) }
+    return { result: emitted(ofOne[operation]!(number, decimals), call, tooLarge) }
   }
 })

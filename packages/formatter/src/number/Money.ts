@@ -1,5 +1,6 @@
 import { Fault } from "../engine/Fault.ts"
 import { memo } from "../engine/Memo.ts"
+import { currencies } from "./Numerals.ts"
 
 /** Amounts by the patterns of TR35: where the sign of a currency stands is the pattern's, what separates digits the locale's. */
 
@@ -13,8 +14,6 @@ export const patterns = {
   locale: "As the locale has it"
 } as const
 export type MoneyPattern = keyof typeof patterns
-
-const currencies = memo(1, () => new Set(Intl.supportedValuesOf("currency")))
 
 export const currencyOf = (code: string): string => {
   const currency = code.trim().toUpperCase()

@@ -1,6 +1,11 @@
+import { memo } from "../engine/Memo.ts"
+
 /** Numbers as people write them. */
 
 export type Mark = "." | ","
+
+/** Codes of ISO 4217. */
+export const currencies = memo(1, () => new Set(Intl.supportedValuesOf("currency")))
 
 /**
  * The plain digits of a text that is a number: currency signs, spaces and grouping are taken off, `(5)` is no negative. Null when it is none.
@@ -9,11 +14,11 @@ export type Mark = "." | ","
 export const numberIn = (text: string, mark: Mark): string | null => {
   if (text.length > 200) return null
   const grouping = mark === "." ? "," : "."
-  // A sign of currency, or its code, stands before or after the number.
+  // A sign of currency, or its code in capitals, stands before or after the number.
   const plain = text
     .replaceAll(/[\s\u00a0\u202f']/g, "")
     .replaceAll(/\p{Sc}/gu, "")
-    .replace(/^[A-Za-z]{3}(?=[-+\d.,])|(?<=[\d.,])[A-Za-z]{3}$/, "")
+    .replace(/^[A-Z]{3}(?=[-+\d.,])|(?<=[\d.,])[A-Z]{3}$/, (code) => (currencies("").has(code) ? "" : code))
     .replaceAll(grouping, "")
     .replace("\u2212", "-")
   const dotted = mark === "," ? plain.replace(",", ".") : plain

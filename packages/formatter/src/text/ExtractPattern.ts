@@ -1,25 +1,32 @@
 import type { Matcher } from "re2js"
+import * as Characters from "@tidegate/model/Characters"
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, bool, int, nullable, object, operation, type Output } from "../engine/Operation.ts"
 import { patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
-import { lengthOf, whichOf } from "./Search.ts"
+import { whichOf } from "./Search.ts"
 
 const mostMatches = 1000
 
 const none = { matched: false, start: null, end: null, groups: {}, named: {} } as const
 
-/** A match, with its places counted in characters. */
-const matchOf = (input: string, matcher: Matcher, names: ReadonlyArray<string>): Output => {
+/** A match as it is found: counting its places in characters takes as long as the text is, and is done for those that are given. */
+interface Found {
+  readonly start: number
+  readonly end: number
+  readonly groups: Output
+  readonly named: Output
+}
+
+const foundBy = (matcher: Matcher, names: ReadonlyArray<string>): Found => {
   const groups: Record<string, string | null> = {}
   for (let at = 0; at <= matcher.groupCount(); at++) groups[at] = matcher.group(at)
-  const start = lengthOf(input.slice(0, matcher.start()))
-  return {
-    matched: true,
-    start,
-    end: start + lengthOf(input.slice(matcher.start(), matcher.end())),
-    groups,
-    named: Object.fromEntries(names.map((name) => [name, matcher.group(name)]))
-  }
+  const named = Object.fromEntries(names.map((name) => [name, matcher.group(name)]))
+  return { start: matcher.start(), end: matcher.end(), groups, named }
+}
+
+const matchOf = (input: string, { end, groups, named, start }: Found): Output => {
+  const from = Characters.count(input.slice(0, start))
+  return { matched: true, start: from, end: from + Characters.count(input.slice(start, end)), groups, named }
 }
 
 export const extractPattern = operation({
@@ -44,7 +51,7 @@ export const extractPattern = operation({
   },
   optional: ["matches"],
   empty: none,
-  warnings: ["NO_MATCH"],
+  warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   errors: ["FORMATTER_PATTERN_INVALID"],
   limits: { ...patternLimits, matches: mostMatches },
   cost: { character: 100 },
@@ -55,18 +62,22 @@ export const extractPattern = operation({
   },
   run: ({ input, pattern, which, ...flags }, call) => {
     const { find, matcher, names } = searchIn(pattern, flags, input, call)
-    let found: Output | null = null
+    let found: Found | null = null
     const matches: Array<Output> = []
-    let count = 0
-    while (count < mostMatches && find()) {
-      count++
-      // The last is known when there is none after it: those before need no reading twice.
-      if (which !== "first") call.spend(2 + input.length / 500)
-      found = matchOf(input, matcher, names)
+    while (find()) {
+      if (matches.length === mostMatches) {
+        call.warn("OUTPUT_CAPPED", `the first ${mostMatches} are given`, "input")
+        break
+      }
+      found = foundBy(matcher, names)
       if (which === "first") break
-      if (which === "all") matches.push(found)
+      call.spend(which === "last" ? 2 : 2 + input.length / 500)
+      if (which === "all") matches.push(matchOf(input, found))
     }
-    if (found === null) call.warn("NO_MATCH", "the pattern was not found", "input")
-    return which === "all" ? { ...(matches[0] ?? none), matches } : (found ?? none)
+    if (found === null) {
+      call.warn("NO_MATCH", "the pattern was not found", "input")
+      return which === "all" ? { ...none, matches } : none
+    }
+    return which === "all" ? { ...matches[0]!, matches } : matchOf(input, found)
   }
 })

@@ -1,6 +1,7 @@
+import * as Characters from "@tidegate/model/Characters"
 import { flag, integer, mapped, needed, option, symbols, text } from "../engine/Fields.ts"
 import { int, operation } from "../engine/Operation.ts"
-import { folded, lengthOf, mostSought, unitOf } from "./Search.ts"
+import { folded, mostSought, unitOf } from "./Search.ts"
 
 export const find = operation({
   key: "text.find",
@@ -18,8 +19,8 @@ export const find = operation({
   sample: { inputs: { input: "Ada Lovelace", find: "Love" }, options: {}, output: { result: 4 } },
   run: ({ case_sensitive, find, input, offset }) => {
     if (find === "") return { result: -1 }
-    const from = unitOf(input, offset < 0 ? Math.max(lengthOf(input) + offset, 0) : offset)
+    const from = unitOf(input, offset < 0 ? Math.max(Characters.count(input) + offset, 0) : offset)
     const place = case_sensitive ? input.indexOf(find, from) : folded(input).indexOf(folded(find), from)
-    return { result: place < 0 ? -1 : lengthOf(input.slice(0, place)) }
+    return { result: place < 0 ? -1 : Characters.count(input.slice(0, place)) }
   }
 })

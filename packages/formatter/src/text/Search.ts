@@ -26,19 +26,6 @@ export const placesOf = (text: string, find: string, caseSensitive: boolean): Re
   return places
 }
 
-/** How many characters (code points) a text has. */
-export const lengthOf = (text: string): number => {
-  let length = text.length
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    if (unit >= 0xd800 && unit < 0xdc00) {
-      const next = text.charCodeAt(at + 1)
-      if (next >= 0xdc00 && next < 0xe000) length--
-    }
-  }
-  return length
-}
-
 /** Where the character with that number begins; the text's end beyond its last. */
 export const unitOf = (text: string, character: number): number => {
   let at = 0

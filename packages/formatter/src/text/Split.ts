@@ -2,13 +2,14 @@ import { tooMuch } from "../engine/Fault.ts"
 import { mapped, option, selectOr, symbols, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
 import { mostSought } from "./Search.ts"
+import { insideOf, spaces } from "./Space.ts"
 
 const mostParts = 1000
 const positions = { first: 0, second: 1, second_last: -2, last: -1 } as const
 
 /** The parts, at most so many. Without a separator they are what stands between white space. */
 const partsOf = (input: string, separator: string, most?: number): ReadonlyArray<string> =>
-  separator === "" ? input.trim().split(/\s+/u, most) : input.split(separator, most)
+  separator === "" ? input.slice(...insideOf(input)).split(spaces, most) : input.split(separator, most)
 
 export const split = operation({
   key: "text.split",

@@ -1,15 +1,20 @@
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { integer, needed, option, select, text } from "../engine/Fields.ts"
 import { array, int, operation, string } from "../engine/Operation.ts"
+import { insideOf, space, spacedWords } from "./Space.ts"
 
 const mostChunks = 1000
+
+const endsSentence = new RegExp(`[.!?。！？\\n]${space}*$`, "u")
+const startsWithSpace = new RegExp(`^${space}`, "u")
+const endsWithSpace = new RegExp(`${space}$`, "u")
 
 /** Where a piece may end: behind a sentence, behind a word, anywhere. */
 const ends = {
   sentence: (units: ReadonlyArray<string>, at: number) =>
-    /[.!?。！？\n]\s*$/u.test(units[at - 1] ?? "") || units[at] === undefined,
+    endsSentence.test(units[at - 1] ?? "") || units[at] === undefined,
   word: (units: ReadonlyArray<string>, at: number) =>
-    units[at] === undefined || /^\s/u.test(units[at]) || /\s$/u.test(units[at - 1] ?? ""),
+    units[at] === undefined || startsWithSpace.test(units[at]) || endsWithSpace.test(units[at - 1] ?? ""),
   none: () => true
 } as const
 
@@ -39,7 +44,7 @@ export const splitChunks = operation({
     if (overlap >= size) {
       throw new Fault("FORMATTER_CONFIG_INVALID", "the overlap has to be smaller than a chunk", { field: "overlap" })
     }
-    const units = unit === "words" ? (input.match(/\S+\s*/gu) ?? []) : Array.from(input)
+    const units = unit === "words" ? (input.match(spacedWords) ?? []) : Array.from(input)
     const mayEnd = unit === "words" && boundary !== "sentence" ? ends.none : ends[boundary]
     const items: Array<string> = []
     for (let from = 0; from < units.length;) {
@@ -49,7 +54,8 @@ export const splitChunks = operation({
       while (to > from + overlap && to < units.length && !mayEnd(units, to)) to--
       if (to <= from + overlap) to = most
       call.spend((most - from) / 20)
-      const piece = units.slice(from, to).join("").trim()
+      const joined = units.slice(from, to).join("")
+      const piece = joined.slice(...insideOf(joined))
       if (piece !== "") items.push(piece)
       if (items.length > mostChunks) throw tooMuch("there are too many chunks", mostChunks, items.length, "chunk_size")
       if (to >= units.length) break

@@ -1,5 +1,6 @@
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
+import { space } from "./Space.ts"
 
 /** Words that stay small within an English title. */
 const small = new Set(
@@ -16,6 +17,9 @@ const capitalized = (word: string): string => {
 }
 
 /** `iPhone`, `McDonald`: a capital behind a small letter is meant. So are addresses. */
+/** Kept among the parts, which the words stand between. */
+const between = new RegExp(`(${space}+)`, "u")
+
 const isMeant = (word: string): boolean =>
   /\p{Ll}\p{Lu}/u.test(word) || /^(?:[a-z]+:\/\/|www\.)|^[^\s@]+@[^\s@]+$|^[a-z0-9-]+\.[a-z]{2,}(?:\/|$)/i.test(word)
 
@@ -32,7 +36,7 @@ export const titlecase = operation({
   cost: { character: 250 },
   sample: { inputs: { input: "the lord of the rings" }, options: {}, output: { result: "The Lord of the Rings" } },
   run: ({ input, style }) => {
-    const words = input.split(/(\s+)/u)
+    const words = input.split(between)
     // Between the words stand the spaces.
     const last = words.findLastIndex((word, at) => at % 2 === 0 && /[\p{L}\p{N}]/u.test(word))
     let begins = true

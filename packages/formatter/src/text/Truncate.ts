@@ -1,6 +1,7 @@
+import * as Characters from "@tidegate/model/Characters"
 import { flag, integer, mapped, needed, option, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { lengthOf, unitOf } from "./Search.ts"
+import { unitOf } from "./Search.ts"
 
 export const truncate = operation({
   key: "text.truncate",
@@ -22,7 +23,7 @@ export const truncate = operation({
   },
   run: ({ append_ellipsis, input, max_length, offset }) => {
     const most = max_length ?? 0
-    const rest = input.slice(unitOf(input, offset < 0 ? Math.max(lengthOf(input) + offset, 0) : offset))
+    const rest = input.slice(unitOf(input, offset < 0 ? Math.max(Characters.count(input) + offset, 0) : offset))
     const end = unitOf(rest, most)
     if (end >= rest.length || !append_ellipsis) return { result: rest.slice(0, end) }
     return {

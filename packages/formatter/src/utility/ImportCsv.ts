@@ -16,13 +16,19 @@ const isHeader = (rows: ReadonlyArray<ReadonlyArray<string>>): boolean => {
   return rows.length > 1 && first.every((cell) => cell.trim() !== "" && !/^[-+]?[\d.,]+$/.test(cell.trim()))
 }
 
+/** A name that none of those is. */
+const freeOf = (plain: string, names: ReadonlySet<string>): string => {
+  let name = plain
+  for (let next = 2; names.has(name); next++) name = `${plain}_${next}`
+  return name
+}
+
 /** Names for the columns, no two alike. */
 const namesOf = (cells: ReadonlyArray<string>, call: Call): ReadonlyArray<string> => {
   const names = new Set<string>()
   for (const [at, cell] of cells.entries()) {
     const plain = cell.trim() === "" ? `item_${at + 1}` : cell.trim()
-    let name = plain
-    for (let next = 2; names.has(name); next++) name = `${plain}_${next}`
+    const name = freeOf(plain, names)
     if (name !== plain)
       call.warn("DUPLICATE_HEADER_RENAMED", `${plain.slice(0, 40)} is now ${name.slice(0, 44)}`, "csv")
     names.add(name)
@@ -75,6 +81,9 @@ export const importCsv = operation({
     if (body.length > csvLimits.rows) throw tooMuch("there are too many rows", csvLimits.rows, body.length, "csv")
     const first = rows[0] ?? []
     const names = hasHeader ? namesOf(first, call) : first.map((_, at) => `item_${at + 1}`)
+    const taken = new Set(names)
+    const widest = body.reduce((most, row) => Math.max(most, row.length), names.length)
+    const extras = Array.from({ length: widest - names.length }, (_, at) => freeOf(`extra_${at + 1}`, taken))
     const line_items = body.map((row, at) => {
       if (row.length !== names.length) {
         call.warn("RAGGED_ROW", `row ${at + 1} has ${row.length} cells, not ${names.length}`, "csv")
@@ -83,7 +92,7 @@ export const importCsv = operation({
       const item: Array<readonly [string, Schema.Json]> = []
       for (let column = 0; column < cells; column++) {
         const cell = row[column] ?? ""
-        item.push([names[column] ?? `extra_${column - names.length + 1}`, types === "infer" ? inferred(cell) : cell])
+        item.push([names[column] ?? extras[column - names.length]!, types === "infer" ? inferred(cell) : cell])
       }
       return Object.fromEntries(item)
     })

@@ -27,7 +27,8 @@ export const lineItemNumbering = operation({
       count: 2
     }
   },
-  run: ({ line_items, name, start, step }, call) => {
+  run: ({ line_items, name: given, start, step }, call) => {
+    const name = given === "" ? "number" : given
     const rows = line_items.map((item, at): Schema.Json => {
       const row = Predicate.isReadonlyObject(item) ? (item as Readonly<Record<string, Schema.Json>>) : { value: item }
       if (Object.hasOwn(row, name)) {

@@ -26,6 +26,8 @@ const amount = (value: Schema.Json | undefined): Decimal | null => {
   return digits === null ? null : new (decimal())(digits)
 }
 
+const tooLarge = (): Fault => new Fault("FORMATTER_INPUT_INVALID", "a subtotal is too large", { field: "properties" })
+
 export const lineItemizer = operation({
   key: "utility.line_itemizer",
   label: "Line itemizer",
@@ -77,7 +79,7 @@ export const lineItemizer = operation({
         return row
       }
       call.spend(5)
-      row["subtotal"] = emitted(price.times(quantity).toDecimalPlaces(decimals), call)
+      row["subtotal"] = emitted(price.times(quantity).toDecimalPlaces(decimals), call, tooLarge)
       return row
     })
     return { [group_name === "" ? "line_items" : group_name]: rows, count }

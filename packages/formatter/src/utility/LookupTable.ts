@@ -1,6 +1,6 @@
 import type { Schema } from "effect"
 import { Fault } from "../engine/Fault.ts"
-import { any, flag, mapped, needed, option, type Pairs, pairs, quantity } from "../engine/Fields.ts"
+import { any, flag, mapped, needed, option, type Pairs, pairs, text } from "../engine/Fields.ts"
 import { anything, operation } from "../engine/Operation.ts"
 
 const mostRows = 500
@@ -32,28 +32,18 @@ const rowsOf = (table: Pairs, caseSensitive: boolean): Rows => {
   return rows
 }
 
-const written = option(needed(pairs("Table", { minimum: 1, maximum: mostRows })))
-
-/** A key that is there twice is a fault of the step, and said before it runs. */
-const table: typeof written = {
-  ...written,
-  read: (value, at) => {
-    const read = written.read(value, at)
-    rowsOf(read, true)
-    return read
-  }
-}
-
 export const lookupTable = operation({
   key: "utility.lookup_table",
   label: "Lookup table",
   description: "The value that stands beside a key",
   fields: {
-    input: mapped(quantity("Key")),
-    table,
+    input: mapped(text("Key")),
+    table: option(needed(pairs("Table", { minimum: 1, maximum: mostRows }))),
     fallback: any("Fallback", { default: "" }),
     case_sensitive: option(flag("Case matters", true))
   },
+  // A key that is there twice is a fault of the step, and said before it runs.
+  judge: ({ case_sensitive, table }) => void rowsOf(table, case_sensitive),
   lines: "map",
   output: { result: anything },
   warnings: ["LOOKUP_FALLBACK_USED"],

@@ -45,6 +45,10 @@ const formula = (formula: unknown, output: unknown, variables?: object, warnings
 
 export const numbers: Cases = {
   "number.format": [
+    // Three letters are a currency's code, or the text is no number.
+    one("12abc", "12abc", {}, {}, ["UNPARSEABLE_UNCHANGED"]),
+    one("12 XYZ", "12 XYZ", {}, {}, ["UNPARSEABLE_UNCHANGED"]),
+    one("1234 EUR", "1,234"),
     one("1.234,5", "1,234.5", {}, { input_decimal_mark: "," }),
     one("-1234", "-1,234"),
     one("Something", "Something", {}, {}, unchanged),
@@ -112,6 +116,7 @@ export const numbers: Cases = {
     math("add", ["1", "Something", 2], 3, ["INPUT_SKIPPED"]),
     math("add", [], 0),
     math("add", ["9007199254740991", 1], "9007199254740992", ["NUMBER_AS_TEXT"]),
+    math("multiply", ["1e300", "1e300"], "FORMATTER_INPUT_INVALID"),
     math("add", ["9007199254740993", 1], "9007199254740994", ["NUMBER_AS_TEXT"]),
     math("subtract", [10, 3, 2], 5),
     math("divide", [10, 4], 2.5),

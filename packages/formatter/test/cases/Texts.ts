@@ -84,6 +84,9 @@ export const texts: Cases = {
   ],
   "text.trim": [
     ...ofText,
+    // A space of no width is none of Unicode's white space, and U+0085 is, wherever it stands.
+    one("\u0085a\u200b", "a\u200b"),
+    one("\u180ea\u0085\u0085b", "\u180ea b", {}, { collapse_inner: true }),
     one("  a  ", "a"),
     one("\ufeff\ta\u00a0\n", "a"),
     one("  a ", "a ", {}, { side: "start" }),
@@ -113,6 +116,8 @@ export const texts: Cases = {
     bad("a", "INPUT_REQUIRED")
   ],
   "text.replace_pattern": [
+    one("a", "b", { pattern: `a${"|😀".repeat(255)}`, replace: "b" }),
+    bad("a", "LIMIT_EXCEEDED", { pattern: `aa${"|😀".repeat(256)}` }),
     ...ofText.slice(0, 2),
     one("2026-01-31", "31.01.2026", { pattern: "(\\d+)-(\\d+)-(\\d+)", replace: "$3.$2.$1" }),
     one("ada lovelace", "lovelace, ada", { pattern: "(?P<first>\\w+) (?P<last>\\w+)", replace: "${last}, ${first}" }),
@@ -130,6 +135,9 @@ export const texts: Cases = {
     bad("a", "LIMIT_EXCEEDED", { pattern: "a".repeat(513) })
   ],
   "text.split": [
+    one("\u0085a\u0085b", "b", {}, { index: "last" }),
+    one("a1b", "b", { separator: 1 }, { index: "last" }, coerced),
+    one("a😀b", "a😀b", { separator: "😀".repeat(256) }, { index: "last" }),
     ...ofText.slice(0, 3),
     one("a:b", "b", { separator: ":" }, { index: -1 }),
     one(`${"a ".repeat(1500)}b `, "b", {}, { index: -1 }),
@@ -172,7 +180,8 @@ export const texts: Cases = {
     one("👋", 1),
     one("e\u0301", 2),
     one(null, 0),
-    one(12, 2),
+    one(12, 2, {}, {}, coerced),
+    one("a\u0085\ufeff b", 2, {}, { ignore_whitespace: true }),
     one("a b", 2, {}, { ignore_whitespace: true }),
     one(["a", "bb"], [1, 2]),
     one([null], [0]),
@@ -190,7 +199,8 @@ export const texts: Cases = {
     one("one", 1),
     one(" lead and trail ", 3),
     one(["a b", "c"], [2, 1]),
-    one(42, 1),
+    one(42, 1, {}, {}, coerced),
+    one("a\u0085b\u200bc", 2),
     one("a—b", 1),
     bad([["a"]], "LINE_ITEMS_NOT_SUPPORTED")
   ],
@@ -215,6 +225,7 @@ export const texts: Cases = {
     bad("a", "INPUT_REQUIRED")
   ],
   "text.find": [
+    bad(["ab"], "INPUT_REQUIRED"),
     ...ofText.slice(0, 3),
     one("aa", 1, { find: "a", offset: 1 }),
     one("", -1, { find: "" }, {}, isEmpty),
@@ -230,6 +241,10 @@ export const texts: Cases = {
     one("a\tb", 1, { find: "[:t:]" })
   ],
   "text.truncate": [
+    // A number that is not there is none, as a text or for each element of a list.
+    bad("abc", "INPUT_REQUIRED", { max_length: "" }),
+    bad(["abc"], "INPUT_REQUIRED"),
+    bad(["abc"], "INPUT_REQUIRED", { max_length: null }),
     ...ofText.slice(0, 2),
     one("abcdef", "abcdef", { max_length: 6 }, { append_ellipsis: true }),
     one("abcdefg", "abc...", { max_length: 6 }, { append_ellipsis: true }),
@@ -312,6 +327,13 @@ export const texts: Cases = {
     of({ input: "Order A-17", pattern: "([A-Z])-(\\d+)" }, match("A-17", 6, { "1": "A", "2": "17" })),
     of({ input: "abc", pattern: "z" }, nothing, {}, noMatch),
     of({ input: "a1b2", pattern: "\\d" }, match("2", 3, {}), { which: "last" }),
+    of({ input: "1".repeat(1001), pattern: "1" }, match("1", 1000, {}), { which: "last" }),
+    of(
+      { input: "1".repeat(1001), pattern: "1" },
+      { ...match("1", 0, {}), matches: Array.from({ length: 1000 }, (_, at) => match("1", at, {})) },
+      { which: "all" },
+      ["OUTPUT_CAPPED"]
+    ),
     of(
       { input: "a1b2", pattern: "\\d" },
       { ...match("1", 1, {}), matches: [match("1", 1, {}), match("2", 3, {})] },

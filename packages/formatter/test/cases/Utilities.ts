@@ -58,7 +58,7 @@ export const utilities: Cases = {
       },
       fallback
     ),
-    of({ input: 1 }, { result: "one" }, { table: [["1", "one"]] }),
+    of({ input: 1 }, { result: "one" }, { table: [["1", "one"]] }, ["INPUT_COERCED"]),
     of({ input: ["a", "b"] }, { result: [1, "two"] }, { table }),
     of({ input: "a" }, "FORMATTER_CONFIG_INVALID"),
     of({ input: "a" }, "FORMATTER_CONFIG_INVALID", { table: {} }),
@@ -68,6 +68,8 @@ export const utilities: Cases = {
         ["a", 2]
       ]
     }),
+    of({ input: "" }, "FORMATTER_CONFIG_INVALID", { table: { a: 1, A: 2 }, case_sensitive: false }),
+    of({ input: "A" }, { result: 2 }, { table: { a: 1, A: 2 } }),
     of({ input: "k" }, { result: "v" }, { table: [{ key: "k", value: "v" }] }),
     of({ input: "__proto__" }, { result: "" }, { table }, fallback),
     of({ input: "a" }, "FORMATTER_CONFIG_INVALID", {
@@ -207,6 +209,7 @@ export const utilities: Cases = {
         count: 2
       }
     ),
+    of({ line_items: [{}], name: "" }, { line_items: [{ number: 1 }], count: 1 }),
     of({ line_items: [{}], name: "pos", start: 10 }, { line_items: [{ pos: 10 }], count: 1 }),
     of({ line_items: [{}, {}], step: 5 }, { line_items: [{ number: 1 }, { number: 6 }], count: 2 }),
     of({ line_items: [{ number: "x" }] }, { line_items: [{ number: "x" }], count: 1 }, {}, ["PROPERTY_EXISTS"]),
@@ -234,6 +237,11 @@ export const utilities: Cases = {
       { header: false, csv_text: "1,2\r\n3,4\r\n" }
     ),
     csv("a,b\n1,true", [{ a: 1, b: true }], { csv_text: "a,b\r\n1,true\r\n" }, { types: "infer" }),
+    // A cell beyond the columns takes no other one's place.
+    csv("a,extra_1\n1,2,3", [{ a: "1", extra_1: "2", extra_1_2: "3" }], { csv_text: "a,extra_1\r\n1,2,3\r\n" }, {}, [
+      ...guess,
+      "RAGGED_ROW"
+    ]),
     csv("a,a\n1,2", [{ a: "1", a_2: "2" }], { csv_text: "a,a\r\n1,2\r\n" }, {}, [...guess, "DUPLICATE_HEADER_RENAMED"]),
     csv(
       "a,b\n1\n2,3,4",

@@ -85,11 +85,17 @@ class TooLarge extends Error {}
 /** One resolution. */
 class Reading {
   readonly context: Readonly<Record<string, unknown>>
-  readonly missing = new Set<string>()
+  /** Each once; null: none. */
+  missing: Set<string> | null = null
   private left = maxResolvedLength
 
   constructor(context: Readonly<Record<string, unknown>>) {
     this.context = context
+  }
+
+  misses(path: string): void {
+    this.missing ??= new Set()
+    this.missing.add(path)
   }
 
   spend(length: number): void {
@@ -119,11 +125,13 @@ class Reading {
 
 type Read = (reading: Reading) => Json
 
+const none: ReadonlyArray<string> = []
+
 const resolve = (read: Read, context: Readonly<Record<string, unknown>>): Resolved => {
   const reading = new Reading(context)
   try {
     const value = read(reading)
-    return { kind: "resolved", value, missing: [...reading.missing] }
+    return { kind: "resolved", value, missing: reading.missing === null ? none : [...reading.missing] }
   } catch (error) {
     if (error instanceof TooLarge) return { kind: "too_large" }
     throw error
@@ -235,7 +243,7 @@ class Compiler {
 const below = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
 /** A member like any other, whatever its name: `__proto__` too. */
-const define = (object: Record<string, Json>, key: string, value: Json): void => {
+export const define = <A>(object: Record<string, A>, key: string, value: A): void => {
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
   else object[key] = value
@@ -245,7 +253,7 @@ const found = ({ fallback, rest, root }: Token, path: string, reading: Reading):
   const value = valueAt(Object.hasOwn(reading.context, root) ? reading.context[root] : undefined, rest, 0, reading)
   if (value !== undefined && value !== null) return value as Json
   if (fallback !== undefined) return fallback
-  if (value === undefined) reading.missing.add(path)
+  if (value === undefined) reading.misses(path)
   return null
 }
 

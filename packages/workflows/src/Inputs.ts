@@ -1,9 +1,9 @@
 import type { Json } from "@tidegate/model/Rule"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
-import type { Mapping } from "@tidegate/templates/Mapping"
+import { define, type Mapping } from "@tidegate/templates/Mapping"
 import { limits } from "./Limits.ts"
 import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
-import type { SecretTexts } from "./SecretTexts.ts"
+import { mayTeach, type SecretTexts } from "./SecretTexts.ts"
 import type { Context, Outcome, Parts, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
@@ -83,9 +83,9 @@ export function* occurred(
   random = 0
 ): Parts<Occurrence> {
   if (outcome.kind === "waits") return { type: "waiting", step, until: outcome.until, output: outcome.output }
-  const warnings = [...inputs.warnings, ...(outcome.warnings ?? [])].slice(0, limits.warnings)
+  const warnings = joined(inputs.warnings, outcome.warnings ?? noWarnings)
   const size = outcome.kind === "failed" ? null : jsonLengthWithin(outcome.output, limits.valueLength)
-  if (outcome.kind === "succeeded" && size !== null) yield* texts.learn(outcome.output)
+  if (outcome.kind === "succeeded" && size !== null && mayTeach(outcome.output)) yield* texts.learn(outcome.output)
   // What a template has put under a secret name for this step alone.
   if (outcome.kind === "failed" || warnings.some(({ message }) => message !== undefined)) {
     yield* texts.learn(inputs.values)
@@ -95,7 +95,7 @@ export function* occurred(
       }
     }
   }
-  const all = warnings.map(bounded)
+  const all = warnings.length === 0 ? warnings : warnings.map(bounded)
   if (outcome.kind === "failed") {
     const code = outcome.error.code.slice(0, limits.codeLength).toWellFormed()
     const error = { ...outcome.error, code, message: yield* told(outcome.error.message, texts) }
@@ -108,6 +108,11 @@ export function* occurred(
   const { output, ports } = outcome
   return { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
 }
+
+const noWarnings: ReadonlyArray<Warning> = []
+
+const joined = (first: ReadonlyArray<Warning>, second: ReadonlyArray<Warning>): Array<Warning> =>
+  first.length + second.length === 0 ? [] : [...first, ...second].slice(0, limits.warnings)
 
 /** Where a warning belongs and what it says is made of names that somebody has written, as long as they like. */
 const bounded = (warning: Warning): Warning => {
@@ -142,25 +147,26 @@ const inputsOf = (
   step: PlannedStep,
   context: Context
 ): Inputs | StepError => {
-  const mappings = [
-    { at: "resource_id", mapping: step.saved },
-    { at: "invocation_inputs", mapping: step.inputs },
-    ...step.incoming.flatMap((edge) =>
-      state.edges[edge] === "taken" ? [{ at: planEdges[edge]!.edge.id, mapping: planEdges[edge]!.mapping }] : []
-    )
-  ]
-  let values: { readonly [input: string]: Json } = {}
+  const values: { [input: string]: Json } = {}
   const warnings: Array<Warning> = []
-  for (const { at, mapping } of mappings) {
-    if (mapping === null) continue
+  /** Whether they can be resolved. */
+  const add = (at: string, mapping: Mapping | null): boolean => {
+    if (mapping === null) return true
     const resolved = mapping.resolve(context as unknown as Readonly<Record<string, unknown>>)
-    if (resolved.kind === "too_large") return tooLarge
-    values = Object.fromEntries([...Object.entries(values), ...Object.entries(resolved.value as object)])
+    if (resolved.kind === "too_large") return false
+    const given = resolved.value as { readonly [input: string]: Json }
+    for (const name of Object.keys(given)) define(values, name, given[name]!)
     for (const path of resolved.missing) {
       const shown = step.action?.bind?.shown(path) ?? path
       const message = "a template stands for nothing"
       warnings.push({ code: "TEMPLATE_VALUE_MISSING", field: `${at}.${shown}`, line_item_index: null, message })
     }
+    return true
+  }
+  if (!add("resource_id", step.saved) || !add("invocation_inputs", step.inputs)) return tooLarge
+  for (const edge of step.incoming) {
+    const { edge: taken, mapping } = planEdges[edge]!
+    if (state.edges[edge] === "taken" && !add(taken.id, mapping)) return tooLarge
   }
   if (jsonLengthWithin(values, limits.valueLength) === null) return tooLarge
   const missing = step.action?.required.find((input) => (values[input] ?? null) === null)

@@ -42,7 +42,7 @@ interface Both<Of> {
 }
 
 /** A preview as it is stored: what most say is left out. */
-export const storedPreview = (preview: Preview): StoredPreview => {
+const storedPreview = (preview: Preview): StoredPreview => {
   const { available, content_type, reason, redacted, redacted_paths, truncated, ...stored } = preview
   const isUsual = available && !redacted && !truncated && content_type === usual.content_type && reason === null
   return isUsual && redacted_paths.length === 0 ? stored : preview
@@ -89,10 +89,54 @@ export function* previewOf(
   texts?: SecretTexts,
   room: PreviewRoom = { left: partAtMost }
 ): Parts<Preview> {
+  return yield* looked(value, JSON.stringify(value), secret, texts, room)
+}
+
+/** The same as it is stored, as JSON: at once of what plainly has no secret, else in parts. */
+export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRoom): string | Parts<string> => {
   const text = JSON.stringify(value)
+  if (text.length > wholeAtMost) return storedInParts(value, text, texts, room)
+  const size_bytes = Buffer.byteLength(text)
+  if (!isShownAsItIs(value, text, size_bytes, glancing, texts, room)) return storedInParts(value, text, texts, room)
+  // Its text has been written for its hash.
+  return `{"size_bytes":${size_bytes},"sha256":"${hashOf(text)}","preview":${text}}`
+}
+
+function* storedInParts(value: Json, text: string, texts: SecretTexts, room: PreviewRoom): Parts<string> {
+  return JSON.stringify(storedPreview(yield* looked(value, text, [], texts, room)))
+}
+
+const glancing = new Redactor(isSecretHere, mask)
+
+const hashOf = (text: string): string => `sha256:${hash("sha256", text, "hex")}`
+
+/** Whether nothing is to be left out of a value, told at a glance. Then it has taken its room. */
+const isShownAsItIs = (
+  value: Json,
+  text: string,
+  size_bytes: number,
+  redactor: Redactor,
+  texts: SecretTexts | undefined,
+  room: PreviewRoom
+): boolean => {
+  if (size_bytes > wholeAtMost || text.length > room.left || texts?.isEmpty === false || texts?.isFull === true)
+    return false
+  if (!redactor.isPlain(value) || !hasNoCard(value)) return false
+  room.left -= text.length
+  return true
+}
+
+/** `text`: the value as JSON. */
+function* looked(
+  value: Json,
+  text: string,
+  secret: ReadonlyArray<string>,
+  texts: SecretTexts | undefined,
+  room: PreviewRoom
+): Parts<Preview> {
   const isLong = text.length > partAtMost
   if (isLong) yield
-  const sha256 = `sha256:${isLong ? yield* hashOf(text) : hash("sha256", text, "hex")}`
+  const sha256 = isLong ? yield* hashInParts(text) : hashOf(text)
   const size_bytes = Buffer.byteLength(text)
   const about = { content_type: "application/json", size_bytes, sha256 }
   if (isLong) yield
@@ -103,11 +147,7 @@ export function* previewOf(
   const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
   const redactor = new Redactor(isSecret, mask)
   const isPart = size_bytes > wholeAtMost
-  const isShort = !isPart && text.length <= room.left
-  if (isShort && texts?.isEmpty !== false && redactor.isPlain(value) && withoutCards(value, 1) === value) {
-    room.left -= text.length
-    return { ...usual, ...about, preview: value }
-  }
+  if (isShownAsItIs(value, text, size_bytes, redactor, texts, room)) return { ...usual, ...about, preview: value }
   yield
   // First cut off and then looked at, so that what is cut is looked at as it will be seen.
   const whole = isPart ? beginningOf(value, 1) : value
@@ -131,14 +171,14 @@ export function* previewOf(
 /** Bytes that are hashed in one go: a millisecond or two. */
 const hashedAtOnce = 1_048_576
 
-function* hashOf(text: string): Parts<string> {
+function* hashInParts(text: string): Parts<string> {
   const bytes = Buffer.from(text)
   const made = createHash("sha256")
   for (let from = 0; from < bytes.length; from += hashedAtOnce) {
     yield
     made.update(bytes.subarray(from, from + hashedAtOnce))
   }
-  return made.digest("hex")
+  return `sha256:${made.digest("hex")}`
 }
 
 /** How much room what is shown takes in an answer, in characters; null: more than so much. */
@@ -185,8 +225,19 @@ const withoutCards = (value: Json, level: number): Json => {
   return isChanged ? Object.fromEntries(entries) : value
 }
 
+/** Whether a value that is no deeper than is told at a glance plainly has none; false says nothing. */
+const hasNoCard = (value: Json): boolean => {
+  if (typeof value === "string") return value.length < 13 || !manyDigits.test(value)
+  if (typeof value === "number") return value <= 1e12
+  if (isList(value)) return value.every(hasNoCard)
+  if (!isMembers(value)) return true
+  for (const name of Object.keys(value)) if (!hasNoCard(value[name]!)) return false
+  return true
+}
+
 /** 13 to 19 digits, with single spaces or dashes between them. */
 const digits = /(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g
+const manyDigits = /\d(?:[ -]?\d){12}/
 
 const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? mask : written)
 

@@ -40,15 +40,18 @@ const isPlain = (value: unknown, member: keyof StoredStep): boolean =>
   value === plain[member] || (Array.isArray(value) && value.length === 0)
 
 const storedOf = (step: StepState): Partial<StoredStep> => {
-  const { iterations } = step
-  const whole: StoredStep = {
-    ...step,
-    iterations: iterations === null ? null : { count: iterations.count, completed: iterations.items.length },
-    responseStatus: statusOf(step)
-  }
   const stored: Record<string, unknown> = {}
-  for (const member of members) if (!isPlain(whole[member], member)) stored[member] = whole[member]
+  for (const member of members) {
+    const value = storedMember(step, member)
+    if (!isPlain(value, member)) stored[member] = value
+  }
   return stored
+}
+
+const storedMember = (step: StepState, member: keyof StoredStep): unknown => {
+  if (member === "responseStatus") return statusOf(step)
+  if (member !== "iterations" || step.iterations === null) return step[member]
+  return { count: step.iterations.count, completed: step.iterations.items.length }
 }
 
 interface Output {

@@ -1,5 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { atOnce } from "@tidegate/model/Parts"
+import { define } from "@tidegate/templates/Mapping"
 import { limits } from "./Limits.ts"
 import type { Context, Parts, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
@@ -168,7 +169,7 @@ export function* deciding(
 ): Parts<Decision> {
   const turn = new Turn(workflow, facts, state, now)
   turn.take(occurrence)
-  yield* turn.judge()
+  if (turn.hasConditions) yield* turn.judge()
   return turn.end()
 }
 
@@ -182,13 +183,13 @@ export const contextOf = (
   steps: ReadonlyArray<StepState>,
   readable: Iterable<number>
 ): Context => {
-  const read: Array<readonly [id: string, step: Context["steps"][string]]> = []
+  const read: Record<string, Context["steps"][string]> = {}
   for (const index of readable) {
     const { error, output, status } = steps[index]!
-    if (status === "succeeded" || status === "failed") read.push([plan[index]!.step.id, { status, output, error }])
+    if (status !== "succeeded" && status !== "failed") continue
+    define(read, plan[index]!.step.id, { status, output, error })
   }
-  // A step may have any name, `__proto__` too: it is a member of its own.
-  return { ...facts, steps: Object.fromEntries(read) }
+  return { ...facts, steps: read }
 }
 
 /** One occurrence being taken in. */
@@ -251,10 +252,15 @@ class Turn {
     }
     const iteration = step.iterations?.items.length ?? null
     if (occurrence.attempt !== step.attempt || occurrence.iteration !== iteration) return
-    if (occurrence.warnings !== undefined) this.set(occurrence.step, { warnings: occurrence.warnings })
+    const { warnings = step.warnings } = occurrence
+    if (warnings.length + step.warnings.length > 0) this.set(occurrence.step, { warnings })
     if (occurrence.type === "succeeded") {
       this.succeed(occurrence.step, occurrence.output, occurrence.ports, occurrence.size ?? 0)
     } else this.fail(occurrence.step, occurrence.error, occurrence.random)
+  }
+
+  get hasConditions(): boolean {
+    return this.conditional.length > 0
   }
 
   /** Settles the edges that have conditions, by what could be read when the step ended that they come from. */
@@ -281,8 +287,11 @@ class Turn {
     this.changed = true
   }
 
+  /** A step is copied by the first change of a turn. */
   private set(step: number, change: Partial<StepState>): void {
-    this.steps[step] = { ...this.steps[step]!, ...change }
+    const state = this.steps[step]!
+    if (state === this.before.steps[step]) this.steps[step] = { ...state, ...change }
+    else Object.assign(state, change)
     this.changed = true
   }
 
@@ -418,10 +427,15 @@ class Turn {
 
   /** Whether a step can start, has to wait for an edge, or why it never will. */
   private fate(index: number): "open" | "ready" | SkipReason {
-    const into = this.planned(index).incoming.map((edge) => this.edges[edge]!)
-    if (into.some((state) => state === "open")) return "open"
-    if (into.some((state) => state === "taken")) return "ready"
-    return into.find((state) => state === "upstream_failed") ?? (into[0] as SkipReason)
+    let isTaken = false
+    let reason: SkipReason | null = null
+    for (const edge of this.planned(index).incoming) {
+      const state = this.edges[edge]!
+      if (state === "open") return "open"
+      if (state === "taken") isTaken = true
+      else if (reason === null || state === "upstream_failed") reason = state
+    }
+    return isTaken ? "ready" : reason!
   }
 
   /** Skips what no edge leads to any more; in order, so that one pass finds what follows from each. */
@@ -440,7 +454,8 @@ class Turn {
 
   private startReady(): void {
     if (this.state.status !== "running" || this.state.held || this.state.stopped !== null) return
-    let running = this.steps.filter(({ status, wait }) => status === "running" && wait === null).length
+    let running = 0
+    for (const { status, wait } of this.steps) if (status === "running" && wait === null) running++
     for (const { index } of this.workflow.plan) {
       if (running >= limits.parallelSteps) return
       const { attempt, status, wait } = this.steps[index]!

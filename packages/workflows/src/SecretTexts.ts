@@ -11,6 +11,8 @@ const mostTexts = 100
 const shortest = { whole: 4, within: 6 } as const
 /** Values between two parts of the work. */
 const valuesAtOnce = 256
+/** Nothing that is nested so deep is told at a glance. */
+const mostLevels = 32
 /** In a longer text each search is a part of the work. */
 const longText = 16_384
 /** A credential behind the name of its scheme. */
@@ -38,6 +40,7 @@ export class SecretTexts {
 
   /** Remembers what a value has under secret names. */
   *learn(value: Json): Parts<void> {
+    if (!mayTeach(value)) return
     const before = this.#texts.size
     const left: Array<readonly [value: Json, isSecret: boolean]> = [[value, false]]
     let seen = 0
@@ -127,4 +130,33 @@ export class SecretTexts {
     }
     return shown
   }
+}
+
+/** Whether `learn` may find something in a value: of most it is plain that it will not. */
+export const mayTeach = (value: Json): boolean => glance(value, valuesAtOnce, 0) < 0
+
+const isSecretText = (value: Json): boolean => typeof value === "string" && value.length <= 128 && isSecretHere(value)
+
+/**
+ * Whether plainly nothing in a value is named as a secret, told without taking it apart: of most it is so. How many values are left of those that may be
+ * looked at, or -1, which says nothing.
+ */
+const glance = (value: Json, most: number, level: number): number => {
+  if (typeof value !== "object" || value === null) return most - 1
+  if (level >= mostLevels) return -1
+  let left = most - 1
+  if (Array.isArray(value)) {
+    for (const item of value as ReadonlyArray<Json>) {
+      if (left < 0 || isSecretText(item)) return -1
+      left = glance(item, left, level + 1)
+    }
+    return left
+  }
+  const members = value as { readonly [name: string]: Json }
+  for (const name of Object.keys(members)) {
+    const of = members[name]!
+    if (left < 0 || isSecretHere(name) || (nameNames.test(name) && isSecretText(of))) return -1
+    left = glance(of, left, level + 1)
+  }
+  return left
 }

@@ -63,6 +63,8 @@ export const runPump = Effect.fnUntraced(function* (
   let standing: Standing = { kind: "going" }
   let team: TeamRoom | null = null
   let woken = false
+  /** Somebody has said that there are runs: they are looked for once there is room. */
+  let hinted = false
   let working = false
 
   /** Tells the runs in hand how the workflow stands, where that has changed. */
@@ -178,7 +180,7 @@ export const runPump = Effect.fnUntraced(function* (
 
   /** Whether nothing is left to do; then it has ended: a wake finds it at work, or begins it anew, and none falls in between. */
   const isOver = (more: More): boolean => {
-    if (more !== false || woken || inHand.size > 0) return false
+    if (more !== false || woken || hinted || inHand.size > 0) return false
     working = false
     return true
   }
@@ -186,16 +188,20 @@ export const runPump = Effect.fnUntraced(function* (
   /** While runs are in hand, those that come due go beside them: one that waits for a slow target keeps no other waiting. */
   const work = Effect.gen(function* () {
     let more: More = true
+    const isWanted = (): boolean => hinted || more !== false
+    // What a workflow that is deleted leaves behind takes no room.
+    const mayLook = (): boolean => team === null || hasRoom(team) || (more === true && standing.kind === "stopped")
     while (!isOver(more)) {
       stirred.closeUnsafe()
       const before = inHand.size
-      if (woken || more === true || (more !== false && team !== null && hasRoom(team))) {
+      if (woken || (isWanted() && mayLook())) {
         woken = false
+        hinted = false
         more = yield* takeOn
         if (more !== true || inHand.size > before) continue
       }
       // Until there is room: for a run of its own, or in what others hold.
-      yield* more !== false && before < mostInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
+      yield* isWanted() && before < mostInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
     }
   }).pipe(
     Effect.onError(() =>
@@ -219,10 +225,14 @@ export const runPump = Effect.fnUntraced(function* (
       working = true
       return work
     }),
-    /** Has whoever is at work look again; false: nobody is, or the workflow is another process's by now. */
+    /** There are runs to begin, for whoever is at work; false: nobody is, or the workflow is another process's by now. */
     rouse: (): boolean => {
       const isHeard = working && mayGoOn()
-      if (isHeard) wake()
+      if (isHeard) {
+        left.clear()
+        hinted = true
+        stirred.openUnsafe()
+      }
       return isHeard
     }
   }

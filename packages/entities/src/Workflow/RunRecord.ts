@@ -7,7 +7,7 @@ import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
 import { limits } from "@tidegate/workflows/Limits"
-import { type PreviewRoom, previewOf, storedPreview } from "@tidegate/workflows/Preview"
+import { type PreviewRoom, storedPreviewOf } from "@tidegate/workflows/Preview"
 import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
@@ -169,17 +169,18 @@ export function* transitionOf(
   { carried, due, moves, now, part, resources }: Writing
 ): Parts<RunTransition> {
   const { outputs, progress } = partOf(before, state)
-  const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
-  const previews: Record<string, { input?: unknown; output?: unknown }> = {}
   const room: PreviewRoom = { left: limits.previews }
+  const shown = new Map<number, string>()
   for (const [step, input] of inputs) {
-    previews[step] = { input: storedPreview(yield* previewOf(input, [], texts, room)) }
+    const preview = storedPreviewOf(input, texts, room)
+    shown.set(step, `"input":${typeof preview === "string" ? preview : yield* preview}`)
   }
-  for (const [step, output] of given) {
-    const shown = storedPreview(yield* previewOf(output, [], texts, room))
-    const of = previews[step]
-    if (of === undefined) previews[step] = { output: shown }
-    else of.output = shown
+  for (const at of Object.keys(outputs ?? {})) {
+    const step = Number(at)
+    const given = shown.get(step)
+    const preview = storedPreviewOf(state.steps[step]!.output, texts, room)
+    const output = `"output":${typeof preview === "string" ? preview : yield* preview}`
+    shown.set(step, given === undefined ? output : `${given},${output}`)
   }
   const { failed, running, skipped, succeeded } = countsOf(state)
   return {
@@ -205,6 +206,6 @@ export function* transitionOf(
     steps: JSON.stringify(progress),
     resources,
     outputs: yield* linesOf(outputs),
-    previews: Object.keys(previews).length === 0 ? null : JSON.stringify(previews)
+    previews: shown.size === 0 ? null : `{${Array.from(shown, ([step, both]) => `"${step}":{${both}}`).join(",")}}`
   }
 }

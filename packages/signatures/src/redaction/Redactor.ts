@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import { escape, unescape } from "node:querystring"
 import type { Schema } from "effect"
 import { bodyLimits, parseJson } from "@tidegate/model/JsonText"
+import { atOnce } from "@tidegate/model/Parts"
 import { namedSecretsRemoved, nameNames, valueNames } from "./NamedValues.ts"
 import { type IsSecretName, secretNames } from "./SecretNames.ts"
 import { anyLook, longText, redacted, secretLooksRemoved } from "./SecretValues.ts"
@@ -23,6 +24,10 @@ const mayHold = /[:=<%[{"\n]|[\w+/-]{16}/
 /** Nothing that is nested so deep is told at a glance. */
 const mostPlainLevels = 32
 const multipart = /^--[^\s]{1,100}\r?\n/
+/** Texts of this length, and so many of them, are remembered once they have been looked through. */
+const remembered = { length: 64, texts: 1_000 }
+/** Those that have no secret, though they look as if they named one: headers of answers say the same time and again. By who knows the names. */
+const knownPlain = new WeakMap<IsSecretName, Set<string>>()
 
 /** Work in parts: between two of them others may have their turn. A part is a few milliseconds at the most. */
 type Work<A> = Generator<void, A, void>
@@ -94,7 +99,7 @@ export class Redactor {
    * of some kilobytes.
    */
   isPlain(value: Schema.Json, level = 0): boolean {
-    if (typeof value === "string") return isPlainText(value)
+    if (typeof value === "string") return isPlainText(value) || this.#isKnownPlain(value)
     if (typeof value !== "object" || value === null) return true
     if (level >= mostPlainLevels) return false
     if (Array.isArray(value)) {
@@ -105,6 +110,18 @@ export class Redactor {
       if (this.isSecret(name) || !isPlainText(name) || !this.isPlain(of, level + 1)) return false
       if (nameNames.test(name) && this.#isSecretText(of)) return false
     }
+    return true
+  }
+
+  #isKnownPlain(text: string): boolean {
+    if (text.length > remembered.length) return false
+    let known = knownPlain.get(this.isSecret)
+    if (known?.has(text) === true) return true
+    if (atOnce(this.text(text)) !== text) return false
+    if (known === undefined) knownPlain.set(this.isSecret, (known = new Set()))
+    // Dates come and go.
+    if (known.size >= remembered.texts) known.clear()
+    known.add(text)
     return true
   }
 

@@ -100,6 +100,24 @@ describe("what is plain at a glance", () => {
     }
   })
 
+  it("is what headers of most answers say, each time, by the names that are secret there", () => {
+    const headers = {
+      date: "Mon, 23 Nov 2026 10:28:37 GMT",
+      "keep-alive": "timeout=120",
+      "content-type": "a/b; charset=x"
+    }
+    const secretAge = (name: string): boolean => name === "max-age"
+    const none = (): boolean => false
+    for (let again = 0; again < 2; again++) {
+      expect(new Redactor(none).isPlain(headers)).toBe(true)
+      expect(new Redactor(none).isPlain("max-age=1")).toBe(true)
+      expect(new Redactor(secretAge).isPlain("max-age=1")).toBe(false)
+    }
+    // More than are remembered.
+    for (let i = 0; i < 3_000; i++) expect(new Redactor(none).isPlain(`max-age=${i}`)).toBe(true)
+    expect(new Redactor(none).isPlain("max-age=1")).toBe(true)
+  })
+
   it("is no text that has one of the looks, wherever it stands", () => {
     // A long text is looked through by each of the looks.
     const around = " . ".repeat(2_000)

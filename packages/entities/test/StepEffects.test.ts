@@ -9,6 +9,7 @@ import { Egress } from "@tidegate/egress/Egress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { HotSql, JournalSql } from "@tidegate/storage/Database"
 import { Secrets } from "@tidegate/storage/Secrets"
+import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import { SqlClient } from "effect/sql"
 import { makeSendCall } from "../src/Workflow/effects/SendCall.ts"
 import * as StepEffects from "../src/Workflow/effects/StepEffects.ts"
@@ -58,10 +59,8 @@ const effect = {
 it.effect("a step that breaks down before it calls anybody has failed, and its run goes on", () =>
   Effect.gen(function* () {
     const carryOut = yield* carryingOut
-    expect(yield* carryOut(effect as never, run as never, "wse_1")).toMatchObject({
-      kind: "failed",
-      error: { code: "INTERNAL_ERROR" }
-    })
+    const call = { effect, run, key: "wse_1", texts: new SecretTexts() }
+    expect(yield* carryOut(call as never)).toMatchObject({ type: "failed", step: 0, error: { code: "INTERNAL_ERROR" } })
   }).pipe(Effect.provide(Layer.provide(StepEffects.layer, outside)))
 )
 

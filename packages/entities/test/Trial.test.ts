@@ -122,19 +122,30 @@ it.live("a test without previews keeps none", () =>
   })
 )
 
-it.live("a step of a test that breaks down has failed, as in a run, and the test goes on", () =>
-  Effect.gen(function* () {
-    const steps = [{ id: "call", kind: "destination", resource_id: "des_00000000000000000000000000" }]
-    const workflow = Result.getOrThrow(compileWorkflow(steps, [from(null, "call")], yield* catalogFor(steps)))
-    const { state } = yield* conduct({
-      workflow,
-      facts: yield* factsOf(runOn({}), { id: "wfl_test", name: "test", version: 0 }),
-      run: runOn({}),
-      from: queuedRun(workflow),
-      first: { type: "begun" },
-      live: true,
-      previews: false
-    })
-    expect(state.steps).toMatchObject([{ status: "failed", error: { code: "INTERNAL_ERROR" } }])
-  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("broken") }), Effect.timeout("60 seconds"))
-)
+const unreadable = {
+  get status(): number {
+    throw new Error("broken")
+  }
+}
+
+for (const [what, comes] of [
+  ["that breaks down", Effect.die("broken")],
+  ["whose answer cannot be read", Effect.succeed({ kind: "succeeded" as const, output: unreadable, ports: ["out"] })]
+] as const) {
+  it.live(`a step of a test ${what} has failed, as in a run, and the test goes on`, () =>
+    Effect.gen(function* () {
+      const steps = [{ id: "call", kind: "destination", resource_id: "des_00000000000000000000000000" }]
+      const workflow = Result.getOrThrow(compileWorkflow(steps, [from(null, "call")], yield* catalogFor(steps)))
+      const { state } = yield* conduct({
+        workflow,
+        facts: yield* factsOf(runOn({}), { id: "wfl_test", name: "test", version: 0 }),
+        run: runOn({}),
+        from: queuedRun(workflow),
+        first: { type: "begun" },
+        live: true,
+        previews: false
+      })
+      expect(state.steps).toMatchObject([{ status: "failed", error: { code: "INTERNAL_ERROR" } }])
+    }).pipe(Effect.provideService(Effects, { carryOut: () => comes }), Effect.timeout("60 seconds"))
+  )
+}

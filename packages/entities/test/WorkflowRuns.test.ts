@@ -5,6 +5,13 @@ import { createDestination } from "../../storage/test/controlPlane.ts"
 import { Room } from "../src/Workflow/RunRoom.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
+/** Whoever looks at it breaks down. */
+const unreadable = {
+  get status(): number {
+    throw new Error("broken")
+  }
+}
+
 layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
   it.effect("a run of steps within the process is stored once, with previews that have no secret in them", () =>
     Effect.gen(function* () {
@@ -151,6 +158,28 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
       const strange = yield* receive(workflow, {})
       yield* wake(workflow.id)
       expect(yield* runOf(strange)).toMatchObject({ status: "failed", error_code: "RUNTIME_ERROR", queued: false })
+    })
+  )
+
+  it.effect("a step whose answer cannot be read fails, and its run ends", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination()
+      const workflow = yield* create(
+        [{ id: "send", kind: "destination", resource_id: destination.id }, trim("after", "x")],
+        [from(null, "send"), from("send", "after")]
+      )
+      coming.push(Effect.succeed({ kind: "succeeded", output: unreadable, ports: ["out"] }))
+      const run = yield* receive(workflow, {})
+      yield* wake(workflow.id).pipe(Effect.timeout("60 seconds"))
+      expect(yield* runOf(run)).toMatchObject({
+        status: "failed",
+        outcome: "failed",
+        failed_steps: 1,
+        skipped_steps: 1,
+        error_code: "INTERNAL_ERROR",
+        error_step_id: "send",
+        queued: false
+      })
     })
   )
 

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Queue, type Semaphore } from "effect"
+import { Clock, Context, Effect, identity, Queue, type Semaphore } from "effect"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { payloadGone } from "@tidegate/storage/Tables"
@@ -7,6 +7,7 @@ import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
 import type { Occurrence, RunState } from "@tidegate/workflows/Run"
+import type { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
@@ -41,21 +42,46 @@ export const Effects = Context.Reference<{
   defaultValue: () => ({ carryOut: (effect) => Effect.succeed(unavailable(effect)) })
 })
 
+/** A call that a step makes for its run. `key`: for whom it is made. */
+interface Call {
+  readonly effect: StepEffect
+  readonly run: DueRun
+  readonly key: string
+  /** What is secret in the run. */
+  readonly texts: SecretTexts
+}
+
 /**
- * Carries out what leaves the process. Whatever breaks down there fails its step, with `INTERNAL_ERROR`: a run that waited for it would wait for
- * ever, and keep its room.
+ * Carries out what leaves the process, `within` the room that there is for it, and tells what occurred. Whatever breaks down there, or in reading what came of
+ * it, fails its step, with `INTERNAL_ERROR`: a run that waited for it would wait for ever, and keep its room.
  */
 export const carryingOut = Effect.map(
   Effects,
   ({ carryOut }) =>
-    (effect: StepEffect, run: DueRun, key: string): Effect.Effect<Outcome> =>
-      Effect.suspend(() => carryOut(effect, run, key)).pipe(
+    (
+      { effect, key, run, texts }: Call,
+      within: (call: Effect.Effect<Outcome>) => Effect.Effect<Outcome> = identity
+    ): Effect.Effect<Occurrence> => {
+      const { inputs, start, step } = effect
+      return within(Effect.suspend(() => carryOut(effect, run, key))).pipe(
+        Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
         Effect.catchDefect((defect) => {
-          const about = { run_id: run.id, step_id: effect.step.step.id, place: placeOf(defect) }
-          return Effect.as(Effect.logError("a step broke down", about), failed("INTERNAL_ERROR", "the step broke down"))
+          const about = { run_id: run.id, step_id: step.step.id, place: placeOf(defect) }
+          const error = { code: "INTERNAL_ERROR", message: "the step broke down" }
+          return Effect.as(Effect.logError("a step broke down", about), {
+            type: "failed" as const,
+            ...start,
+            error,
+            random: 0
+          })
         })
       )
+    }
 )
+
+/** The key of a step's call: the same for every attempt of it in a run, for each element of its list another one. */
+export const keyOf = (run: DueRun, { start, step }: StepEffect): string =>
+  derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
 
 /** What a run in hand is told: that an effect has ended which it began, or something from outside. */
 export interface Told {
@@ -149,14 +175,11 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   let hasMore = carriedTo(run) === 0 || work.parts.some(({ outputs }) => outputs !== null)
   let underWay = 0
 
+  const within = (call: Effect.Effect<Outcome>): Effect.Effect<Outcome> => slots.withPermits(1)(room.within(call))
+
   const begin = (effect: StepEffect): Effect.Effect<void> => {
-    const { inputs, start, step } = effect
-    const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
-    const ended = carriedOut.pipe(
-      Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
-      Effect.flatMap((occurrence) => Queue.offer(told, { occurrence, endsEffect: true }))
-    )
+    const carriedOut = carryOut({ effect, run, key: keyOf(run, effect), texts }, within)
+    const ended = Effect.flatMap(carriedOut, (occurrence) => Queue.offer(told, { occurrence, endsEffect: true }))
     return Effect.asVoid(Effect.forkChild(ended))
   }
 

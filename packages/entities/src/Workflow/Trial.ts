@@ -1,15 +1,14 @@
 import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
-import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
-import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
+import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Facts, Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { secretTextsOf, transitionOf } from "./RunRecord.ts"
-import { carryingOut } from "./RunWork.ts"
+import { carryingOut, keyOf } from "./RunWork.ts"
 
 /** A test takes no longer than this, whatever its steps say. */
 const longest = Duration.seconds(60)
@@ -56,13 +55,11 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   let ahead = 0
   const now = Effect.map(Clock.currentTimeMillis, (ms) => ms + ahead)
 
-  const begin = ({ inputs, start, step, ...rest }: StepEffect): Effect.Effect<void, never, Scope.Scope> => {
-    const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = carryOut({ inputs, start, step, ...rest }, run, key).pipe(
-      Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
-      Effect.flatMap((occurrence) => Queue.offer(happened, occurrence))
+  const begin = (effect: StepEffect): Effect.Effect<void, never, Scope.Scope> => {
+    const carriedOut = carryOut({ effect, run, key: keyOf(run, effect), texts })
+    return Effect.asVoid(
+      Effect.forkScoped(Effect.flatMap(carriedOut, (occurrence) => Queue.offer(happened, occurrence)))
     )
-    return Effect.asVoid(Effect.forkScoped(carriedOut))
   }
 
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {

@@ -1,8 +1,8 @@
-import { expect, layer } from "@effect/vitest"
+import { expect, it as plainIt, layer } from "@effect/vitest"
 import { Clock, Effect, Fiber, Latch } from "effect"
 import { createDestination, otherTeam, team, unique } from "../../storage/test/controlPlane.ts"
 import type { Outcome } from "@tidegate/workflows/StepKind"
-import { Room } from "../src/Workflow/RunRoom.ts"
+import { Room, RunRoom } from "../src/Workflow/RunRoom.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
 /** What a process carries out at once for all workflows, and the most that one team has of it. */
@@ -125,6 +125,32 @@ layer(world, { excludeTestServices: true })("teams beside each other", (it) => {
       })
   )
 })
+
+plainIt.effect("the room keeps no team in mind that has nothing of it", () =>
+  Effect.gen(function* () {
+    const rooms = new RunRoom()
+    const hold = yield* Latch.make(false)
+    const teams = Array.from({ length: 300 }, (_, i) => `team_${i}`)
+    for (const id of teams) expect(rooms.of(id).mayRead(1)).toBe(true)
+    expect(rooms.teams).toBe(0)
+    // More than there are places for: some wait.
+    const fibers = yield* Effect.forEach(teams, (id) =>
+      Effect.forkChild(rooms.of(id).within(hold.await), { startImmediately: true })
+    )
+    expect(rooms.teams).toBe(teams.length)
+    yield* Effect.forEach(fibers.slice(250, 280), Fiber.interrupt, { discard: true })
+    expect(rooms.teams).toBe(teams.length - 30)
+    yield* hold.open
+    yield* Effect.forEach([...fibers.slice(0, 250), ...fibers.slice(280)], Fiber.join)
+    expect(rooms.teams).toBe(0)
+    const room = rooms.of("team_1")
+    room.hold(5)
+    expect(rooms.of("team_1").hasRoom(128 * 1_048_576)).toBe(false)
+    expect(rooms.teams).toBe(1)
+    room.letGo(5)
+    expect(rooms.teams).toBe(0)
+  })
+)
 
 const until = (holds: () => boolean): Effect.Effect<void> =>
   Effect.suspend(() => (holds() ? Effect.void : Effect.andThen(Effect.sleep("5 millis"), until(holds))))

@@ -55,6 +55,11 @@ export class Share {
     return true
   }
 
+  /** Waits for a slot no longer. */
+  withdraw(): void {
+    this.#shared.waiting.delete(this)
+  }
+
   release(): void {
     const shared = this.#shared
     const before = shared.taken
@@ -78,6 +83,11 @@ export class Share {
   /** Whether it holds nothing. */
   get isEmpty(): boolean {
     return this.#bytes === 0
+  }
+
+  /** Whether it has no slot either: nothing tells it from a new one. */
+  get isIdle(): boolean {
+    return this.#bytes === 0 && this.#taken === 0
   }
 
   /** Whether the window may grow by `bytes`. */

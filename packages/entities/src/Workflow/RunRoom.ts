@@ -17,54 +17,79 @@ export interface TeamRoom {
   readonly letGo: (bytes: number) => void
 }
 
+/** What a team has of it, and who of its waits for a place. */
+interface Share {
+  readonly slots: ReturnType<Slots["share"]>
+  readonly waiting: Set<() => void>
+}
+
 /** The room of a process, shared by teams as destinations share what is on the wire. */
 export class RunRoom {
   readonly #slots = new Slots(most.effects, most.bytes)
-  readonly #teams = new Map<string, TeamRoom>()
+  /** Those that have something of it, or wait for it. */
+  readonly #shares = new Map<string, Share>()
 
   /** Reads runs and holds them: waits until few others do. */
   readonly reading = Semaphore.withPermit(Semaphore.makeUnsafe(readers))
 
-  of(teamId: string): TeamRoom {
-    let room = this.#teams.get(teamId)
-    if (room === undefined) {
-      room = this.#open()
-      this.#teams.set(teamId, room)
-    }
-    return room
+  /** How many teams it keeps in mind. */
+  get teams(): number {
+    return this.#shares.size
   }
 
-  #open(): TeamRoom {
-    const waiting = new Set<() => void>()
-    const share = this.#slots.share(() => {
-      for (const go of waiting) {
-        if (!share.take()) return
-        waiting.delete(go)
-        go()
-      }
-    })
-    const release = Effect.sync(() => share.release())
+  of(teamId: string): TeamRoom {
+    /** Looks at the team's share, or changes it; one that is left without anything is forgotten. */
+    const use = <A>(look: (share: Share) => A): A => {
+      const known = this.#shares.get(teamId)
+      const share = known ?? this.#open()
+      const seen = look(share)
+      if (share.slots.isIdle && share.waiting.size === 0) {
+        share.slots.withdraw()
+        this.#shares.delete(teamId)
+      } else if (known === undefined) this.#shares.set(teamId, share)
+      return seen
+    }
+    const takes = ({ slots, waiting }: Share): boolean => waiting.size === 0 && slots.take()
+    const release = Effect.sync(() => use(({ slots }) => slots.release()))
     const take = Effect.callback<void>((resume) => {
-      if (waiting.size === 0 && share.take()) return resume(Effect.void)
       const go = () => resume(Effect.void)
-      waiting.add(go)
-      return Effect.sync(() => {
-        // Given a place at the moment it was interrupted: it goes on to the next.
-        if (!waiting.delete(go)) share.release()
+      const isTaken = use((share) => {
+        if (takes(share)) return true
+        share.waiting.add(go)
+        return false
       })
+      if (isTaken) return resume(Effect.void)
+      return Effect.sync(() =>
+        use(({ slots, waiting }) => {
+          // Given a place at the moment it was interrupted: it goes on to the next.
+          if (!waiting.delete(go)) slots.release()
+        })
+      )
     })
     return {
       within: (effect) =>
         Effect.uninterruptibleMask((restore) => {
           const inPlace = Effect.ensuring(restore(effect), release)
           // Most find one, and need not wait.
-          return waiting.size === 0 && share.take() ? inPlace : Effect.andThen(restore(take), inPlace)
+          return use(takes) ? inPlace : Effect.andThen(restore(take), inPlace)
         }),
-      hasRoom: (bytes) => share.hasRoom(bytes),
-      mayRead: (bytes) => share.hasRoom(share.isEmpty ? 1 : bytes),
-      hold: (bytes) => share.hold(bytes),
-      letGo: (bytes) => share.letGo(bytes)
+      hasRoom: (bytes) => use(({ slots }) => slots.hasRoom(bytes)),
+      mayRead: (bytes) => use(({ slots }) => slots.hasRoom(slots.isEmpty ? 1 : bytes)),
+      hold: (bytes) => use(({ slots }) => slots.hold(bytes)),
+      letGo: (bytes) => use(({ slots }) => slots.letGo(bytes))
     }
+  }
+
+  #open(): Share {
+    const waiting = new Set<() => void>()
+    const slots = this.#slots.share(() => {
+      for (const go of waiting) {
+        if (!slots.take()) return
+        waiting.delete(go)
+        go()
+      }
+    })
+    return { slots, waiting }
   }
 }
 

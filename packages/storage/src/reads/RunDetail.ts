@@ -64,12 +64,17 @@ const noPreview = (reason: PayloadPreview["reason"], about: Partial<PayloadPrevi
   reason
 })
 
-const triggerPreview = Effect.fnUntraced(function* (data: RequestData | undefined): Effect.fn.Return<PayloadPreview> {
+/** `bodyHash`: of a body that is not shown, as it is stored. */
+const triggerPreview = Effect.fnUntraced(function* (
+  data: RequestData | undefined,
+  bodyHash: string | null
+): Effect.fn.Return<PayloadPreview> {
   if (data === undefined) return noPreview("expired")
   const { body, content_type, encoding, headers, is_large_payload, parsed_query, size_bytes } = data
   const about = { content_type, size_bytes }
-  if (is_large_payload) return noPreview("too_large", about)
-  if (encoding === "base64" && size_bytes > 0) return noPreview("binary", about)
+  const unshown = { ...about, sha256: bodyHash === null ? null : `sha256:${bodyHash}` }
+  if (is_large_payload) return noPreview("too_large", unshown)
+  if (encoding === "base64" && size_bytes > 0) return noPreview("binary", unshown)
   return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body }))), ...about }
 })
 
@@ -80,6 +85,7 @@ interface RequestRow {
   readonly body_size: number
   readonly ingested_at: Date
   readonly retry_kind: string | null
+  readonly body_hash: string | null
 }
 
 const triggerOf = Effect.fnUntraced(function* (
@@ -87,8 +93,11 @@ const triggerOf = Effect.fnUntraced(function* (
   withPreview: boolean
 ): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
+  // A large body is not brought here to be hashed.
   const [request] = yield* sql<RequestRow>`
-    select method, path, headers, body_size, ingested_at, retry_kind from requests where id = ${request_id} and team_id = ${team_id}`
+    select method, path, headers, body_size, ingested_at, retry_kind,
+      case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
+    from requests where id = ${request_id} and team_id = ${team_id}`
   const [source] = yield* sql<{
     name: string
   }>`select name from sources where id = ${source_id} and team_id = ${team_id}`
@@ -112,7 +121,7 @@ const triggerOf = Effect.fnUntraced(function* (
     size_bytes: request?.body_size ?? null,
     received_at: (request?.ingested_at ?? created_at).toISOString(),
     is_retry: request?.retry_kind != null,
-    preview: withPreview ? yield* triggerPreview(data) : null
+    preview: withPreview ? yield* triggerPreview(data, request?.body_hash ?? null) : null
   }
 })
 

@@ -2,8 +2,12 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "@tidegate/storage/RunJournal"
-import { createDestination } from "../../storage/test/controlPlane.ts"
-import { create, from, receive, runOf, sent, trim, wake, worldOf } from "./RunsWorld.ts"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import * as RunDetail from "@tidegate/storage/reads/RunDetail"
+import type { Outcome } from "@tidegate/workflows/StepKind"
+import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
+import { createDestination, team } from "../../storage/test/controlPlane.ts"
+import { coming, create, from, receive, runOf, sent, trim, wake, worldOf } from "./RunsWorld.ts"
 
 /** From which part on the database refuses a run's transitions, and what was handed in of it. */
 const spoiled = new Map<string, { readonly from: number; readonly until: number; handedIn: number }>()
@@ -38,6 +42,18 @@ const sending = Effect.fnUntraced(function* () {
   )
 })
 
+/** Two steps beside each other, and one behind both. */
+const parallel = Effect.fnUntraced(function* () {
+  const destination = yield* createDestination()
+  const send = (id: string) => ({ id, kind: "destination", resource_id: destination.id })
+  return yield* create(
+    [trim("before", "a"), send("one1"), send("two2"), trim("join", "b")],
+    [from(null, "before"), from("before", "one1"), from("before", "two2"), from("one1", "join"), from("two2", "join")]
+  )
+})
+
+const done: Outcome = { kind: "succeeded", output: { status: 200 }, ports: ["out"] }
+
 const dueIn = Effect.fnUntraced(function* (run: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ minutes: number }>`
@@ -67,6 +83,55 @@ layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database
       yield* wake(workflow.id)
       expect(sent.length - before).toBe(1)
       expect(of.handedIn).toBe(3)
+    })
+  )
+
+  it.effect("has ended all its steps, as its record says, and a step of it runs again", () =>
+    Effect.gen(function* () {
+      const workflow = yield* parallel()
+      const run = yield* receive(workflow, {})
+      // The one beside it is under way.
+      coming.push(Effect.succeed(done), Effect.never)
+      spoil(run, 2, 3)
+      yield* wake(workflow.id)
+      const detail = yield* RunDetail.get(team, workflow.id, run, false)
+      expect(
+        Object.fromEntries(detail.steps.map(({ skip_reason, status, step_id }) => [step_id, skip_reason ?? status]))
+      ).toEqual({
+        before: "succeeded",
+        one1: "failed",
+        two2: "failed",
+        join: "run_stopped"
+      })
+      const ended = detail.steps.filter(({ status }) => status === "failed")
+      expect(ended).toMatchObject([
+        { error_code: "INTERNAL_ERROR", wait: null, attempts: [{ status: "failed" }] },
+        { error_code: "INTERNAL_ERROR", wait: null, attempts: [{ status: "failed" }] }
+      ])
+      for (const { finished_at } of detail.steps) expect(finished_at).not.toBeNull()
+      expect(detail).toMatchObject({
+        succeeded_steps: 1,
+        failed_steps: 2,
+        skipped_steps: 1,
+        pending_steps: 0,
+        running_steps: 0
+      })
+      expect(detail.retry.retryable_step_ids).toEqual(["one1", "two2"])
+
+      const client = yield* WorkflowEntity.client
+      for (const step_id of ["one1", "two2"]) {
+        const retry_id = newId(prefixes.stepRetry, Date.now())
+        yield* client(workflow.id).RetryStep({ team_id: team, run_id: run, step_id, retry_id })
+        // The actor goes on by itself.
+        const isOver = Effect.map(runOf(run), ({ queued }) => queued === false)
+        yield* Effect.repeat(Effect.delay(isOver, "5 millis"), { until: (over) => over })
+      }
+      expect(yield* runOf(run)).toMatchObject({
+        status: "succeeded",
+        outcome: "completed",
+        succeeded_steps: 4,
+        queued: false
+      })
     })
   )
 

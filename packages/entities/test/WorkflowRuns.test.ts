@@ -1,7 +1,9 @@
+import { hash } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { createDestination } from "../../storage/test/controlPlane.ts"
+import { createDestination, team } from "../../storage/test/controlPlane.ts"
+import * as RunDetail from "@tidegate/storage/reads/RunDetail"
 import { Room } from "../src/Workflow/RunRoom.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
@@ -196,6 +198,59 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
       yield* sql`update workflow_queue set due_at = now() - interval '1 second' where run_id = ${run}`
       yield* wake(workflow.id)
       expect(yield* runOf(run)).toMatchObject({ status: "failed", error_code: "INTERNAL_ERROR", queued: false })
+      // Of its step nobody knows more than that it will not run.
+      const detail = yield* RunDetail.get(team, workflow.id, run, true)
+      expect(detail).toMatchObject({ skipped_steps: 1, steps: [{ step_id: "wait", status: "skipped" }] })
+      expect(detail.retry.retryable_step_ids).toEqual([])
+    })
+  )
+
+  it.effect("a run that breaks down behind its first commit ends with all of its steps, and its other calls", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination()
+      const workflow = yield* create(
+        [
+          { id: "send", kind: "destination", resource_id: destination.id },
+          trim("after", "{{steps.send.output.status}}")
+        ],
+        [from(null, "send"), from("send", "after")]
+      )
+      let looks = 0
+      // It can be read as the answer of its step, and then no more.
+      const output = {
+        get status(): number {
+          if (++looks > 2) throw new Error("broken")
+          return 200
+        }
+      }
+      coming.push(Effect.succeed({ kind: "succeeded", output, ports: ["out"] }))
+      const run = yield* receive(workflow, {})
+      yield* wake(workflow.id).pipe(Effect.timeout("10 seconds"))
+      expect(yield* runOf(run)).toMatchObject({
+        status: "failed",
+        outcome: "cancelled",
+        error_code: "INTERNAL_ERROR",
+        parts: 2,
+        failed_steps: 1,
+        skipped_steps: 1,
+        queued: false
+      })
+    })
+  )
+
+  it.effect("what began a run and is too large to be shown is known by its hash", () =>
+    Effect.gen(function* () {
+      const workflow = yield* create([trim("only", "a")], [from(null, "only")])
+      const body = { text: "x".repeat(300_000) }
+      const run = yield* receive(workflow, body)
+      const { trigger } = yield* RunDetail.get(team, workflow.id, run, true)
+      const text = JSON.stringify(body)
+      expect(trigger.preview).toMatchObject({
+        available: false,
+        reason: "too_large",
+        size_bytes: text.length,
+        sha256: `sha256:${hash("sha256", text)}`
+      })
     })
   )
 

@@ -36,6 +36,16 @@ const members = Object.keys(plain) as ReadonlyArray<keyof StoredStep>
 /** A stored step with what was left out of it. */
 export const wholeStep = (stored: Partial<StoredStep>): StoredStep => ({ ...plain, ...stored })
 
+/** What a stored part says of a run and its steps; nothing, where it cannot be read. */
+export const progressIn = (text: string): Partial<Progress> => {
+  try {
+    const progress: unknown = JSON.parse(text)
+    return typeof progress === "object" && progress !== null ? progress : {}
+  } catch {
+    return {}
+  }
+}
+
 const isPlain = (value: unknown, member: keyof StoredStep): boolean =>
   value === plain[member] || (Array.isArray(value) && value.length === 0)
 

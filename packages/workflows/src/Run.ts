@@ -395,7 +395,10 @@ class Turn {
     }
     for (const step of reset) this.set(step, untouched)
     for (const [i, { source }] of this.workflow.planEdges.entries()) {
-      if (source !== null && reset.has(source)) this.edges[i] = "open"
+      if (source === null) continue
+      if (reset.has(source)) this.edges[i] = "open"
+      // Of a run that was given up, what its steps ended in was not judged.
+      else if (this.edges[i] === "open") this.edges[i] = this.whyNotLeft(source)
     }
     this.run({ status: "queued", outcome: null, stopped: null, finishedAt: null })
   }

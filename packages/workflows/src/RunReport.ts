@@ -13,7 +13,8 @@ import type {
 import { shownOf } from "@tidegate/signatures/Redaction"
 import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
-import { type Progress, type StoredStep, wholeStep } from "./Progress.ts"
+import { limits } from "./Limits.ts"
+import { progressIn, type StoredStep, wholeStep } from "./Progress.ts"
 import type { EdgeState, RunState } from "./Run.ts"
 import { defaultRetries } from "./Settings.ts"
 import type { StepError } from "./StepKind.ts"
@@ -126,8 +127,6 @@ const resourceTypes: Readonly<Record<string, string>> = {
   flt: "filter"
 }
 
-const isPart = (value: unknown): value is Partial<Progress> => typeof value === "object" && value !== null
-
 /** What is asked of a definition: any that was stored has it. */
 export interface Outline {
   readonly steps: ReadonlyArray<Pick<Step, "id" | "kind" | "name" | "resource_id" | "config">>
@@ -157,8 +156,7 @@ export class StepReports {
   }
 
   take({ at, part, steps }: ReportedPart): void {
-    const progress: unknown = JSON.parse(steps)
-    if (!isPart(progress)) return
+    const progress = progressIn(steps)
     for (const [edge, state] of Object.entries(progress.edges ?? {})) {
       this.#edgeStates[Number(edge)] = state
       this.#settledAt[Number(edge)] = at
@@ -340,7 +338,7 @@ export const detailOf = (
     count: run.attempt_count - 1,
     last_requested_at: about.retriedAt?.toISOString() ?? null,
     last_step_id: about.retriedStepId,
-    retryable_step_ids: run.finished_at === null ? [] : about.reports.failed()
+    retryable_step_ids: run.finished_at === null || run.attempt_count >= limits.beginnings ? [] : about.reports.failed()
   },
   steps: about.reports.executions(about.previewsOf, run.hold_reason !== null)
 })

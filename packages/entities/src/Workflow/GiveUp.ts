@@ -1,25 +1,60 @@
 import { Clock, Effect } from "effect"
+import type { Database } from "@tidegate/storage/Database"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { readUnended } from "@tidegate/storage/RunEnding"
 import { type Moved, RunJournal } from "@tidegate/storage/RunJournal"
 import type { DueRun } from "@tidegate/storage/Runs"
-import type { RunState } from "@tidegate/workflows/Run"
-import { abandoned } from "./RunRecord.ts"
+import { GivenUp } from "@tidegate/workflows/GivenUp"
 
 /** How long a run is left alone that cannot even be ended (ms). */
 const againAfter = 3_600_000
 
 /**
  * Ends a run that cannot go on as it is stored: it would be taken on again and again, and keep others from their turn. `run`: with the parts that
- * are stored of it; `state`: what these come to, where that is known. Where the database refuses its end, too, the run stays as it is and is put
- * off: one try an hour costs nobody anything, and tells of itself in the log until somebody mends what is stored.
+ * are stored of it, by which whoever has the run meanwhile keeps it. Its steps end by what is stored of them; where the database refuses its end, too,
+ * the run stays as it is and is put off: one try an hour costs nobody anything, and tells of itself in the log until somebody mends what is stored.
  */
 export const giveUp = Effect.fnUntraced(function* (
-  run: DueRun,
-  error: { readonly code: string; readonly message: string },
-  state: RunState | null = null
-): Effect.fn.Return<Moved, never, RunJournal> {
+  run: Pick<DueRun, "id" | "team_id" | "parts" | "attempts">,
+  error: { readonly code: string; readonly message: string }
+): Effect.fn.Return<Moved, never, RunJournal | Database> {
   const journal = yield* RunJournal
   const now = yield* Clock.currentTimeMillis
-  const moved = yield* journal.move(abandoned(run, error, now, state))
+  const steps = new GivenUp()
+  const read = readUnended(run, (part) => steps.take(part))
+  const stored = yield* Effect.catch(read, (error) =>
+    Effect.as(
+      Effect.logWarning("a run could not be given up; the sweep comes back to it", { run_id: run.id, error }),
+      "failed" as const
+    )
+  )
+  if (stored === "failed") return stored
+  if (stored === null) return "superseded"
+  const startedAt = stored.started_at?.getTime() ?? null
+  const { count, progress } = steps.end({ error, stepsCount: stored.steps_count, startedAt, now })
+  const moved = yield* journal.move({
+    id: run.id,
+    teamId: run.team_id,
+    part: run.parts + 1,
+    partId: newId(prefixes.workflowPart, now),
+    at: now,
+    status: "failed",
+    outcome: "cancelled",
+    attempts: run.attempts,
+    ...count,
+    running: 0,
+    kept: stored.kept,
+    error: { ...error, stepId: null },
+    startedAt,
+    finishedAt: now,
+    dueAt: null,
+    moves: false,
+    carried: null,
+    steps: JSON.stringify(progress),
+    resources: null,
+    outputs: null,
+    previews: null
+  })
   if (moved === "refused") yield* journal.putOff(run.id, now + againAfter)
   return moved
 })

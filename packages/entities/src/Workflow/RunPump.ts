@@ -10,7 +10,6 @@ import type { Plan, plansOf } from "./Plans.ts"
 import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
-import { placeOf } from "./PlaceOf.ts"
 
 /** Runs that are read at once, with what they were made of and have given. */
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
@@ -20,8 +19,6 @@ const mostInHand = 100
 const mostLeft = 500
 /** How soon somebody looks again for room that other workflows have taken (ms). */
 const roomAfter = 200
-
-const broken = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
 
 /** What the status of a workflow says to its runs. */
 type Standing = { readonly kind: "going" | "held" } | { readonly kind: "stopped"; readonly error: StepError }
@@ -105,12 +102,6 @@ export const runPump = Effect.fnUntraced(function* (
       }
     }
     const going = carryOn(work).pipe(
-      Effect.catchDefect((defect) =>
-        Effect.andThen(
-          Effect.logError("a run of a workflow broke down", { run_id: run.id, place: placeOf(defect) }),
-          giveUp(run, broken)
-        )
-      ),
       Effect.map((moved) => ended(run, moved)),
       Effect.ensuring(
         Effect.sync(() => {

@@ -81,11 +81,6 @@ export const countsOf = ({ steps }: RunState) => {
   return count
 }
 
-const endedOf = (state: RunState): typeof noCounts => {
-  const { failed, skipped, succeeded } = countsOf(state)
-  return { failed, skipped, succeeded }
-}
-
 const isUnderWay = ({ steps }: RunState): boolean =>
   steps.some(({ status, wait }) => status === "running" && wait === null)
 
@@ -113,38 +108,6 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   const plain = (text: string): string => text.slice(0, 2_000).replaceAll("\u0000", "").toWellFormed()
   return { code: plain(error.code), message: plain(error.message), stepId }
 }
-
-const noCounts = { succeeded: 0, failed: 0, skipped: 0 }
-
-/** The end of a run that cannot go on: what its steps have come to stays as it was. `state`: that, where it is known. */
-export const abandoned = (
-  run: DueRun,
-  error: { readonly code: string; readonly message: string },
-  now: number,
-  state: RunState | null = null
-): RunTransition => ({
-  id: run.id,
-  teamId: run.team_id,
-  part: run.parts + 1,
-  partId: newId(prefixes.workflowPart, now),
-  at: now,
-  status: "failed",
-  outcome: "cancelled",
-  attempts: run.attempts,
-  ...(state === null ? noCounts : endedOf(state)),
-  running: 0,
-  kept: run.kept,
-  error: { ...error, stepId: null },
-  startedAt: state?.startedAt ?? null,
-  finishedAt: now,
-  dueAt: null,
-  moves: false,
-  carried: null,
-  steps: '{"run":{},"steps":{},"edges":{}}',
-  resources: null,
-  outputs: null,
-  previews: null
-})
 
 /** Which part of a run is written, when, and what goes with it into its wait. */
 export interface Writing {

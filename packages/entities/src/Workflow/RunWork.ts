@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, identity, Queue, type Semaphore } from "effect"
+import type { Database } from "@tidegate/storage/Database"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { payloadGone } from "@tidegate/storage/Tables"
@@ -107,6 +108,7 @@ export interface Work {
   readonly told?: Queue.Queue<Told>
 }
 
+const broken = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
 const unstorable = { code: "INTERNAL_ERROR", message: "what the run has come to cannot be stored" }
 
 const keptBy = ({ steps }: RunState): number => steps.reduce((sum, { size }) => sum + size, 0)
@@ -156,7 +158,23 @@ function* takenUp({ about, parts, run: stored, workflow }: Work) {
  * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed, and
  * tells how: somebody else has the run, the sweep comes back to it, or what is refused has ended it.
  */
-export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Moved, never, RunJournal> {
+export const carryOn = (work: Work): Effect.Effect<Moved, never, RunJournal | Database> =>
+  Effect.suspend(() => {
+    const { run } = work
+    const stored = { parts: run.parts }
+    return Effect.catchDefect(goOn(work, stored), (defect) =>
+      Effect.andThen(
+        Effect.logError("a run of a workflow broke down", { run_id: run.id, place: placeOf(defect) }),
+        giveUp({ ...run, parts: stored.parts }, broken)
+      )
+    )
+  })
+
+/** `stored`: what of the run is, counted here. */
+const goOn = Effect.fnUntraced(function* (
+  work: Work,
+  stored: { parts: number }
+): Effect.fn.Return<Moved, never, RunJournal | Database> {
   const { slots, workflow } = work
   const told = work.told ?? (yield* Queue.unbounded<Told>())
   const journal = yield* RunJournal
@@ -169,7 +187,6 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const clock = (): number => performance.now()
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
-  let part = run.parts
   let due: number | null = since
   /** Whether its steps have given what it does not carry yet. */
   let hasMore = carriedTo(run) === 0 || work.parts.some(({ outputs }) => outputs !== null)
@@ -190,10 +207,10 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     const next = dueAt(advanced.state, createdAt, Math.min(since, now))
     const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
     const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
-    const carried = carries ? yield* carriedOf(workflow, run, advanced.state, part + 1) : null
+    const carried = carries ? yield* carriedOf(workflow, run, advanced.state, stored.parts + 1) : null
     const moves = next !== null && (next !== due || carried !== null)
-    const resources = part === 0 ? (work.resources ?? null) : null
-    const writing = { part: part + 1, now, due: next, moves, carried, resources }
+    const resources = stored.parts === 0 ? (work.resources ?? null) : null
+    const writing = { part: stored.parts + 1, now, due: next, moves, carried, resources }
     const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
     return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
   }
@@ -204,14 +221,14 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     if (written !== null) {
       const { dueAt: next, moves } = written.transition
       const moved = yield* journal.move(written.transition)
-      if (moved === "refused") return yield* giveUp({ ...run, parts: part }, unstorable, state)
+      if (moved === "refused") return yield* giveUp({ ...run, parts: stored.parts }, unstorable)
       if (moved !== "stored") return moved
       if (moves && next !== null) own.waits(next)
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       state = advanced.state
       due = next
       hasMore = written.hasMore
-      part++
+      stored.parts++
     }
     underWay += advanced.effects.length
     yield* Effect.forEach(advanced.effects, begin, { discard: true })

@@ -40,13 +40,13 @@ export class RunRoom {
   of(teamId: string): TeamRoom {
     /** Looks at the team's share, or changes it; one that is left without anything is forgotten. */
     const use = <A>(look: (share: Share) => A): A => {
-      const known = this.#shares.get(teamId)
-      const share = known ?? this.#open()
+      const share = this.#shares.get(teamId) ?? this.#open(teamId)
       const seen = look(share)
       if (share.slots.isIdle && share.waiting.size === 0) {
         share.slots.withdraw()
-        this.#shares.delete(teamId)
-      } else if (known === undefined) this.#shares.set(teamId, share)
+        // Whoever was given a place runs at once, and may have forgotten this one, and opened another.
+        if (this.#shares.get(teamId) === share) this.#shares.delete(teamId)
+      }
       return seen
     }
     const takes = ({ slots, waiting }: Share): boolean => waiting.size === 0 && slots.take()
@@ -80,7 +80,7 @@ export class RunRoom {
     }
   }
 
-  #open(): Share {
+  #open(teamId: string): Share {
     const waiting = new Set<() => void>()
     const slots = this.#slots.share(() => {
       for (const go of waiting) {
@@ -89,7 +89,9 @@ export class RunRoom {
         go()
       }
     })
-    return { slots, waiting }
+    const share = { slots, waiting }
+    this.#shares.set(teamId, share)
+    return share
   }
 }
 

@@ -417,6 +417,15 @@ export const texts: Cases = {
     one("<p>a</p><script>x</script><p>b</p>", "a\n\nb"),
     one("<custom>text</custom>", "text"),
     one("a<br>b", "a  \nb"),
+    one(
+      "&lt;script&gt;x&lt;/script&gt; &amp;lt;b&amp;gt; 1 &lt; 2 &amp; 3",
+      "\\<script>x\\</script> \\&lt;b\\&gt; 1 < 2 & 3"
+    ),
+    one("<code>&lt;b&gt; &amp;amp;</code>", "`<b> &amp;`"),
+    one("<pre><code>&lt;b&gt;\n# x</code></pre>", "```\n<b>\n# x\n```"),
+    one('<img src="a)" alt="&lt;b title=&quot;"> "&gt;', '![\\<b title="](a\\)) ">'),
+    one('<a href="a`\\">x</a>', "[x](a%60%5C)"),
+    one("<p>1) a<br># b<br>|-|<br>+ c</p>", "1\\) a  \n\\# b  \n\\|-|  \n\\+ c"),
     one("", "", {}, {}, isEmpty),
     bad("<div>".repeat(101), "LIMIT_EXCEEDED")
   ],

@@ -43,6 +43,9 @@ export const texts: Cases = {
     one("(hello)", "(Hello)"),
     one(["ab", null], ["Ab", ""], {}, {}, isEmpty),
     one("42nd street", "42Nd Street"),
+    one("ßa ﬁsh ﬃx ŉa և", "Ssa Fish Ffix ʼNa Եւ"),
+    one("ǆep ǄEP ǅep ljiljan", "ǅep ǅep ǅep Ljiljan"),
+    one("ᾳω \u0390α ა", "ᾼω \u0399\u0308\u0301α ა"),
     bad("a", "LOCALE_UNKNOWN", {}, { locale: "zz" })
   ],
   "text.lowercase": [
@@ -76,6 +79,7 @@ export const texts: Cases = {
     one("what is it for", "What Is It For"),
     one("effect: a guide", "Effect: A Guide"),
     one("my iPhone and me", "My iPhone and Me"),
+    one("ßa ﬁsh ǆep", "Ssa Fish ǅep"),
     one("see https://example.com/a now", "See https://example.com/a Now"),
     one("the lord of the rings", "The Lord Of The Rings", {}, { style: "all_words" }),
     one("DOGS AND CATS", "Dogs and Cats"),

@@ -61,7 +61,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
   )
 
   for (const list of lists) {
-    const { also = [], byDefault, cursors, dir, envelope, filters, most, orders, path } = list
+    const { also = [], byDefault, clamps, cursors, dir, envelope, filters, most, orders, path } = list
 
     it.effect(`${path} takes what its row says, and nothing else`, () =>
       Effect.sync(() => {
@@ -110,14 +110,16 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
             [null, 100],
             [most, most],
             [most + 1, most],
-            [2, 2]
+            ["1" + "0".repeat(20), most],
+            [2, 2],
+            ...(clamps === true ? [[0, 1] as const, [-1, 1] as const] : [])
           ] as const) {
             const page = (yield* call("GET", url(list, a, ...(asked === null ? [] : [`limit=${asked}`])))).body
             if ("pagination" in page) expect([asked, page.pagination.limit]).toEqual([asked, applied])
             if ("limit" in page) expect(page.limit).toBe(applied)
             expect(ids(page.models)).toEqual(whole.slice(0, applied))
           }
-          for (const wrong of ["0", "-1", "1.5", "x", ""])
+          for (const wrong of [...(clamps === true ? [] : ["0", "-1"]), "1.0", "1.5", "1e2", "x", "", "9".repeat(201)])
             yield* refused(url(list, a, `limit=${wrong}`), "VALIDATION_ERROR")
         }
         if (dir) {

@@ -24,6 +24,8 @@ export interface List {
   readonly byDefault?: "asc"
   /** The largest limit; null: it has none. */
   readonly most: number | null
+  /** A limit that is less than one is taken as one: so are those of document 2. */
+  readonly clamps?: true
   readonly cursors: "none" | "onward" | "both"
   readonly envelope: ReadonlyArray<string>
 }
@@ -122,10 +124,11 @@ export const lists: ReadonlyArray<List> = [
     filters: listed,
     also: ["include_counts", "include_metrics"]
   },
-  { path: "/actions", ...resource, filters: { ...listed, include_disabled: enabled } },
-  { path: "/filters", ...resource, byDefault: "asc", filters: listed },
+  { path: "/actions", ...resource, clamps: true, filters: { ...listed, include_disabled: enabled } },
+  { path: "/filters", ...resource, clamps: true, byDefault: "asc", filters: listed },
   {
     path: "/workflows",
+    clamps: true,
     ...resource,
     filters: {
       ...listed,
@@ -136,6 +139,7 @@ export const lists: ReadonlyArray<List> = [
   },
   {
     path: "/workflows/{id}/runs",
+    clamps: true,
     id: ({ workflow }) => workflow,
     table: "workflow_runs",
     filters: { ...window, status: is("status", "failed") },
@@ -147,6 +151,7 @@ export const lists: ReadonlyArray<List> = [
   },
   {
     path: "/workflow-activity",
+    clamps: true,
     filters: {
       ...window,
       q: as("request_id", 20),

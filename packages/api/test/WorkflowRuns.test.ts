@@ -339,6 +339,28 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
+  it.effect("say of a failed step that nothing was captured, and of what retention took that it is expired", () =>
+    Effect.gen(function* () {
+      const fetching = {
+        id: "fetch",
+        kind: "action",
+        action: { provider_key: "http", action_key: "request" },
+        invocation_inputs: { method: "GET", url: "{{trigger.body.url}}" }
+      }
+      const workflow = yield* createWorkflow([fetching], [from(null, "fetch")])
+      const { run } = yield* receive(workflow, { name: "no address" })
+      yield* carryOut(workflow.id)
+      const reasons = Effect.map(
+        call("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`),
+        ({ body: { steps } }) => [steps[0].status, steps[0].input_preview.reason, steps[0].output_preview.reason]
+      )
+      expect(yield* reasons).toEqual(["failed", "not_captured", "not_captured"])
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update workflow_steps set outputs = null, previews = null where run_id = ${run}`
+      expect(yield* reasons).toEqual(["failed", "expired", "expired"])
+    })
+  )
+
   it.effect("say in errors no more than people may see", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()

@@ -9881,7 +9881,7 @@ export interface operations {
         ids?: string[]
         /** @description false leaves out what is disabled */
         include_disabled?: boolean
-        /** @description Rows in a page; more than 255 is taken as 255 */
+        /** @description Rows in a page; less than 1 is taken as 1, more than 255 is taken as 255 */
         limit?: number
         /** @description Exactly this name */
         name?: string
@@ -13966,7 +13966,7 @@ export interface operations {
         id?: string[]
         /** @description Alias of id; repeat or separate by commas */
         ids?: string[]
-        /** @description Rows in a page; more than 255 is taken as 255 */
+        /** @description Rows in a page; less than 1 is taken as 1, more than 255 is taken as 255 */
         limit?: number
         /** @description Exactly this name */
         name?: string
@@ -19353,7 +19353,7 @@ export interface operations {
         end?: string
         /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
         from?: string
-        /** @description Rows in a page; more than 100 is taken as 100 */
+        /** @description Rows in a page; less than 1 is taken as 1, more than 100 is taken as 100 */
         limit?: number
         /** @description Looks for this in request ids and in the names of workflows and sources, in either case */
         q?: string
@@ -19986,7 +19986,7 @@ export interface operations {
         id?: string[]
         /** @description Alias of id; repeat or separate by commas */
         ids?: string[]
-        /** @description Rows in a page; more than 255 is taken as 255 */
+        /** @description Rows in a page; less than 1 is taken as 1, more than 255 is taken as 255 */
         limit?: number
         /** @description Exactly this name */
         name?: string
@@ -20725,7 +20725,7 @@ export interface operations {
         end?: string
         /** @description Start of the window; unless told all there are: ISO 8601, now, or now-<n><s|m|h|d> */
         from?: string
-        /** @description Rows in a page; more than 255 is taken as 255 */
+        /** @description Rows in a page; less than 1 is taken as 1, more than 255 is taken as 255 */
         limit?: number
         /** @description Alias of cursor */
         next?: string

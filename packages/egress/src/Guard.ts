@@ -173,7 +173,11 @@ export const makeGuard = (options: GuardOptions): Guard => {
     return embedded === undefined ? passes(canonical, "ipv6") : passes(embedded, "ipv4")
   }
 
-  const refused = (host: string) => new GuardError("TARGET_NOT_ALLOWED", `${host} is not a public host`)
+  const refused = (host: string) =>
+    new GuardError(
+      "TARGET_NOT_ALLOWED",
+      `${host} is not a public host, nor in a network that TIDEGATE_EGRESS_ALLOW names`
+    )
 
   /** An IP address as the host is never looked up, so it has to be judged before. */
   const refusesLiteral = (host: string): boolean => isIP(host) !== 0 && !permits(host)

@@ -220,7 +220,9 @@ describe("hosts that lead to a private address", () => {
     await using egress = await openEgress({ allow: [], resolve: async () => ["10.11.12.13"] })
     const answer = await egress.deliver({ method: "GET", url: "http://intranet.example/" })
     expect(answer.errorCode).toBe("TARGET_NOT_ALLOWED")
-    expect(answer.errorMessage).toBe("intranet.example is not a public host")
+    expect(answer.errorMessage).toBe(
+      "intranet.example is not a public host, nor in a network that TIDEGATE_EGRESS_ALLOW names"
+    )
   })
 })
 

@@ -14,12 +14,19 @@ describe("headers and parameters that a step is given", () => {
     ["headers", many],
     ["headers", list],
     ["query", many],
-    ["query", list]
+    ["query", list],
+    ["query", `?${"a=1&".repeat(5_000)}b=2`]
   ])("are refused where they are more than anybody takes: %s", (name, values) => {
     const effect = effectOf({ [name]: values })
     const refused = { code: "INPUT_INVALID", message: `${name} has more than 5000 values` }
     expect(Result.getOrThrow(Result.flip(messageOf(effect, run)))).toEqual(refused)
     expect(Result.getOrThrow(Result.flip(requestOf(effect, run)))).toEqual(refused)
+  })
+
+  it("are taken up to there, also as text", () => {
+    const query = "a=1&".repeat(4_999) + "b=2"
+    expect(Result.getOrThrow(messageOf(effectOf({ query: `?${query}` }), run)).query).toBe(query)
+    expect(Object.keys(Result.getOrThrow(requestOf(effectOf({ query }), run)).parsed_query)).toEqual(["a", "b"])
   })
 
   it("are taken otherwise, whatever their names are", () => {

@@ -57,13 +57,33 @@ export const judgedAsWritten = (
 export const shownAt = (operation: Operation, path: string): string =>
   isBound(path) ? (formulaOf(operation) ?? path) : path
 
+/** The names that inputs of an operation may have. */
+export const namesOf = ({ elements, fields }: Operation): ReadonlyArray<string> => [
+  ...Object.keys(fields).filter((name) => fields[name]!.mappable),
+  ...Object.values(elements).flat()
+]
+
+/** Inputs with the elements of a list where the list is taken. Beside the list they are left to be refused. */
+const gathered = ({ elements }: Operation, inputs: Schema.JsonObject): Schema.JsonObject => {
+  let all = inputs
+  for (const [list, names] of Object.entries(elements)) {
+    const given = names.filter((name) => Object.hasOwn(inputs, name))
+    if (given.length === 0 || Object.hasOwn(inputs, list)) continue
+    const others = Object.entries(all).filter(([name]) => !given.includes(name))
+    const values = given.map((name) => inputs[name]!)
+    all = Object.fromEntries([...others, [list, values.length === 1 ? values[0]! : values]])
+  }
+  return all
+}
+
 /** Inputs that were bound, resolved, as the engine takes them. */
-export const unbound = (resolved: Schema.JsonObject): Schema.JsonObject => {
+export const unbound = (operation: Operation, inputs: Schema.JsonObject): Schema.JsonObject => {
+  const resolved = gathered(operation, inputs)
   const templates = Object.keys(resolved).filter(isBound)
   if (templates.length === 0) return resolved
-  const inputs = Object.fromEntries(Object.entries(resolved).filter(([name]) => !isBound(name)))
+  const others = Object.fromEntries(Object.entries(resolved).filter(([name]) => !isBound(name)))
   const hidden = templates.map((template) => [template, resolved[template]!] as const)
-  return { ...inputs, variables: joined(inputs["variables"] ?? {}, hidden) }
+  return { ...others, variables: joined(others["variables"] ?? {}, hidden) }
 }
 
 /** Variables with the hidden ones behind them. What is none is left to be refused. */

@@ -121,7 +121,7 @@ const resolveInputs = (
   const resolved = mapping.success.resolve(sample)
   if (resolved.kind === "too_large") throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the inputs become too large")
   return {
-    inputs: unbound(resolved.value as Schema.JsonObject),
+    inputs: unbound(operation, resolved.value as Schema.JsonObject),
     missing: [...new Set(resolved.missing.map((path) => shownAt(operation, path)))]
   }
 }

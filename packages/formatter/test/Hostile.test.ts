@@ -153,7 +153,7 @@ describe("what is made to cost more than it weighs", () => {
     )
     expect(addresses.output?.["result"]).toContain("mailto:ada@example.com")
     const escapes = outcomeOf("text.html_to_markdown", { input: fill("Ada &amp; Co, &lt;x&gt; ", 60_000) })
-    expect(escapes.output?.["result"]).toContain("Ada & Co, <x>")
+    expect(escapes.output?.["result"]).toContain("Ada & Co, \\<x>")
   })
 
   it("an address that is refused for what stands before it is not read to its end first", () => {

@@ -65,6 +65,19 @@ describe("a trial", () => {
     })
   })
 
+  it("takes the two values of a calculation by their names, and not beside the list", () => {
+    const of = (inputs: object, options: object = { operation: "divide" }) => {
+      const tried = tryBody({ ...body, config: { operation: "number.math", options }, inputs })
+      return Result.isSuccess(tried) ? [tried.success.resolved_input, tried.success.output] : tried.failure.code
+    }
+    expect(of({ a: 10, b: 4 })).toEqual([{ values: [10, 4] }, { result: 2.5 }])
+    expect(of({ b: 4, a: "10" })).toEqual([{ values: ["10", 4] }, { result: 2.5 }])
+    expect(of({ a: -5 }, { operation: "abs" })).toEqual([{ values: -5 }, { result: 5 }])
+    expect(of({ a: 1, values: [2] })).toBe("FORMATTER_INPUT_INVALID")
+    expect(of({ a: 1, c: 2 })).toBe("FORMATTER_INPUT_INVALID")
+    expect(of({})).toBe("FORMATTER_INPUT_REQUIRED")
+  })
+
   it("goes by the anchor, the zone and the seed of the body", () => {
     const dated = tryBody({
       ...step("date.format", { input: "tomorrow" }),

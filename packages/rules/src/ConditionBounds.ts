@@ -6,16 +6,23 @@ import { operatorOf } from "./Operators.ts"
 const maxDepth = 10
 /** Values in all conditions of a filter; a list of plain values under an operator, like `$in`'s, counts once. */
 const maxNodes = 200
-/** Characters of keys and values in all conditions of a filter. */
-const maxCharacters = 65_536
+/** Bytes of all conditions of a filter, as JSON. */
+const maxBytes = 65_536
+/** Of what is stored: it once was so many characters, of up to six bytes and two quotes. */
+const maxStored = 8 * maxBytes + 1_024
 
 /**
  * What the conditions of one filter may amount to, checked before anything is compiled: it bounds compiling, storing
  * and matching, and everything after it may recurse over a condition.
  */
 export class ConditionBounds {
+  private readonly most: number
   private nodes = 0
-  private characters = 0
+  private bytes = 0
+
+  constructor(isStored: boolean) {
+    this.most = isStored ? maxStored : maxBytes
+  }
 
   /** Throws `ConditionInvalid` where `condition`, standing at `path`, goes beyond a limit or is not JSON. */
   check(condition: unknown, path: string): void {
@@ -27,6 +34,7 @@ export class ConditionBounds {
     if (this.nodes > maxNodes) refuse(path, `the conditions have more than ${maxNodes} nodes`)
     if (!Predicate.isObjectOrArray(value)) return this.scalar(value, path)
     if (depth > maxDepth) refuse(path, `is nested deeper than ${maxDepth} levels`)
+    this.add(2, path)
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) this.value(value[i], below(path, i), depth + 1)
       return
@@ -36,6 +44,7 @@ export class ConditionBounds {
       const operand = value[key]
       this.scalar(key, at)
       if (Array.isArray(operand) && operatorOf(key) !== undefined && !operand.some(Predicate.isObjectOrArray)) {
+        this.add(2, at)
         for (const member of operand) this.scalar(member, at)
       } else {
         this.value(operand, at, depth + 1)
@@ -46,7 +55,13 @@ export class ConditionBounds {
   private scalar(value: unknown, path: string): void {
     const json = value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)
     if (!json) refuse(path, "is not a JSON value")
-    this.characters += typeof value === "string" ? value.length + 1 : 8
-    if (this.characters > maxCharacters) refuse(path, `the conditions hold more than ${maxCharacters} characters`)
+    // With the sign behind it. A text that is too long is not written for it.
+    const isLong = typeof value === "string" && value.length > this.most
+    this.add(isLong ? value.length : Buffer.byteLength(JSON.stringify(value)) + 1, path)
+  }
+
+  private add(bytes: number, path: string): void {
+    this.bytes += bytes
+    if (this.bytes > this.most) refuse(path, `the conditions hold more than ${this.most} bytes`)
   }
 }

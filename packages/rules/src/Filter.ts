@@ -29,9 +29,10 @@ export const compilingConditions = (
   options?: FilterOptions & { readonly subject?: Exclude<Subject, "nested"> }
 ): Parts<Result.Result<(document: Json) => boolean, ConditionInvalid>> =>
   attempt(function* () {
-    new ConditionBounds().check(conditions, "")
+    const patterns = options?.patterns ?? PatternBounds.written()
+    new ConditionBounds(patterns.isStored).check(conditions, "")
     const subject = options?.subject ?? "document"
-    const { test } = yield* compilingCondition(conditions, subject, "", options?.patterns ?? PatternBounds.written())
+    const { test } = yield* compilingCondition(conditions, subject, "", patterns)
     const scope = new Scope()
     return (document) => {
       scope.begin()
@@ -163,8 +164,8 @@ export const compilingFilter = (
   options?: FilterOptions
 ): Parts<Result.Result<CompiledFilter, ConditionInvalid>> =>
   attempt(function* () {
-    const limits = new ConditionBounds()
     const patterns = options?.patterns ?? PatternBounds.written()
+    const limits = new ConditionBounds(patterns.isStored)
     const tests: Array<TargetTest> = []
     const add = function* (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown): Parts<void> {
       if (condition === undefined) return

@@ -41,6 +41,11 @@ export class PatternBounds {
     return new PatternBounds(longestStored, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
+  /** Whether it is of what is stored, and need not keep to what is the limit now. */
+  get isStored(): boolean {
+    return this.#longest === longestStored
+  }
+
   /** Whether they are more than there may be: whoever was told so once need not hear it of each. */
   get isExceeded(): boolean {
     return this.#left < 0

@@ -26,10 +26,22 @@ describe("limits", () => {
     expect(refusal(fields(200)).message).toMatch(/more than 200 nodes/)
     expect(Result.isFailure(compileFilter({ body: fields(150), query: fields(150) }))).toBe(true)
   })
-  it("a long list under an operator is one node, up to 64 Ki characters", () => {
+  it("a long list under an operator is one node, up to 64 KiB", () => {
     const ids = (count: number) => Array.from({ length: count }, (_, i) => `id-${i}`)
     expect(matches({ id: { $in: ids(3_000) } }, { id: "id-2999" })).toBe(true)
-    expect(refusal({ id: { $in: ids(10_000) } }).message).toMatch(/more than 65536 characters/)
+    expect(refusal({ id: { $in: ids(10_000) } }).message).toMatch(/more than 65536 bytes/)
+  })
+  it("64 KiB of JSON, whatever the letters; what is stored, and was counted in letters, goes on", () => {
+    const bytesOf = (condition: unknown): number => Buffer.byteLength(JSON.stringify(condition))
+    for (const letter of ["a", "ä", "語", "😀", '"', "\u0001"]) {
+      const one = bytesOf(letter) - 2
+      const of = (count: number) => ({ a: letter.repeat(count) })
+      const most = Math.floor((65_536 - bytesOf(of(0)) - 1) / one)
+      expect(Result.isSuccess(compileConditions(of(most))), letter).toBe(true)
+      expect(refusal(of(most + 1)).message).toMatch(/more than 65536 bytes/)
+      const stored = compileConditions(of(65_000), { patterns: PatternBounds.stored() })
+      expect(Result.isSuccess(stored), letter).toBe(true)
+    }
   })
   it("patterns of 512 characters and 1,000 repetitions; of 1,024 those that are stored", () => {
     expect(Result.isSuccess(compileConditions({ $regex: "a".repeat(512) }))).toBe(true)

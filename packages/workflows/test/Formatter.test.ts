@@ -38,6 +38,13 @@ describe("the formatter in a workflow", () => {
     expect(played(step, { name: "Ada Lovelace" })).toMatchObject({ status: "succeeded", output: { result: "Ad..." } })
   })
 
+  it("takes what is written in place of a list", () => {
+    const inputs = { a: "{{trigger.body.total}}", b: 4 }
+    const step = format("step", "number.math", inputs, { formatter: { options: { operation: "divide" } } })
+    expect(issuesOf(step)).toEqual([])
+    expect(played(step, { total: "10" })).toMatchObject({ status: "succeeded", output: { result: 2.5 } })
+  })
+
   it("stores the version that a step was saved with", () => {
     const { plan, steps } = compiled([format("step", "text.trim", { input: "a" })], [edge("", "step")])
     expect(steps[0]!.config).toEqual({ formatter: { engine_version: "1.0.0", options: {} } })

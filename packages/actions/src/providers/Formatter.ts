@@ -7,14 +7,21 @@ import { none } from "../AuthModes.ts"
 import type { Provider, ProviderAction } from "../Provider.ts"
 
 /** What a field takes beside text is said by the formatter's own catalog: inputs are coerced, and lists are line items. */
-const inputOf = ({ fields }: Operation): Schema.JsonObject => {
+const inputOf = ({ elements, fields }: Operation): Schema.JsonObject => {
   const mapped = Object.entries(fields).filter(([, { mappable }]) => mappable)
+  const named = Object.entries(elements).flatMap(([list, names]) =>
+    names.map((name) => [name, { title: name, description: `In place of ${list}: one of them` }] as const)
+  )
   return {
     type: "object",
-    properties: Object.fromEntries(
-      mapped.map(([name, { help, label }]) => [name, { title: label, ...(help === null ? {} : { description: help }) }])
-    ),
-    required: mapped.flatMap(([name, { required }]) => (required ? [name] : [])),
+    properties: Object.fromEntries([
+      ...mapped.map(
+        ([name, { help, label }]) => [name, { title: label, ...(help === null ? {} : { description: help }) }] as const
+      ),
+      ...named
+    ]),
+    // Of a list whose elements may be given instead, the operation says itself that it is missing.
+    required: mapped.flatMap(([name, { required }]) => (required && !Object.hasOwn(elements, name) ? [name] : [])),
     additionalProperties: false
   }
 }

@@ -44,7 +44,7 @@ const providers = {
 }
 
 /** Saved actions, what there is to be saved, and what its inputs may be. */
-export class ActionsApi extends groupOf(action, {}, [
+export class ActionsApi extends groupOf(action, { query: Parameters.actions }, [
   HttpApiEndpoint.get("providers", "/action-providers", {
     query: Parameters.onlyTeam,
     success: ActionProviders

@@ -55,21 +55,42 @@ const flag = (description: string, byDefault?: boolean) =>
   )
 
 const notALimit = { message: "must be a whole number from 1" }
+const notWhole = { message: "must be a whole number" }
 
-const limit = (maximum: number, byDefault: number) =>
+/** However many digits: more rows than a page has are as many as it has. */
+const limitBetween = (
+  written: ReturnType<typeof Schema.isPattern>,
+  { byDefault, least, maximum }: Readonly<Record<"byDefault" | "least" | "maximum", number>>,
+  said: string
+) =>
   Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^[0-9]{1,15}$/, notALimit)).pipe(
+    Schema.String.check(Characters.upTo(200), written).pipe(
       describedAs(
         Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })).annotate({
-          description: `Rows in a page; more than ${maximum} is taken as ${maximum}`,
+          description: `Rows in a page; ${said}more than ${maximum} is taken as ${maximum}`,
           default: byDefault
         })
       ),
       Schema.decodeTo(
         Schema.Int.check(Schema.isGreaterThanOrEqualTo(1, notALimit)),
-        SchemaTransformation.transform({ decode: Number, encode: String })
+        SchemaTransformation.transform({
+          decode: (text: string) => Math.max(least, Math.min(Number(text), maximum)),
+          encode: String
+        })
       )
     )
+  )
+
+/** Of the lists of document 1: less than a row is a mistake. */
+const limit = (maximum: number, byDefault: number) =>
+  limitBetween(Schema.isPattern(/^[0-9]+$/, notALimit), { least: 0, maximum, byDefault }, "")
+
+/** Of the lists of document 2, where what is out of range is taken for what is next to it. */
+const clamped = (maximum: number, byDefault: number) =>
+  limitBetween(
+    Schema.isPattern(/^-?[0-9]+$/, notWhole),
+    { least: 1, maximum, byDefault },
+    "less than 1 is taken as 1, "
   )
 
 /** Either case is understood. */
@@ -139,6 +160,8 @@ const listed = {
 /** Lists of what can be disabled. */
 export const switchable = { ...listed, include_disabled: flag("false leaves out what is disabled", true) }
 
+export const actions = { ...switchable, limit: clamped(255, 100) }
+
 /** Lists of sources, destinations and connections. */
 export const resources = { ...listed, type: text("Only this type"), include_disabled: switchable.include_disabled }
 
@@ -151,6 +174,7 @@ export const workflows = {
     })
   ),
   ...search,
+  limit: clamped(255, 100),
   status: values("Of these states", WorkflowStatus),
   source_id: values("Of these sources")
 }
@@ -161,7 +185,7 @@ export const workflowRuns = {
   ...cursor,
   from: moment("Start of the window; unless told all there are"),
   status: values("Of these states", RunStatus),
-  limit: limit(255, 100)
+  limit: clamped(255, 100)
 }
 
 export const workflowRunPath = {
@@ -182,7 +206,7 @@ export const workflowActivity = {
   source_id: values("Only runs of these sources"),
   source: values("Alias of source_id"),
   status: values("Of these states", RunStatus),
-  limit: limit(100, 100)
+  limit: clamped(100, 100)
 }
 
 export const transformations = {
@@ -192,7 +216,7 @@ export const transformations = {
 }
 
 /** By name, unless told otherwise. */
-export const filters = { ...listed, order_by: orderBy("name"), dir: direction("asc") }
+export const filters = { ...listed, order_by: orderBy("name"), dir: direction("asc"), limit: clamped(255, 100) }
 
 export const executions = {
   ...team,

@@ -169,6 +169,7 @@ export function* transitionOf(
     steps: JSON.stringify(progress),
     resources,
     outputs: yield* linesOf(outputs),
-    previews: shown.size === 0 ? null : `{${Array.from(shown, ([step, both]) => `"${step}":{${both}}`).join(",")}}`
+    // None is written as none: what is null was taken by retention.
+    previews: `{${Array.from(shown, ([step, both]) => `"${step}":{${both}}`).join(",")}}`
   }
 }

@@ -51,6 +51,8 @@ export interface Operation {
     readonly fields: ReadonlyArray<string>
   }>
   readonly lines: LinePolicy
+  /** Of an input that is a list, the names that its elements may be written under instead. */
+  readonly elements: Readonly<Record<string, ReadonlyArray<string>>>
   /** Judges what options say together, before there is an input. Throws a `Fault`. */
   readonly judge: ((options: Readonly<Record<string, unknown>>) => void) | null
   /** Where the options decide. */
@@ -73,6 +75,7 @@ interface Declaration<F extends Fields> extends Pick<Operation, "key" | "label" 
   readonly since?: string
   readonly random?: boolean
   readonly dynamic?: Operation["dynamic"]
+  readonly elements?: Operation["elements"]
   readonly judge?: (options: ValuesOf<F>) => void
   readonly linesFor?: (options: Partial<ValuesOf<F>>) => LinePolicy
   readonly output: Readonly<Record<string, Schema.JsonObject>>
@@ -123,6 +126,7 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     fields: declared.fields,
     dynamic: declared.dynamic ?? [],
     lines,
+    elements: declared.elements ?? {},
     judge: (declared.judge as Operation["judge"] | undefined) ?? null,
     linesFor: (linesFor as Operation["linesFor"] | undefined) ?? null,
     output: {

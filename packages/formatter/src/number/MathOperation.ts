@@ -64,10 +64,11 @@ export const math = operation({
         null
       )
     ),
-    values: mapped(list("Values", { required: true })),
+    values: mapped(list("Values", { required: true, help: "Two of them may be given as a and b" })),
     decimals: integer("Decimals", { default: 0, minimum: 0, maximum: 10 })
   },
   dynamic: [{ when: { field: "operation", in: ["round"] }, fields: ["decimals"] }],
+  elements: { values: ["a", "b"] },
   lines: "map",
   linesFor: ({ operation }) => (operation !== undefined && operation in folds ? "aggregate" : "map"),
   output: { result: either(num, string) },

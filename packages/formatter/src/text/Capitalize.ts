@@ -1,5 +1,6 @@
 import { locale, mapped, option, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
+import { capitalOf } from "./Capital.ts"
 
 export const capitalize = operation({
   key: "text.capitalize",
@@ -16,7 +17,7 @@ export const capitalize = operation({
       const first = /\p{L}/u.exec(word)
       if (first === null) return word
       const end = first.index + first[0].length
-      return word.slice(0, first.index) + first[0].toLocaleUpperCase(locale) + word.slice(end).toLocaleLowerCase(locale)
+      return word.slice(0, first.index) + capitalOf(first[0], locale) + word.slice(end).toLocaleLowerCase(locale)
     })
   })
 })

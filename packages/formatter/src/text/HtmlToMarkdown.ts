@@ -4,14 +4,33 @@ import { mapped, option, select, text } from "../engine/Fields.ts"
 import { htmlparser, turndown } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { escapeHtml, mostNesting, readHtml, safeScheme } from "./Html.ts"
+import { markdownAddress, markdownText } from "./MarkdownText.ts"
+
+/** What is asked of an element of the converter's document: the types of a browser are not there. */
+interface Attributed {
+  readonly getAttribute: (name: string) => string | null
+}
 
 const converters = new Map<string, Turndown>()
 
 const converter = (headingStyle: "atx" | "setext", bulletListMarker: "-" | "*" | "+"): Turndown => {
   const key = headingStyle + bulletListMarker
-  const kept = converters.get(key) ?? new (turndown())({ headingStyle, bulletListMarker, codeBlockStyle: "fenced" })
-  converters.set(key, kept)
-  return kept
+  const kept = converters.get(key)
+  if (kept !== undefined) return kept
+  const made = new (turndown())({ headingStyle, bulletListMarker, codeBlockStyle: "fenced" })
+  // It is asked of what stands in no code, where a backslash would be shown.
+  made.escape = markdownText
+  // The converter's own rule does not ask it.
+  made.addRule("image", {
+    filter: "img",
+    replacement: (_, node) => {
+      const [alt, src] = ["alt", "src"].map((name) => (node as Attributed).getAttribute(name) ?? "")
+      const address = src!.replaceAll(/[<>()]/g, "\\$&")
+      return address === "" ? "" : `![${markdownText(alt!.replaceAll(/\s+/g, " "))}](${address})`
+    }
+  })
+  converters.set(key, made)
+  return made
 }
 
 /** Elements that have no end. */
@@ -195,7 +214,7 @@ function* tidied(
       if (address !== null) {
         const target = attributes[address] ?? ""
         if (target !== "" && !safeScheme(target)) unsafe()
-        else if (target !== "") shown += ` ${address}="${escapeHtml(target.trim().replaceAll(/\s/g, "%20"))}"`
+        else if (target !== "") shown += ` ${address}="${escapeHtml(markdownAddress(target))}"`
         if (name === "img") shown += ` alt="${escapeHtml(attributes["alt"] ?? "")}"`
       }
       const start = name === "ol" && /^\d{1,9}$/.test(attributes["start"] ?? "") ? attributes["start"]! : null

@@ -1,5 +1,6 @@
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
+import { capitalOf } from "./Capital.ts"
 import { space } from "./Space.ts"
 
 /** Words that stay small within an English title. */
@@ -13,7 +14,7 @@ const capitalized = (word: string): string => {
   const first = /\p{L}/u.exec(word)
   if (first === null) return word
   const end = first.index + first[0].length
-  return word.slice(0, first.index) + first[0].toUpperCase() + word.slice(end)
+  return word.slice(0, first.index) + capitalOf(first[0]) + word.slice(end)
 }
 
 /** `iPhone`, `McDonald`: a capital behind a small letter is meant. So are addresses. */

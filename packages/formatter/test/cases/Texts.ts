@@ -43,6 +43,9 @@ export const texts: Cases = {
     one("(hello)", "(Hello)"),
     one(["ab", null], ["Ab", ""], {}, {}, isEmpty),
     one("42nd street", "42Nd Street"),
+    one("ßa ﬁsh ﬃx ŉa և", "Ssa Fish Ffix ʼNa Եւ"),
+    one("ǆep ǄEP ǅep ljiljan", "ǅep ǅep ǅep Ljiljan"),
+    one("ᾳω \u0390α ა", "ᾼω \u0399\u0308\u0301α ა"),
     bad("a", "LOCALE_UNKNOWN", {}, { locale: "zz" })
   ],
   "text.lowercase": [
@@ -76,6 +79,7 @@ export const texts: Cases = {
     one("what is it for", "What Is It For"),
     one("effect: a guide", "Effect: A Guide"),
     one("my iPhone and me", "My iPhone and Me"),
+    one("ßa ﬁsh ǆep", "Ssa Fish ǅep"),
     one("see https://example.com/a now", "See https://example.com/a Now"),
     one("the lord of the rings", "The Lord Of The Rings", {}, { style: "all_words" }),
     one("DOGS AND CATS", "Dogs and Cats"),
@@ -417,6 +421,15 @@ export const texts: Cases = {
     one("<p>a</p><script>x</script><p>b</p>", "a\n\nb"),
     one("<custom>text</custom>", "text"),
     one("a<br>b", "a  \nb"),
+    one(
+      "&lt;script&gt;x&lt;/script&gt; &amp;lt;b&amp;gt; 1 &lt; 2 &amp; 3",
+      "\\<script>x\\</script> \\&lt;b\\&gt; 1 < 2 & 3"
+    ),
+    one("<code>&lt;b&gt; &amp;amp;</code>", "`<b> &amp;`"),
+    one("<pre><code>&lt;b&gt;\n# x</code></pre>", "```\n<b>\n# x\n```"),
+    one('<img src="a)" alt="&lt;b title=&quot;"> "&gt;', '![\\<b title="](a\\)) ">'),
+    one('<a href="a`\\">x</a>', "[x](a%60%5C)"),
+    one("<p>1) a<br># b<br>|-|<br>+ c</p>", "1\\) a  \n\\# b  \n\\|-|  \n\\+ c"),
     one("", "", {}, {}, isEmpty),
     bad("<div>".repeat(101), "LIMIT_EXCEEDED")
   ],

@@ -1,4 +1,4 @@
-import { bound, judgedAsWritten, shownAt, unbound } from "@tidegate/formatter/Binding"
+import { bound, judgedAsWritten, namesOf, shownAt, unbound } from "@tidegate/formatter/Binding"
 import {
   compile,
   type Failure,
@@ -32,7 +32,7 @@ export const formatterAction = ({ action_key, version }: InlineAction): Action |
   const operation = operations.get(action_key)
   if (operation === undefined || !supportedVersions.includes(version)) return null
   return {
-    inputs: Object.keys(operation.fields).filter((name) => operation.fields[name]!.mappable),
+    inputs: namesOf(operation),
     // The operation tells by itself what it lacks: its own code says that no other attempt can end otherwise.
     required: [],
     pure: true,
@@ -68,7 +68,7 @@ const complaint = ({ code, details, message }: Failure): ActionComplaint => {
 function* evaluate(step: FormatterStep, id: string, { context, inputs, time }: Evaluation): Parts<Outcome> {
   const { item_index, run, trigger } = context
   const received = Date.parse(String(trigger["received_at"]))
-  const ran = yield* inParts(step, unbound(inputs), {
+  const ran = yield* inParts(step, unbound(step.operation, inputs), {
     anchor: Number.isNaN(received) ? time.now : received,
     timezone: "UTC",
     seed: [run["id"], id, item_index ?? ""].join("\u0000"),

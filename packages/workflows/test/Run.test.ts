@@ -37,8 +37,7 @@ describe.each(["names", "has lost"])("a filter step that %s a stored filter", (n
     body: { total: { $gte: 10 } }
   }
   const matches = (invocation_inputs: object | null, mapping: object = {}) => {
-    const of =
-      names === "names" ? { resource_id: "flt_1" } : { config: { conditions: stored, detached_from_filter } }
+    const of = names === "names" ? { resource_id: "flt_1" } : { config: { conditions: stored, detached_from_filter } }
     const steps = [{ id: "only", kind: "filter", invocation_inputs, ...of }]
     const conditions = { ...catalog, filter: () => stored }
     const workflow = Result.getOrThrow(compileWorkflow(steps, [edge("", "only", { mapping })], conditions))

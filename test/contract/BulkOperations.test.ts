@@ -171,7 +171,11 @@ describe("a bulk operation", () => {
       const answer = await gateway.call(body === undefined ? "GET" : "POST", path, body)
       return [answer.status, answer.body.code]
     }
-    for (const filter of [{ status: "DONE" }, { from: "yesterday" }, { q: 1 }, { source_id: {} }]) {
+    const twice = [
+      { from: "now-2h", start: "now-1h" },
+      { q: "a", search_term: "b" }
+    ]
+    for (const filter of [{ status: "DONE" }, { from: "yesterday" }, { q: 1 }, { source_id: {} }, ...twice]) {
       expect(await codeOf("/events/bulk_operations", filter)).toEqual([400, "VALIDATION_ERROR"])
     }
     expect(await codeOf("/requests/bulk_operations", { status: "FAILED" })).toEqual([400, "VALIDATION_ERROR"])

@@ -52,6 +52,17 @@ const refused = Effect.fnUntraced(function* (path: string, code: string, key: st
   expect([path, status, body.code]).toEqual([path, 400, code])
 })
 
+/** Two things that may stand under one name. */
+const twoOf: Readonly<Record<string, readonly [string, string]>> = {
+  from: ["now-2h", "now-1h"],
+  to: ["now", "now-1m"],
+  q: ["a", "b"],
+  cursor: ["a", "b"],
+  batch_operation_id: ["bop_1", "bop_2"],
+  bucket: ["ongoing", "history"],
+  include_counts: ["true", "false"]
+}
+
 layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
   it.effect("has a row in the table", () =>
     Effect.sync(() => {
@@ -80,6 +91,21 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
             ...(dir ? ["dir"] : [])
           ].toSorted()
         )
+      })
+    )
+
+    it.effect(`${path} takes one thing under two names of it, and not two`, () =>
+      Effect.gen(function* () {
+        const { a } = yield* Worlds
+        for (const { description = "", name, schema } of document.paths[path].get.parameters) {
+          const own = /^Alias of (\w+)/.exec(description)?.[1]
+          // Of values that may be several, those under all names count.
+          if (own === undefined || resolved(schema).type === "array") continue
+          const [one, other] = twoOf[own]!
+          yield* refused(url(list, a, `${own}=${one}`, `${name}=${other}`), "VALIDATION_ERROR")
+          const same = yield* call("GET", url(list, a, `${own}=${one}`, `${name}=${one}`))
+          if (own !== "cursor") expect([path, name, same.status]).toEqual([path, name, 200])
+        }
       })
     )
 

@@ -218,6 +218,44 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
+  it.effect("save a connection with a transformation as they read it, and put no code into its rules", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const key = (yield* keyWith(team, ["control:read", "control:edit"])).api_key
+      const asOwner = (to: string, body: object) => call("POST", to, { key: team.owner, body })
+      const transformation = { name: "in-a-rule", code: "addHandler('transform', (request) => request)" }
+      const source = (yield* asOwner("/sources", { name: "s" })).body
+      const destination = (yield* asOwner("/destinations", { name: "d", type: "MOCK_API", config: {} })).body
+      const rules = [{ type: "transform", transformation }]
+      const ends = { source_id: source.id, destination_id: destination.id }
+      const made = yield* asOwner("/connections", { name: "c", ...ends, rules })
+      expect(made.status).toBe(200)
+      const one = `/connections/${made.body.id}`
+      const read = (yield* call("GET", one, { key })).body
+      for (const [method, to] of [
+        ["PUT", "/connections"],
+        ["PUT", one],
+        ["PATCH", one]
+      ] as const) {
+        const again = yield* call(method, to, { key, body: read })
+        expect([to, again.status, again.body.rules]).toEqual([to, 200, read.rules])
+        for (const rule of [
+          { type: "transformation", transformation },
+          { type: "transform", transformation_id: read.rules[0].transformation_id, transformation }
+        ]) {
+          const refused = yield* call(method, to, { key, body: { ...read, rules: [rule] } })
+          expect(codeOf(refused), to).toEqual([403, "USER_SESSION_REQUIRED"])
+        }
+        // Where no code is taken from, none is.
+        for (const odd of [rules[0], [rules], [{ type: "transform", Transformation: transformation }]]) {
+          const refused = yield* call(method, to, { key, body: { ...read, rules: odd } })
+          expect(codeOf(refused), to).toEqual([400, "RULE_INVALID"])
+        }
+      }
+      expect((yield* call("GET", one, { key })).body.rules).toEqual(read.rules)
+    })
+  )
+
   it.effect("are managed by the owners of the team, and by no key", () =>
     Effect.gen(function* () {
       const [team, other] = [yield* freshTeam, yield* freshTeam]

@@ -127,4 +127,33 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version o
       }
     })
   )
+
+  it.effect("goes on looking at the request that its step is given when the step's filter is deleted", () =>
+    Effect.gen(function* () {
+      const headers = { "X-Kind": { $in: ["paid", "free"] } }
+      const filter = { name: unique("kind").replace(" ", "-"), conditions: { headers, query: { a: ["1", "2"] } } }
+      const { token: key } = yield* somebody
+      const stored = (yield* call("POST", "/filters", { key, body: filter })).body
+      const invocation_inputs = { headers: { "x-kind": "{{trigger.body.kind}}" }, query: "a=1&a=2" }
+      const made = yield* createWorkflow(
+        [{ id: "only_some", kind: "filter", resource_id: stored.id, invocation_inputs }],
+        [{ source_type: "trigger", target_step_id: "only_some" }]
+      )
+      const path = `/workflows/${made.id}`
+      const matched = Effect.fnUntraced(function* (kind: string) {
+        const body = { trigger: { body: { kind } } }
+        const tried = yield* call("POST", `${path}/test`, { body })
+        return tried.body.steps[0].output_preview.preview
+      })
+      const before = [yield* matched("paid"), yield* matched("other")]
+      expect((yield* call("DELETE", `/filters/${stored.id}`, { key })).status).toBe(200)
+      expect([yield* matched("paid"), yield* matched("other")]).toEqual(before)
+      expect(before).toEqual([{ matched: true }, { matched: false }])
+      const read = (yield* call("GET", path)).body
+      expect(read).toMatchObject({ version: 2, steps: [{ resource_id: null, invocation_inputs }] })
+      const again = yield* call("PATCH", path, { body: { steps: read.steps, edges: read.edges, version: 2 } })
+      expect(again).toMatchObject({ status: 200, body: { version: 2, steps: read.steps } })
+      expect((yield* call("PATCH", path, { body: { status: "paused" } })).status).toBe(200)
+    })
+  )
 })

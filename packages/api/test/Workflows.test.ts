@@ -69,6 +69,25 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     )
   }
 
+  it.effect("an upsert by name is refused when it was made from an earlier version, as a change by id is", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf()
+      const { id } = (yield* call("POST", "/workflows", { body })).body
+      const put = (more: object) => call("PUT", "/workflows", { body: { ...body, ...more } })
+      expect(yield* put({ description: "first", version: 1 })).toMatchObject({ status: 200, body: { id, version: 2 } })
+      expect(yield* put({ description: "late", version: 1 })).toMatchObject({
+        status: 409,
+        body: { code: "workflow_conflict", data: { current_version: 2, supplied_version: 1 } }
+      })
+      expect(yield* put({ version: "2" })).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
+      expect((yield* call("GET", `/workflows/${id}`)).body).toMatchObject({ description: "first", version: 2 })
+      expect(yield* put({ description: "last" })).toMatchObject({ status: 200, body: { description: "last" } })
+      // There is nothing that a new one could be later than: a copy of what was read is made as it was.
+      const copy = yield* call("POST", "/workflows", { body: { ...body, name: `${body.name}-copy`, version: 7 } })
+      expect(copy).toMatchObject({ status: 200, body: { version: 1 } })
+    })
+  )
+
   it.effect("a description has as many characters as are stated, however many bytes", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf()

@@ -9706,6 +9706,8 @@ export interface components {
       status?: "draft" | "active" | "paused" | "disabled"
       /** @description The steps, as a whole; at most 100 */
       steps?: unknown[]
+      /** @description The version that the change of a workflow that is there was made from: refused when there is a later one. Without it the last one wins */
+      version?: number
     }
   }
   responses: never

@@ -62,9 +62,28 @@ const wordsOf: { readonly [kind in BulkKind]: ReadonlyArray<string> } = {
   event_bulk_retry: EventStatus.literals
 }
 
+/** Each under its own name, or another. */
+const names = [
+  ["from", "start"],
+  ["to", "end"],
+  ["q", "search", "search_term"]
+] as const
+
+/** What stands under two names of one thing, and is not the same. */
+const contradictions = (input: Input): FieldErrors =>
+  names.flatMap((all) => {
+    const [first, ...others] = all.filter((name) => (input[name]?.trim() ?? "") !== "")
+    const other = others.find((name) => first !== undefined && input[name]?.trim() !== input[first]?.trim())
+    return other === undefined
+      ? []
+      : [{ path: other, message: `is another name of ${first}, which says something else` }]
+  })
+
 /** The filter, without its times. */
 const narrowing = (kind: BulkKind, input: Input): Result.Result<Omit<BulkFilter, "from" | "to">, FieldErrors> => {
   const isOfEvents = kind === "event_bulk_retry"
+  const faults = contradictions(input)
+  if (faults.length > 0) return Result.fail(faults)
   const known = wordsOf[kind]
   const status = valuesOf(input.status).map((one) => (isOfEvents ? one.toUpperCase() : one.toLowerCase()))
   if (!status.every((one) => known.includes(one))) return fieldError("status", `must be of ${known.join(", ")}`)

@@ -59,7 +59,20 @@ const edges: ReadonlyArray<Schema.JsonObject> = [
 
 const body = { name: "Paid order to CRM", source_id: ids.source, steps, edges }
 
-const Write = Schema.Struct({ name: Name, source_id: Id, ...settings }).annotate({
+const version = (what: string) =>
+  optional(
+    Schema.Int.annotate({
+      message: "must be a whole number",
+      description: `The version that the change ${what}was made from: refused when there is a later one. Without it the last one wins`
+    })
+  )
+
+const Write = Schema.Struct({
+  name: Name,
+  source_id: Id,
+  ...settings,
+  version: version("of a workflow that is there ")
+}).annotate({
   identifier: "WorkflowWrite",
   examples: [body] as never
 })
@@ -68,13 +81,7 @@ const Patch = Schema.Struct({
   name: optional(Name),
   source_id: optional(Id),
   ...settings,
-  version: optional(
-    Schema.Int.annotate({
-      message: "must be a whole number",
-      description:
-        "The version that the change was made from: refused when there is a later one. Without it the last one wins"
-    })
-  )
+  version: version("")
 }).annotate({ identifier: "WorkflowPatch" })
 
 /** `source: {id}` is another way of writing `source_id`, as a connection has it; a name has no space around it. */

@@ -24,14 +24,33 @@ import type { PatternBounds } from "./PatternBounds.ts"
 export type Subject =
   /** Any JSON at the top of a document. */
   | "document"
-  /** An object whose keys are names and never operators: the parsed query, a workflow's run context. */
+  /** An object whose keys are names and never operators: the parsed query. */
   | "record"
+  /** A workflow's run context: a record that has a request as `trigger`. What asks about that alone may be written without it. */
+  | "context"
   /** A record whose names are compared in lower case. */
   | "headers"
   /** A text, which has no fields: the path, the method. */
   | "text"
   /** A value inside a document. */
   | "nested"
+
+/** What the parts of a request are. */
+const partsOfRequest: { readonly [part: string]: Exclude<Subject, "nested"> } = {
+  headers: "headers",
+  body: "document",
+  query: "record",
+  path: "text"
+}
+
+type Members = { readonly [key: string]: unknown }
+
+/** Whether it asks about parts of a request, and names nothing else. */
+export const isOfRequest = (condition: unknown): condition is Members => {
+  if (!Predicate.isReadonlyObject(condition)) return false
+  const names = Object.keys(condition)
+  return names.length > 0 && names.every((name) => Object.hasOwn(partsOfRequest, name))
+}
 
 interface Part extends Condition {
   /** Whether the key is a field name, and not an operator. */
@@ -64,9 +83,23 @@ class Compiler {
       const items = yield* this.items(condition, "nested", path)
       return { test: list(items.map((item) => item.test)), absent: false }
     }
+    if (subject === "context" && isOfRequest(condition)) return yield* this.request(condition, path)
     if (Predicate.isReadonlyObject(condition)) return yield* this.object(condition, subject, path)
     if (subject === "text" && typeof condition !== "string") refuse(path, "takes a text or an object of operators")
     return { test: equalTo(condition), absent: false }
+  }
+
+  /** Of the request that a run's context has as `trigger`. */
+  private *request(condition: Members, path: string): Parts<Condition> {
+    const tests: Array<Test> = []
+    for (const [name, asked] of Object.entries(condition)) {
+      const [at, subject] = [below(path, name), partsOfRequest[name]!]
+      if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(asked)) {
+        refuse(at, "takes an object")
+      }
+      tests.push(field(name, yield* this.value(asked, subject, at)))
+    }
+    return { test: field("trigger", { test: all(tests), absent: false }), absent: false }
   }
 
   private *items(conditions: ReadonlyArray<unknown>, subject: Subject, path: string): Parts<ReadonlyArray<Condition>> {
@@ -75,7 +108,7 @@ class Compiler {
     return items
   }
 
-  private *object(condition: { readonly [key: string]: unknown }, subject: Subject, path: string): Parts<Condition> {
+  private *object(condition: Members, subject: Subject, path: string): Parts<Condition> {
     const parts: Array<Part> = []
     for (const key of Object.keys(condition)) {
       parts.push(yield* this.part(key, condition[key], subject, below(path, key)))

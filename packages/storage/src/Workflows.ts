@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Result, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
@@ -156,15 +156,25 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, { ...contentOf(row), holdsCredentials: row.holds }]))
   })
 
+  /** What the stored filters that are named ask now. */
+  const storedConditions = Effect.fnUntraced(function* (team_id: string, steps: ReadonlyArray<unknown>) {
+    const ids = referencesOf(steps).flatMap(({ id }) => (id.startsWith(prefixes.filter) ? [id] : []))
+    if (ids.length === 0) return new Map<string, Schema.Json>()
+    const rows = yield* sql<{ id: string; conditions: Schema.Json }>`
+      select id, conditions from filters where id = any(${ids}) and ${presentOf(sql, team_id)}`
+    return new Map(rows.map((row) => [row.id, row.conditions]))
+  })
+
   /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
   const compiled = Effect.fnUntraced(function* (
     team_id: string,
     { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
-    standIns: ReadonlySet<string>
+    standIns: ReadonlySet<string>,
+    filters: ReadonlyMap<string, Schema.Json> = new Map()
   ) {
     const references = referencesOf(steps)
     const saved = yield* savedActions(team_id, references)
-    const result = yield* inTurns(judging(steps, edges, yield* catalogFor(steps, saved)))
+    const result = yield* inTurns(judging(steps, edges, yield* catalogFor(steps, saved, filters)))
     const found = yield* lookUp(
       team_id,
       references.map(({ id }) => id)
@@ -352,7 +362,12 @@ const make = Effect.gen(function* () {
   })
   return {
     ...store,
-    compile: (team_id, graph, standIns) => query(compiled(team_id, { ...graph, status: "active" }, standIns))
+    compile: (team_id, graph, standIns) =>
+      query(
+        Effect.flatMap(storedConditions(team_id, graph.steps), (filters) =>
+          compiled(team_id, { ...graph, status: "active" }, standIns, filters)
+        )
+      )
   } satisfies WorkflowStore
 })
 

@@ -1,6 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
-import { type CompiledFilter, compilingConditions, compilingFilter, type FilterTarget } from "@tidegate/rules/Filter"
+import { isOfRequest } from "@tidegate/rules/Condition"
+import { type CompiledFilter, compilingConditions, compilingFilter } from "@tidegate/rules/Filter"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { compilingMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
@@ -117,8 +118,6 @@ export function* compileStep(
 
 const within = (outer: string, path: string): string =>
   path === "" ? outer : path.startsWith("[") ? `${outer}${path}` : `${outer}.${path}`
-
-const envelope: ReadonlyArray<string> = ["headers", "body", "query", "path"] satisfies ReadonlyArray<FilterTarget>
 
 const prefix = /^([a-z]+_)/
 
@@ -291,7 +290,7 @@ class StepCompiler implements Compiler {
   *condition(condition: unknown, field: string): Parts<(context: Context) => boolean> {
     const { patterns } = this.around
     if (patterns.isExceeded) return never
-    if (isShort(condition)) {
+    if (isOfRequest(condition)) {
       const filter = yield* compilingFilter(condition, { patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
@@ -302,7 +301,7 @@ class StepCompiler implements Compiler {
       return never
     }
     for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
-    const compiled = yield* compilingConditions(inFull(condition), { subject: "record", patterns })
+    const compiled = yield* compilingConditions(condition, { subject: "context", patterns })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
     return never
@@ -335,37 +334,6 @@ const matching =
     filter.failingTargets({ body: () => body, headers, path, query } as never).length === 0
 
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
-
-type Members = { readonly [key: string]: unknown }
-
-/** Whether it asks about the request that began the run, and names nothing else. */
-const isShort = (condition: unknown): condition is Members =>
-  Predicate.isReadonlyObject(condition) &&
-  Object.keys(condition).length > 0 &&
-  Object.keys(condition).every((key) => envelope.includes(key))
-
-/** With what is short among the alternatives, and the like, of a condition written under `trigger`. */
-const inFull = (condition: unknown): unknown => {
-  if (!Predicate.isReadonlyObject(condition)) return condition
-  if (isShort(condition)) {
-    const { headers, ...parts } = condition
-    return { trigger: headers === undefined ? parts : { ...parts, headers: byLowerKey(headers) } }
-  }
-  return Object.fromEntries(
-    Object.entries(condition).map(([key, value]) => {
-      if (key === "$not") return [key, inFull(value)]
-      const isList = (key === "$or" || key === "$and") && Array.isArray(value)
-      return [key, isList ? value.map(inFull) : value]
-    })
-  )
-}
-
-const byLowerKey = (names: unknown): unknown =>
-  Predicate.isReadonlyObject(names)
-    ? Object.fromEntries(
-        Object.entries(names).map(([name, value]) => [name.startsWith("$") ? name : name.toLowerCase(), value])
-      )
-    : names
 
 /** The steps that a condition of the run's context asks about. */
 const stepsIn = (condition: { readonly [key: string]: unknown }): ReadonlyArray<string> =>

@@ -16,13 +16,20 @@ it.each([
   [{ $or: [{ body: { n: 2 } }, { headers: { "X-Kind": "paid" } }] }, true],
   [{ $or: [{ body: { n: 2 } }, { trigger: { body: { n: 3 } } }] }, false],
   [{ $and: [{ body: { n: 1 } }, { $not: { path: "/orders" } }] }, true],
-  [{ $not: { body: { n: 1 } } }, false]
+  [{ $not: { body: { n: 1 } } }, false],
+  // As at the top, names in any case, a name with a dot, and alternatives of one part.
+  [{ $or: [{ headers: { $or: [{ "X-Kind": "paid" }] } }] }, true],
+  [{ $and: [{ trigger: { path: "/orders/1" } }, { path: { $startsWith: "/orders" } }] }, false],
+  [{ $or: [{ trigger: { path: "/orders" } }, { body: { $or: [{ n: 2 }, { n: 1 }] }, query: {} }] }, true]
 ])("the short form is one among alternatives, too: %j", (conditions, matched) => {
   const workflow = compiled([filter("only", conditions)], [edge("", "only")])
   expect(new Play(workflow, facts({ n: 1 })).run().at("only").output).toEqual({ matched })
 })
 
-describe("a filter step with a stored filter", () => {
+const detached_from_filter = { id: "flt_1", name: "paid", detached_at: "2026-01-01T00:00:00.000Z" }
+
+/* It means the same when the filter is deleted, and has left its conditions to the step. */
+describe.each(["names", "has lost"])("a filter step that %s a stored filter", (names) => {
   const stored = {
     headers: { "x-kind": "paid" },
     query: { a: ["1", "2"] },
@@ -30,7 +37,8 @@ describe("a filter step with a stored filter", () => {
     body: { total: { $gte: 10 } }
   }
   const matches = (invocation_inputs: object | null, mapping: object = {}) => {
-    const steps = [{ id: "only", kind: "filter", resource_id: "flt_1", invocation_inputs }]
+    const of = names === "names" ? { resource_id: "flt_1" } : { config: { conditions: stored, detached_from_filter } }
+    const steps = [{ id: "only", kind: "filter", invocation_inputs, ...of }]
     const conditions = { ...catalog, filter: () => stored }
     const workflow = Result.getOrThrow(compileWorkflow(steps, [edge("", "only", { mapping })], conditions))
     const { error, output } = new Play(workflow, facts({ total: 12, sum: 3 })).run().at("only")
@@ -54,6 +62,22 @@ describe("a filter step with a stored filter", () => {
     expect(matches({ headers })).toBe("INPUT_INVALID")
     expect(matches({ query: "a&".repeat(5_001) })).toBe("INPUT_INVALID")
   })
+})
+
+it("a fault of a short form among alternatives is told where it was written", () => {
+  const told = (conditions: unknown) =>
+    Result.match(compileWorkflow([filter("only", conditions)], [edge("", "only")], catalog), {
+      onSuccess: () => [],
+      onFailure: (issues) => issues.map(({ code, field }) => [code, field])
+    })
+  expect(told({ $or: [{ body: { n: { $gtx: 2 } } }] })).toEqual([
+    ["CONDITION_INVALID", "config.conditions.$or[0].body.n.$gtx"]
+  ])
+  expect(told({ $not: { headers: "x" } })).toEqual([["CONDITION_INVALID", "config.conditions.$not.headers"]])
+  // What is at its bounds is as it was written.
+  const most = Array.from({ length: 99 }, (_, i) => ({ path: `/${i}` }))
+  expect(told({ $or: most })).toEqual([])
+  expect(told({ $or: [...most, { path: "/" }] })).toHaveLength(1)
 })
 
 describe("a run", () => {

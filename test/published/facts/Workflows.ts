@@ -41,7 +41,10 @@ export const workflows: Section = {
     WorkflowCapabilities: [],
     WorkflowRuntimeIssue: [of("code step_id step_number field", issue)],
     WorkflowDeleted: [of("source_id source_deleted", api("the life of one of ${prefix}/workflows"))],
-    WorkflowWrite: written,
+    WorkflowWrite: [
+      ...written,
+      of("version", api("an upsert by name is refused when it was made from an earlier version, as a change by id is"))
+    ],
     WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))],
     WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],

@@ -22,9 +22,9 @@ export const layer = HttpApiBuilder.group(
             request: given(query.request_id),
             destinations: yield* valuesOf("destination_id", query.destination_id),
             status: query.status,
-            search: searchOf(query)
+            search: yield* searchOf(query)
           }
-          const page = pageOf("attempts", query, { team, dir, ...filter }, 255)
+          const page = yield* pageOf("attempts", query, { team, dir, ...filter }, 255)
           return yield* reading(AttemptReads.list(team, filter, dir, { ...page, prev: given(query.prev) }))
         })
       )

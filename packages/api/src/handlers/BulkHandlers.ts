@@ -8,7 +8,7 @@ import { getOperation, listOperations } from "@tidegate/storage/BulkOperations"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, ownersOf, reader } from "./Calls.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
-import { limitOf, refuseCursors } from "./ListInput.ts"
+import { limitOf, refuseCursors, underOneName } from "./ListInput.ts"
 
 const bodies = { request_bulk_retry: requestBulkBody, event_bulk_retry: eventBulkBody }
 
@@ -28,7 +28,7 @@ export const bulkCalls = Effect.fnUntraced(function* (type: BulkKind) {
     list: Effect.fnUntraced(function* ({ query }: { readonly query: Query }) {
       const { id: team_id } = yield* CurrentTeam
       yield* refuseCursors
-      const bucket = query.bucket ?? query.view ?? "all"
+      const bucket = (yield* underOneName(query, "bucket", "view")) ?? "all"
       const models = yield* reading(listOperations({ team_id, type }, bucket, limitOf(query.limit, 255)))
       return { count: models.length, models }
     }),

@@ -10,7 +10,7 @@ import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
 import { bulkCalls } from "./BulkHandlers.ts"
 import { askOwner, reader } from "./Calls.ts"
-import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { includesOf, operationOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.eventCount>) {
   return {
@@ -19,9 +19,9 @@ const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof P
     sources: yield* valuesOf("source_id", query.source_id),
     connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
     destinations: yield* valuesOf("destination_id", query.destination_id),
-    operation: given(query.batch_operation_id, query.bulk_operation_id),
+    operation: yield* operationOf(query),
     operationScope: query.batch_operation_scope ?? "retries",
-    search: searchOf(query)
+    search: yield* searchOf(query)
   }
 })
 
@@ -43,14 +43,14 @@ export const layer = HttpApiBuilder.group(
           const { id: team } = yield* CurrentTeam
           const filter = yield* filterOf(query)
           const include = yield* includesOf(query.include, ["data"])
-          const page = pageOf("events", query, { team, ...filter }, 100)
+          const page = yield* pageOf("events", query, { team, ...filter }, 100)
           return yield* reading(EventReads.list(team, filter, page, { data: include.has("data") }))
         })
       )
       .handle("count", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          return yield* reading(EventReads.count(team, yield* filterOf(query), windowOf(query)))
+          return yield* reading(EventReads.count(team, yield* filterOf(query), yield* windowOf(query)))
         })
       )
       .handle("retrieve", ({ params }) =>

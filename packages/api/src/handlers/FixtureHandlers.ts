@@ -52,7 +52,7 @@ export const layer = HttpApiBuilder.group(
           yield* refuseCursors
           const sources = yield* valuesOf("source_id", query.source_id)
           const limit = limitOf(query.limit, 255)
-          return listed(yield* reading(Fixtures.listFixtures(team, { sources, search: searchOf(query), limit })))
+          return listed(yield* reading(Fixtures.listFixtures(team, { sources, search: yield* searchOf(query), limit })))
         })
       )
       .handleRaw("create", ({ request }) =>

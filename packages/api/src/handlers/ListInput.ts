@@ -60,21 +60,38 @@ export const includesOf = Effect.fnUntraced(function* (
 })
 
 /** An empty text says as little as none. */
-export const given = (...texts: ReadonlyArray<string | undefined>): string | undefined =>
-  texts.find((text) => text !== undefined && text !== "")
+export const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text)
 
-export const windowOf = (query: {
+/** What is said under one of its names, the first of which is its own. Under two of them it cannot be two things: one would be lost in silence. */
+export const underOneName = Effect.fnUntraced(function* <Query extends object, Name extends keyof Query & string>(
+  query: Query,
+  ...names: ReadonlyArray<Name>
+): Effect.fn.Return<Query[Name] | undefined, GatewayError> {
+  const [first, ...others] = names.filter((name) => query[name] !== undefined && query[name] !== "")
+  if (first === undefined) return undefined
+  const other = others.find((name) => query[name] !== query[first])
+  if (other === undefined) return query[first]
+  return yield* invalid([{ path: other, message: `is another name of ${first}, which says something else` }])
+})
+
+interface Window {
   readonly from?: string
   readonly to?: string
   readonly start?: string
   readonly end?: string
-}): WindowInput => ({ from: given(query.from, query.start), to: given(query.to, query.end) })
+}
 
-export const searchOf = (query: {
-  readonly q?: string
-  readonly search?: string
-  readonly search_term?: string
-}): string | undefined => given(query.q?.trim(), query.search?.trim(), query.search_term?.trim())
+export const windowOf = Effect.fnUntraced(function* (query: Window): Effect.fn.Return<WindowInput, GatewayError> {
+  return { from: yield* underOneName(query, "from", "start"), to: yield* underOneName(query, "to", "end") }
+})
+
+export const searchOf = (query: { readonly q?: string; readonly search?: string; readonly search_term?: string }) => {
+  const trimmed = { q: query.q?.trim(), search: query.search?.trim(), search_term: query.search_term?.trim() }
+  return underOneName(trimmed, "q", "search", "search_term")
+}
+
+export const operationOf = (query: { readonly batch_operation_id?: string; readonly bulk_operation_id?: string }) =>
+  underOneName(query, "batch_operation_id", "bulk_operation_id")
 
 export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
 
@@ -82,24 +99,20 @@ export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowe
 export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
 
 /** Where in a list to go on, and how far. `narrowed`: what its cursors stand for beside the window. */
-export const pageOf = (
+export const pageOf = Effect.fnUntraced(function* (
   list: string,
-  query: Parameters<typeof windowOf>[0] & {
-    readonly cursor?: string | undefined
-    readonly next?: string | undefined
-    readonly limit?: number | undefined
-  },
+  query: Window & { readonly cursor?: string; readonly next?: string; readonly limit?: number | undefined },
   narrowed: object,
   most: number
-) => {
-  const window = windowOf(query)
+) {
+  const window = yield* windowOf(query)
   return {
     key: filterKey(list, { ...narrowed, ...window }),
     window,
-    cursor: given(query.cursor, query.next),
+    cursor: yield* underOneName(query, "cursor", "next"),
     limit: limitOf(query.limit, most)
   }
-}
+})
 
 /** Lists without pages have no cursors: one that was ignored would read the same rows for ever. */
 export const refuseCursors = Effect.gen(function* () {

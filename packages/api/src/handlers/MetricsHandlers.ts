@@ -9,7 +9,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type { seriesFields } from "../contract/Parameters.ts"
 import { reader, type Stores } from "./Calls.ts"
-import { given, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { operationOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 type Series = Schema.Struct.Type<typeof seriesFields>
 
@@ -28,7 +28,7 @@ const measuresOf = Effect.fnUntraced(function* <Measure extends string>(
 
 const seriesOf = Effect.fnUntraced(function* <Measure extends string>(query: Series, known: ReadonlyArray<Measure>) {
   const measures = yield* measuresOf(query, known)
-  return { window: windowOf(query), granularity: query.granularity, measures }
+  return { window: yield* windowOf(query), granularity: query.granularity, measures }
 })
 
 /** The ids whose rows are asked for, under any of their names. */
@@ -65,10 +65,10 @@ export const layer = HttpApiBuilder.group(
             verified: undefined,
             sources: yield* valuesOf("source_id", query.source_id),
             connections: [],
-            operation: given(query.batch_operation_id, query.bulk_operation_id),
+            operation: yield* operationOf(query),
             isRetry: undefined,
             retryKind: undefined,
-            search: searchOf(query)
+            search: yield* searchOf(query)
           }
           return yield* reading(MetricsReads.requests(team, filter, yield* seriesOf(query, requestMeasures)))
         })
@@ -81,9 +81,9 @@ export const layer = HttpApiBuilder.group(
             sources: yield* valuesOf("source_id", query.source_id),
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
             destinations: yield* valuesOf("destination_id", query.destination_id),
-            operation: given(query.batch_operation_id, query.bulk_operation_id),
+            operation: yield* operationOf(query),
             operationScope: query.batch_operation_scope ?? "retries",
-            search: searchOf(query)
+            search: yield* searchOf(query)
           }
           return yield* reading(MetricsReads.events(team, filter, yield* seriesOf(query, eventMeasures)))
         })

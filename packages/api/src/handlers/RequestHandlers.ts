@@ -18,7 +18,7 @@ import type * as Parameters from "../contract/Parameters.ts"
 import { bulkCalls } from "./BulkHandlers.ts"
 import { askOwner, type ById, reader, type Stores, type WithBody } from "./Calls.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
-import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { includesOf, operationOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.requestCount>) {
   return {
@@ -26,10 +26,10 @@ const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof P
     verified: query.verified,
     sources: yield* valuesOf("source_id", query.source_id),
     connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
-    operation: given(query.batch_operation_id, query.bulk_operation_id),
+    operation: yield* operationOf(query),
     isRetry: query.is_retry,
     retryKind: query.retry_kind,
-    search: searchOf(query)
+    search: yield* searchOf(query)
   }
 })
 
@@ -93,7 +93,7 @@ export const layer = HttpApiBuilder.group(
           const { id: team } = yield* CurrentTeam
           const filter = yield* filterOf(query)
           const include = yield* includesOf(query.include, ["data", "event_summary"])
-          const page = pageOf("requests", query, { team, ...filter }, 100)
+          const page = yield* pageOf("requests", query, { team, ...filter }, 100)
           const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
           return yield* reading(RequestReads.list(team, filter, page, shown))
         })
@@ -101,7 +101,7 @@ export const layer = HttpApiBuilder.group(
       .handle("count", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          return yield* reading(RequestReads.count(team, yield* filterOf(query), windowOf(query)))
+          return yield* reading(RequestReads.count(team, yield* filterOf(query), yield* windowOf(query)))
         })
       )
       .handle("retrieve", ({ params }) =>
@@ -138,7 +138,7 @@ export const layer = HttpApiBuilder.group(
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
             destinations: yield* valuesOf("destination_id", query.destination_id)
           }
-          const page = pageOf("request_events", query, { team, request: params.id, ...filter }, 255)
+          const page = yield* pageOf("request_events", query, { team, request: params.id, ...filter }, 255)
           return yield* reading(
             Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
           )
@@ -151,7 +151,7 @@ export const layer = HttpApiBuilder.group(
             ids: yield* valuesOf("id", query.id),
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
           }
-          const page = pageOf("request_ignored_events", query, { team, request: params.id, ...filter }, 255)
+          const page = yield* pageOf("request_ignored_events", query, { team, request: params.id, ...filter }, 255)
           return yield* reading(
             Effect.andThen(
               RequestReads.check(team, params.id),

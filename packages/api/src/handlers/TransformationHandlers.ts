@@ -15,7 +15,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, ownersOf, reader, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
-import { logLevelsOf, pageOf } from "./ListInput.ts"
+import { logLevelsOf, pageOf, underOneName } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
 /** As the caller may see it: whoever does not own the team sees that there are variables, and not what they hold. */
@@ -38,7 +38,7 @@ export const layer = HttpApiBuilder.group(
       // Its code has to compile.
       needsActor: () => true,
       listed: (query: { readonly include_counts?: boolean; readonly include_metrics?: boolean }) =>
-        Effect.succeed({ counts: query.include_counts === true || query.include_metrics === true })
+        Effect.map(underOneName(query, "include_counts", "include_metrics"), (counts = false) => ({ counts }))
     })
 
     const run = Effect.fnUntraced(function* ({ request }: WithBody) {
@@ -64,7 +64,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
           const logLevels = yield* logLevelsOf(query.log_level)
-          const page = pageOf("executions", query, { team, transformation: params.id, logLevels }, 255)
+          const page = yield* pageOf("executions", query, { team, transformation: params.id, logLevels }, 255)
           return yield* reading(ExecutionReads.list(team, params.id, { logLevels }, page))
         })
       )

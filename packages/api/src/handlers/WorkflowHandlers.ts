@@ -36,7 +36,7 @@ const statesOf = Effect.fnUntraced(function* <State extends string>(
 /** What a list of workflows is narrowed to and ordered by. */
 const listed = Effect.fnUntraced(function* (query: Query) {
   const status = yield* statesOf(query.status, WorkflowStatus.literals)
-  const search = searchOf(query)
+  const search = yield* searchOf(query)
   return {
     orderBy: query.order_by ?? "updated_at",
     among: { status, source_id: yield* valuesOf("source_id", query.source_id) },
@@ -57,7 +57,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
           const statuses = yield* statesOf(query.status, RunStatus.literals)
-          const page = pageOf("workflow_runs", query, { team, workflow: params.id, statuses }, 255)
+          const page = yield* pageOf("workflow_runs", query, { team, workflow: params.id, statuses }, 255)
           return yield* reading(RunReads.list(team, params.id, statuses, page))
         })
       )
@@ -86,9 +86,9 @@ export const layer = HttpApiBuilder.group(
           const filter = {
             statuses: yield* statesOf(query.status, RunStatus.literals),
             sources: yield* valuesOf("source_id", query.source_id, query.source),
-            search: searchOf(query)
+            search: yield* searchOf(query)
           }
-          return yield* reading(RunReads.activity(team, filter, windowOf(query), limitOf(query.limit, 100)))
+          return yield* reading(RunReads.activity(team, filter, yield* windowOf(query), limitOf(query.limit, 100)))
         })
       )
   })

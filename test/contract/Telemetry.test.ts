@@ -1,22 +1,16 @@
 import { randomBytes } from "node:crypto"
 import { describe, expect } from "vitest"
 import { type Exposed, parseExposition, sampleValue } from "../support/Exposition.ts"
-import { Collector, type Span } from "../support/Collector.ts"
+import type { Span } from "../support/Collector.ts"
 import type { Source } from "../support/Contract.ts"
 import { type Body, Gateway } from "../support/Gateway.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/collecting.ts"
 import { freePort } from "../support/Ports.ts"
 import { request } from "../support/RawHttp.ts"
 
 /** What the gateway tells of itself: metrics, traces, and lines of its log. */
 
 const it = gatewayIt
-  /** What it holds is of all tests: each asks for its own. */
-  .extend("collector", { scope: "file" }, async ({}, { onCleanup }) => {
-    const collector = await Collector.start()
-    onCleanup(() => collector.close())
-    return collector
-  })
   .extend("settings", { scope: "file" }, ({ collector }) => ({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { expect } from "vitest"
 import { callingProviders } from "@tidegate/actions/Providers"
-import { it as gatewayIt } from "../support/it.ts"
-import { Collector } from "../support/Collector.ts"
+import { it as gatewayIt } from "../support/collecting.ts"
 import type { Source } from "../support/Contract.ts"
 import { dumpOf, Planted } from "../support/Planted.ts"
 import { request } from "../support/RawHttp.ts"
@@ -27,22 +26,16 @@ planted.add("key of the ring, base64", ring.toString("base64"))
 planted.add("key of the ring, hex", ring.toString("hex"))
 planted.add("the team's API key", "gwk_contract_test_key")
 
-const it = gatewayIt
-  .extend("collector", { scope: "file" }, async ({}, { onCleanup }) => {
-    const collector = await Collector.start()
-    onCleanup(() => collector.close())
-    return collector
-  })
-  .extend("settings", { scope: "file" }, ({ collector }) => ({
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
-    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-    OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
-    TIDEGATE_METRICS_KEY: metricsKey,
-    TIDEGATE_SECRET_KEYS: `one:${ring.toString("base64")}`,
-    TIDEGATE_LOG_SAMPLE: "1000",
-    TIDEGATE_OIDC_ISSUER: "http://127.0.0.1:9",
-    TIDEGATE_OIDC_AUDIENCE: "tidegate"
-  }))
+const it = gatewayIt.extend("settings", { scope: "file" }, ({ collector }) => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+  OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+  OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
+  TIDEGATE_METRICS_KEY: metricsKey,
+  TIDEGATE_SECRET_KEYS: `one:${ring.toString("base64")}`,
+  TIDEGATE_LOG_SAMPLE: "1000",
+  TIDEGATE_OIDC_ISSUER: "http://127.0.0.1:9",
+  TIDEGATE_OIDC_AUDIENCE: "tidegate"
+}))
 
 interface Auth {
   readonly header_key?: string

@@ -1,11 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { globSync } from "node:fs"
-import { randomBytes } from "node:crypto"
 import { Effect, Predicate, SchemaAST } from "effect"
-import { SqlClient } from "effect/sql"
 import { describe, it } from "vitest"
-import { hashToken } from "@tidegate/storage/Secrets"
-import { call, teams } from "./ControlServer.ts"
+import { call } from "./ControlServer.ts"
+import { somebody } from "./SignedIn.ts"
 import { createSource, createWorkflow, layer as server, receive, unique } from "./workflowRuns.ts"
 
 /* Lengths are characters, as the documents count them, of every name and text: an emoji is one. */
@@ -54,16 +52,6 @@ describe("the schemas of what callers write", () => {
   })
 })
 
-const somebody = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const token = `ses_${randomBytes(32).toString("hex")}`
-  const user = `usr_${randomBytes(8).toString("hex")}`
-  yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${user}, '', ${user}, now(), now())`
-  yield* sql`insert into memberships values (${teams.a.id}, ${user}, 'owner', now())`
-  yield* sql`insert into sessions values (${hashToken(token)}, ${user}, ${teams.a.id}, now(), now() + interval '1 hour')`
-  return token
-})
-
 /** A name of that many characters, like no other. */
 const wide = (characters: number): string => {
   const other = unique("n").replace(" ", "")
@@ -78,7 +66,7 @@ const step = (name: string, paths: ReadonlyArray<object> = []) =>
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("a name or a text", (it) => {
   it.effect("may have as many characters as are stated, and not one more", () =>
     Effect.gen(function* () {
-      const key = yield* somebody
+      const { token: key } = yield* somebody
       const source = yield* createSource
       const workflow = yield* createWorkflow([step("")], [{ source_type: "trigger", target_step_id: "only_paid" }])
       const { request } = yield* receive(workflow, {})

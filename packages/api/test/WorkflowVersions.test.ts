@@ -1,23 +1,11 @@
 import { expect, layer } from "@effect/vitest"
-import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { hashToken } from "@tidegate/storage/Secrets"
-import { call, teams } from "./ControlServer.ts"
+import { call } from "./ControlServer.ts"
+import { somebody } from "./SignedIn.ts"
 import { createWorkflow, layer as server, receive, unique } from "./workflowRuns.ts"
 
 /* What is kept of a version: who asked for it, and what a filter that is gone left in it. */
-
-/** Somebody who owns team A. */
-const somebody = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const token = `ses_${randomBytes(32).toString("hex")}`
-  const user = `usr_${randomBytes(8).toString("hex")}`
-  yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${user}, '', ${user}, now(), now())`
-  yield* sql`insert into memberships values (${teams.a.id}, ${user}, 'owner', now())`
-  yield* sql`insert into sessions values (${hashToken(token)}, ${user}, ${teams.a.id}, now(), now() + interval '1 hour')`
-  return { user, token }
-})
 
 const conditions = { body: { status: "paid" } }
 const steps = [{ id: "only_paid", kind: "filter", config: { conditions } }]

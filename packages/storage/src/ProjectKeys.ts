@@ -97,7 +97,7 @@ const showTeamKey = Effect.fnUntraced(function* (team_id: string) {
     insert into project_api_keys (id, team_id, name, legacy, scopes, created_at, updated_at, last_used_at)
     select ${teamKeyId(team_id)}, team_id, 'Team API key', true, ${[...wholeScopes]}, created_at, created_at,
       (select max(last_seen_at) from key_audit
-       where team_id = ${team_id} and key_id = ${teamKeyId(team_id)} 
+       where team_id = ${team_id} and key_id = ${teamKeyId(team_id)}
          and (decision = 'allowed' or reason = 'legacy_shadow_denied'))
     from project_secrets where team_id = ${team_id} on conflict do nothing`
 })

@@ -1,7 +1,10 @@
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
+import { randomBytes } from "node:crypto"
 import { join } from "node:path"
+import * as Database from "../packages/storage/src/Database.ts"
+import { migrate } from "../packages/storage/src/Migrations.ts"
 import { start } from "../packages/postgres/src/EmbeddedPostgres.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
@@ -9,6 +12,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The PostgreSQL server of this run, by a database that may be connected to for making others. */
     readonly postgresUrl: string
+    /** A database on it that has the schema and nothing else: what others are copied from. */
+    readonly templateDatabase: string
   }
 }
 
@@ -18,10 +23,33 @@ declare module "vitest" {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const scope = Scope.makeUnsafe()
-  const url = await Effect.runPromise(serverUrl.pipe(Scope.provide(scope)))
+  const [url, template] = await Effect.runPromise(
+    Effect.flatMap(serverUrl, (url) => Effect.map(migrated(url), (template) => [url, template] as const)).pipe(
+      Scope.provide(scope)
+    )
+  )
   project.provide("postgresUrl", Redacted.value(url))
+  project.provide("templateDatabase", template)
   return () => Effect.runPromise(Scope.close(scope, Exit.void))
 }
+
+/** Migrates a database once for all suites: a copy takes a tenth of the time. */
+const migrated = Effect.fnUntraced(function* (server: Redacted.Redacted) {
+  const name = `test_template_${randomBytes(8).toString("hex")}`
+  yield* Effect.acquireRelease(run(server, `create database ${name}`), () =>
+    Effect.orDie(run(server, `drop database ${name}`))
+  )
+  const url = new URL(Redacted.value(server))
+  url.pathname = name
+  yield* Effect.provide(migrate, Database.layer({ url: Redacted.make(url.href), connections: 1 }))
+  return name
+})
+
+const run = (url: Redacted.Redacted, statement: string) =>
+  PgConnection.make({ url }).pipe(
+    Effect.flatMap((connection) => connection.query(statement)),
+    Effect.scoped
+  )
 
 const embedded = Effect.gen(function* () {
   const { superuserUrl, url } = yield* start({ home: join(yield* temporaryFolder, "postgres") })

@@ -7,20 +7,28 @@ import type { SqlError } from "effect/sql/SqlError"
 import { randomBytes } from "node:crypto"
 import { inject } from "vitest"
 
+const database = (template: string): Effect.Effect<Redacted.Redacted, SqlError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const server = inject("postgresUrl")
+    const name = `test_${randomBytes(8).toString("hex")}`
+    yield* Effect.acquireRelease(run(server, `CREATE DATABASE ${name} TEMPLATE ${template}`), () =>
+      Effect.orDie(drop(server, name))
+    )
+    const url = new URL(server)
+    url.pathname = name
+    return Redacted.make(url.href)
+  })
+
 /**
- * An empty database of the suite's own on the server of this run, so that no suite sees what another does. Gives its URL; the
+ * A database of the suite's own on the server of this run, so that no suite sees what another does. It has the schema and no rows. Gives its URL; the
  * database is dropped when the scope closes, whoever is still connected.
  *
  * Usually for a whole suite: `layer(...)` over it, or `freshDatabase` with the scope of `it.effect` for a single test.
  */
-export const freshDatabase: Effect.Effect<Redacted.Redacted, SqlError, Scope.Scope> = Effect.gen(function* () {
-  const server = inject("postgresUrl")
-  const name = `test_${randomBytes(8).toString("hex")}`
-  yield* Effect.acquireRelease(run(server, `CREATE DATABASE ${name}`), () => Effect.orDie(drop(server, name)))
-  const url = new URL(server)
-  url.pathname = name
-  return Redacted.make(url.href)
-})
+export const freshDatabase = Effect.suspend(() => database(inject("templateDatabase")))
+
+/** The same without the schema: for what makes it. */
+export const emptyDatabase = database("template1")
 
 /** A client of a fresh database, which lives as long as the layer. */
 export const layer: Layer.Layer<PgClient.PgClient | SqlClient, SqlError> = Layer.unwrap(

@@ -10,6 +10,13 @@ export interface Ends {
   readonly connections: ReadonlyArray<string>
 }
 
+/** The bulk operation that made the retries below. */
+export const operation = "bch_00000000000000000000000000"
+
+/** So many of the oldest requests are retries, and so many of the newer events retry older ones, by that operation. */
+const retries = 50
+const retried = { from: 5_000, to: 5_050, before: 2_900 }
+
 /** Events that wait. */
 const waiting = 2_000
 
@@ -34,16 +41,21 @@ const made = (ends: Ends, rows: number, now: number): string => {
 
 const requests = (team: string): string =>
   `insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size, external_id,
-    events_count, ignored_count, ingested_at, created_at, updated_at)
+    events_count, ignored_count, retry_kind, ingested_at, created_at, updated_at)
   select 'req_' || id, '${team}', source, case outcome when 'rejected' then 'rejected' else 'accepted' end, n % 2 = 0, 'POST',
-    '/', '', '{}', '{}', 2, 'ext-' || n, 1, 0, at, at, at from bench_made`
+    '/', '', '{}', '{}', 2, 'ext-' || n, 1, 0,
+    case when n < ${retries} then 'single' end, at, at, at from bench_made`
 
-const events = (team: string): string =>
-  `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, failed, trigger, attempts, due_at,
-    ingested_at, created_at, updated_at)
+const events = (team: string): string => {
+  const isRetry = `n >= ${retried.from} and n < ${retried.to}`
+  return `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, failed, trigger, attempts, due_at,
+    retry_parent_event_id, retry_operation_id, ingested_at, created_at, updated_at)
   select 'evt_' || id, '${team}', 'req_' || id, connection, source, destination, outcome, outcome = 'FAILED', 'INITIAL', 1,
-    case outcome when 'PENDING' then at end, at, at, at
+    case outcome when 'PENDING' then at end,
+    case when ${isRetry} then (select 'evt_' || o.id from bench_made o where o.n = bench_made.n - ${retried.before}) end,
+    case when ${isRetry} then '${operation}' end, at, at, at
   from bench_made where outcome not in ('rejected', 'ignored')`
+}
 
 const ignored = (team: string): string =>
   `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)

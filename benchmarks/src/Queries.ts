@@ -3,7 +3,7 @@ import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { Pool } from "undici"
-import { type Ends, fill } from "./Fill.ts"
+import { type Ends, fill, operation } from "./Fill.ts"
 import { atMost, type Outcome, type Plan, single, startProcess } from "./Comparison.ts"
 import { GatewayError } from "./Gateway.ts"
 import { makeRow, type Row } from "./Report.ts"
@@ -43,10 +43,20 @@ const pathsOf = ({ connections, destinations, sources }: Ends): Readonly<Record<
   "count requests": "requests/count",
   "count rejected requests of a source": `requests/count?status=rejected&source_id=${sources[0]}`,
   "count unverified requests": "requests/count?verified=false",
+  "count retried requests": "requests/count?retry_kind=single",
+  "count requests of a connection": `requests/count?connection_id=${connections[1]}`,
+  "count events that an operation retried": `events/count?batch_operation_id=${operation}&batch_operation_scope=targets`,
+  "list retried requests": "requests?retry_kind=single",
+  "list events that an operation retried": `events?batch_operation_id=${operation}&batch_operation_scope=targets`,
+  "list rejected and unverified requests by search": "requests?status=rejected&verified=false&q=ext-4",
   "events over a day, by default": `metrics/events?${day}`,
   "events over a day, by the minute": `metrics/events?${day}&granularity=1m`,
   "events over a day, of a destination by the hour": `metrics/events?${day}&granularity=1h&destination_id=${destinations[0]}`,
   "events over ten minutes, by the second": "metrics/events?from=now-10m&to=now&granularity=1s",
+  "events over fifty minutes, by the second": "metrics/events?from=now-49m&to=now&granularity=1s",
+  "events over two days, by the hour": "metrics/events?from=now-48h&to=now&granularity=1h",
+  "events over thirty days, by the hour": "metrics/events?from=now-30d&to=now&granularity=1h",
+  "requests over thirty days, by the hour": "metrics/requests?from=now-30d&to=now&granularity=1h",
   "requests over a day, by default": `metrics/requests?${day}`,
   "requests over ten minutes, by the second": "metrics/requests?from=now-10m&to=now&granularity=1s",
   "summary of all sources": `metrics/sources?id=${sources.join()}`,

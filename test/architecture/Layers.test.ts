@@ -26,6 +26,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/entities": [
     "actions",
     "workflows",
+    "formatter",
     "storage",
     "coordination",
     "resources",
@@ -62,7 +63,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "telemetry",
     "model"
   ],
-  "apps/cli": ["client", "rules", "signatures"],
+  "apps/cli": ["client", "rules", "signatures", "model"],
   "apps/gateway": [
     "api",
     "doors",
@@ -75,6 +76,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "sessions",
     "egress",
     "telemetry",
+    "resources",
     "model"
   ]
 }
@@ -115,7 +117,8 @@ const computing = new Set([
   "htmlparser2",
   "pluralize",
   "any-ascii",
-  "linkify-it"
+  "linkify-it",
+  "tlds"
 ])
 
 /** What reads the clock, draws lots or reaches out of the process without being imported. */

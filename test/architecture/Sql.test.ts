@@ -17,7 +17,7 @@ const foreignServers = "packages/sessions"
 const notYet: ReadonlySet<string> = new Set()
 
 const module = /^(?:effect\/sql|@effect\/sql)/
-const client = /\b(?:HotSql|JournalSql|SqlClient|PgClient|PgConnection)\b/
+const client = /\b(?:HotSql|JournalSql|ReportSql|SqlClient|PgClient|PgConnection)\b/
 const statement =
   /[`"']\s*(?:select\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|truncate\s|with\s+(?:recursive\s+)?\w+\s+as\s|(?:create|alter|drop)\s+(?:table|index|role|database|type)\s)/i
 

@@ -75,7 +75,10 @@ describe("secret keys that are changed process by process", () => {
         name,
         config: { auth_type: "API_KEY", auth: { header_key: "x-key", api_key: `secret-${name}` } }
       })
-      const destination = await call("/v1/destinations", { name, config: { url: `${target.origin}/${name}` } })
+      const destination = await call("/v1/destinations", {
+        name,
+        config: { url: `${target.origin}/${name}`, forward_credentials: true }
+      })
       await call("/v1/connections", { name, source_id: source.id, destination_id: destination.id })
       await call(`/v1/sources/${source.id}`, { description: name }, true)
       await call(`/v1/destinations/${destination.id}`, { description: name }, true)

@@ -1,12 +1,12 @@
 import { describe, expect } from "vitest"
 import type { BulkOperation } from "@tidegate/model/BulkOperation"
-import type { Source } from "../support/Contract.ts"
+import type { Rules, Source } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
 /** Retries of many at once: contract 7.5. */
 
-type Of = "requests" | "events"
+type Of = "requests" | "events" | "ignored_events"
 
 const it = gatewayIt
   .extend("send", ({ gateway }) => async (source: Source, body: unknown = { id: 1 }): Promise<string> => {
@@ -92,6 +92,89 @@ describe("a bulk retry of events", () => {
     expect([after.status, ...counts(after)]).toEqual(["COMPLETED", 0, 0, 0, 0])
   })
 
+  it("tells what it has resolved, and does not send it again", async ({
+    create,
+    ended,
+    failed,
+    gateway,
+    send,
+    target
+  }) => {
+    const { source } = await failed(6)
+    const of = `source_id=${source.id}`
+    const count = async (query: string) => (await gateway.api("GET", `/events/count?${of}&${query}`)).total
+    expect(await count("status=FAILED&resolved=false")).toBe(6)
+    const first = await create("events", { status: "FAILED", source_id: source.id })
+    expect(first.filter).toMatchObject({ resolved: false })
+    expect(counts(await ended("events", first))).toEqual([6, 6, 6, 0])
+    await gateway.eventually("all are resolved", async () => ((await count("resolved=true")) === 6 ? true : null))
+    const { models } = await gateway.api("GET", `/events?${of}&status=FAILED`)
+    const retries = await gateway.api("GET", `/events?batch_operation_id=${first.id}`)
+    for (const event of models) {
+      const retry = retries.models.find((one) => one.retry_parent_event_id === event.id)!
+      expect(event).toMatchObject({
+        status: "FAILED",
+        resolved_by_event_id: retry.id,
+        resolved_at: retry.successful_at
+      })
+      expect(retry).toMatchObject({ resolved_at: null, resolved_by_event_id: null })
+    }
+    // The same again finds nothing; what was resolved is sent again by whoever says so.
+    const again = await ended("events", await create("events", { status: "FAILED", source_id: source.id }))
+    expect(counts(again)).toEqual([0, 0, 0, 0])
+    expect(target.received.length).toBe(6)
+    expect(counts(await ended("events", await create("events", { ...first.filter, resolved: true })))[0]).toBe(6)
+    await target.next(12)
+    // A retry that fails resolves nothing; the retry of that retry resolves both.
+    target.reply = (response) => void response.writeHead(500).end()
+    const request = await send(source)
+    const failedOf = (n: number) =>
+      gateway.eventually("it has failed", async () => {
+        const found = await gateway.api("GET", `/events?request_id=${request}&status=FAILED`)
+        return found.count === n ? found.models : null
+      })
+    const [original] = await failedOf(1)
+    const { replay_event_id } = await gateway.api("POST", `/events/${original!.id}/retry`)
+    for (const { resolved_at } of await failedOf(2)) expect(resolved_at).toBeNull()
+    target.reset()
+    const last = await gateway.api("POST", `/events/${replay_event_id}/retry`)
+    await gateway.eventually("both are resolved", async () => {
+      const found = await gateway.api("GET", `/events?request_id=${request}&resolved=true`)
+      return found.count === 2 && found.models.every((one) => one.resolved_by_event_id === last.replay_event_id)
+        ? true
+        : null
+    })
+  })
+
+  it("is a plan where it is not confirmed, which does nothing until it is told to run", async ({
+    create,
+    ended,
+    failed,
+    gateway,
+    target
+  }) => {
+    const { source } = await failed(12)
+    const plan = await create("events", { status: "FAILED", source_id: source.id, confirm: false, rate: 500 })
+    const path = `/events/bulk_operations/${plan.id}`
+    const planned = await gateway.eventually("it is planned", async () => {
+      const { body } = await gateway.call("GET", path)
+      return body.planned_at === null ? null : body
+    })
+    expect(planned).toMatchObject({ status: "PLANNED", total_count: 12, confirmed: false, rate: 500, started_at: null })
+    const newest = await gateway.api("GET", `/events?source_id=${source.id}&limit=10`)
+    expect(planned.sample).toEqual(newest.models.map(({ id }) => id))
+    expect(target.received.length).toBe(0)
+    expect(await gateway.api("POST", `${path}/run`)).toMatchObject({ status: "RUNNING", confirmed: true })
+    expect(counts(await ended("events", plan))).toEqual([12, 12, 12, 0])
+    // Again it changes nothing.
+    expect(await gateway.api("POST", `${path}/run`)).toMatchObject({ status: "COMPLETED", total_count: 12 })
+    await target.next(12)
+    const other = await create("events", { source_id: source.id, confirm: false, resolved: true })
+    await gateway.call("POST", `/events/bulk_operations/${other.id}/cancel`)
+    const refused = await gateway.call("POST", `/events/bulk_operations/${other.id}/run`)
+    expect([refused.status, refused.body.code]).toEqual([409, "BULK_OPERATION_NOT_RUNNABLE"])
+  })
+
   it("counts what it cannot retry as failed", async ({ create, ended, failed, gateway }) => {
     const { connection, source } = await failed(3)
     await gateway.api("PUT", `/connections/${connection.id}/pause`)
@@ -140,7 +223,95 @@ describe("a bulk retry of requests", () => {
   })
 })
 
+describe("a bulk operation that cancels", () => {
+  it("takes what waits out of its queue, in memory too, and nothing else", async ({
+    create,
+    ended,
+    gateway,
+    send,
+    target
+  }) => {
+    const held = await gateway.route(target)
+    await gateway.api("PUT", `/connections/${held.connection.id}/pause`)
+    const slow = await gateway.route(target, { destination: { rate_limit: 1, rate_limit_period: "hour" } })
+    for (let n = 0; n < 6; n++) {
+      await send(held.source)
+      await send(slow.source)
+    }
+    const count = async (source: Source, query: string) =>
+      (await gateway.api("GET", `/events/count?source_id=${source.id}&${query}`)).total
+    await gateway.eventually("one is delivered, the rest waits for its turn", async () =>
+      (await count(slow.source, "status=SUCCESSFUL")) === 1 ? true : null
+    )
+    const operation = await create("events", { action: "cancel", source_id: [held.source.id, slow.source.id] })
+    expect(operation).toMatchObject({
+      type: "event_bulk_cancel",
+      filter: { status: ["SCHEDULED", "QUEUED", "HOLD"] }
+    })
+    const after = await ended("events", operation)
+    expect([after.status, ...counts(after)]).toEqual(["COMPLETED", 11, 11, 11, 0])
+    expect(await count(held.source, "status=CANCELLED&error_code=CANCELLED")).toBe(6)
+    expect(await count(slow.source, "status=CANCELLED")).toBe(5)
+    // Nothing of it comes when it could: neither from SQL nor from what was in memory.
+    await gateway.api("PUT", `/connections/${held.connection.id}/unpause`)
+    await gateway.api("PATCH", `/destinations/${slow.destination.id}`, { config: { rate_limit: null } })
+    await send(held.source, { last: true })
+    await send(slow.source, { last: true })
+    await target.next(3)
+    await gateway.settled()
+    expect(target.received.length).toBe(3)
+    const ended_ = await gateway.call("POST", "/events/bulk_operations", { action: "cancel", status: "FAILED" })
+    expect([ended_.status, ended_.body.data.fields[0].path]).toEqual([400, "status"])
+  })
+})
+
+describe("a bulk retry of ignored events", () => {
+  it("replays each request to the connection that ignored it, by the rules of now", async ({
+    create,
+    ended,
+    gateway,
+    send,
+    target
+  }) => {
+    const rules: Rules = [{ type: "filter", body: { id: 2 } }]
+    const { connection, source } = await gateway.route(target, { rules })
+    const other = await gateway.connection(source, await gateway.destination({ url: target.origin }))
+    for (let n = 0; n < 4; n++) await send(source)
+    await target.next(4)
+    const ignored = await gateway.eventually("all are ignored", async () => {
+      const list = await gateway.api("GET", `/ignored_events?source_id=${source.id}&cause=FILTERED`)
+      return list.count === 4 ? list : null
+    })
+    expect((await gateway.api("GET", `/ignored_events/count?connection_id=${connection.id}`)).total).toBe(4)
+    expect((await gateway.api("GET", `/ignored_events/count?connection_id=${other.id}`)).total).toBe(0)
+    await gateway.api("PATCH", `/connections/${connection.id}`, { rules: [] })
+    const operation = await create("ignored_events", { connection_id: connection.id, cause: "FILTERED" })
+    expect(operation).toMatchObject({ type: "ignored_event_bulk_retry" })
+    const after = await ended("ignored_events", operation)
+    expect([after.status, ...counts(after)]).toEqual(["COMPLETED", 4, 4, 4, 0])
+    await target.next(8)
+    const made = await gateway.api("GET", `/requests?batch_operation_id=${after.id}`)
+    expect(made.models.map((one) => String(one.retry_parent_request_id)).toSorted()).toEqual(
+      ignored.models.map(({ request_id }) => request_id).toSorted()
+    )
+    await gateway.settled()
+    expect(target.received.length).toBe(8)
+  })
+})
+
 describe("a bulk operation", () => {
+  it("of everything has to be asked for as such", async ({ gateway }) => {
+    for (const of of ["events", "requests", "ignored_events"]) {
+      for (const filter of [{}, { confirm: false }, { rate: 10 }, { all: false }]) {
+        const { body, status } = await gateway.call("POST", `/${of}/bulk_operations`, filter)
+        expect([status, body.code, body.data?.fields[0].path]).toEqual([400, "VALIDATION_ERROR", "all"])
+      }
+      const { body, status } = await gateway.call("POST", `/${of}/bulk_operations`, { all: true, confirm: false })
+      expect([status, body.filter.from]).toEqual([201, "1970-01-01T00:00:00.000Z"])
+      await gateway.call("POST", `/${of}/bulk_operations/${body.id}/cancel`)
+    }
+  })
+
   it("can be cancelled until it is at its end", async ({ gateway }) => {
     for (const of of ["requests", "events"] as const) {
       const id = await gateway.heldOperation(of)

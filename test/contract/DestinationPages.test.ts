@@ -18,7 +18,7 @@ const bucket = "webhook-archive"
 const it = base
   .extend("chat", { scope: "file" }, async ({}, { onCleanup }) => {
     const chat = await Target.start((response, { url }) => {
-      const said = url.startsWith("/api/") ? slack.accepted.body : { ok: true, result: { message_id: 1 }, id: "1" }
+      const said = url.startsWith("/api/chat.") ? slack.accepted.body : { ok: true, result: { message_id: 1 }, id: "1" }
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(said))
     })
     onCleanup(() => chat.close())

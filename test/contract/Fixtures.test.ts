@@ -40,7 +40,8 @@ describe("a fixture", () => {
     const at = `/request-fixtures/${fixture.id}`
     expect((await gateway.call("GET", at)).body).toEqual(fixture)
     for (const method of ["PATCH", "PUT"]) {
-      const changed = await gateway.call(method, at, { name: method, request_id: "req_other" })
+      expect((await gateway.call(method, at, { name: method, request_id: "req_other" })).status).toBe(400)
+      const changed = await gateway.call(method, at, { ...fixture, name: method, original_request_id: "req_other" })
       expect(changed.body).toMatchObject({ name: method, original_request_id: original, snapshot: fixture.snapshot })
     }
     expect((await gateway.call("PATCH", at, { description: "x" })).body).toMatchObject({

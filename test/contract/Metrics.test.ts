@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { Session } from "../support/Session.ts"
 
 /** What counts, series and summaries tell of what has just happened, by the API alone. */
 
@@ -121,5 +122,65 @@ describe("metrics", () => {
     const answer = await gateway.call("GET", path)
     expect([answer.status, answer.body.code]).toEqual([400, code])
     expect(answer.body.message).toContain(says)
+  })
+
+  it("that take long keep nobody else: not another team, no list and no sender; and end when nobody waits for them", async ({
+    gateway,
+    lived
+  }) => {
+    const { source } = await lived(1)
+    await gateway.sql("insert into teams (id, name) values ('tm_beside', 'beside')")
+    const beside = await gateway.session("owner", "tm_beside")
+    const underWay = async () => {
+      const [row] = await gateway.sql(
+        `select count(*)::int4 as n from pg_stat_activity
+         where datname = current_database() and application_name = 'tidegate-reports' and wait_event_type = 'Lock'`
+      )
+      return row!["n"]
+    }
+    // Reports read the rollups, and lists do not.
+    const holder = await Session.on(gateway.link.url)
+    await holder.query("begin")
+    await holder.query("lock table rollups in access exclusive mode")
+    const gone = new AbortController()
+    const answers: Array<Response> = []
+    const ask = (credential: string) =>
+      void fetch(`${gateway.origin}/v1/metrics/events?from=now-1h&to=now&granularity=1m`, {
+        headers: { authorization: `Bearer ${credential}` },
+        signal: gone.signal
+      }).then(
+        (answer) => answers.push(answer),
+        () => undefined
+      )
+    try {
+      for (let n = 0; n < 30; n++) ask(gateway.key)
+      await gateway.eventually("as many as may are under way, and what is too much is refused", async () =>
+        (await underWay()) === 2 && answers.length === 8 ? true : null
+      )
+      for (const answer of answers) {
+        expect(answer.status).toBe(429)
+        expect(answer.headers.get("retry-after")).toBe("1")
+        expect(await answer.json()).toMatchObject({ code: "RATE_LIMITED", data: { scope: "reports" } })
+      }
+      ask(beside)
+      for (const credential of [beside, gateway.key]) {
+        expect((await gateway.call("GET", "/events", undefined, credential)).status).toBe(200)
+        expect((await gateway.call("GET", "/requests", undefined, credential)).status).toBe(200)
+      }
+      const accepted = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
+      expect(accepted.status).toBe(200)
+      // All that was while the reports were held: those of one team left the other a connection.
+      await gateway.eventually("the other team's report is under way", async () =>
+        (await underWay()) === 3 ? true : null
+      )
+      gone.abort()
+      await gateway.eventually("those whose callers have gone are cancelled", async () =>
+        (await underWay()) === 0 ? true : null
+      )
+    } finally {
+      gone.abort()
+      await holder.close()
+    }
+    expect((await gateway.api("GET", `/events/count?source_id=${source.id}`)).total).toBeGreaterThan(0)
   })
 })

@@ -8,6 +8,16 @@ import { accountFile, clientOf, TokenProvider } from "../support/TokenProvider.t
 /** Deliveries that carry a token, which the gateway obtains from a real provider. */
 
 /** As a gateway calls itself that has not been told its own address. */
+/** What the page at `url` sends when somebody says yes there, by its own address or another one. */
+const yesOf = async (url: URL): Promise<URL> => {
+  const text = await (await fetch(url)).text()
+  const [, action = ""] = /<form method="post" action="([^"]+)">/.exec(text) ?? []
+  expect(action, text).not.toBe("")
+  return new URL(action.replaceAll("&#38;", "&"), url)
+}
+const agreed = async (url: URL, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(await yesOf(url), { method: "POST", headers })
+
 const callbackOf = ({ origin }: Gateway): string => `${origin.replace("127.0.0.1", "localhost")}/v1/oauth/callback`
 
 const it = base.extend("provider", { scope: "file" }, async ({ gateway }, { onCleanup }) => {
@@ -117,7 +127,7 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
   guessed.searchParams.set("state", `${destination.id}.${"A".repeat(43)}`)
   const refused = await fetch(guessed)
   expect([refused.status, await refused.json()]).toMatchObject([400, { code: "OAUTH2_STATE_INVALID" }])
-  const answer = await fetch(again)
+  const answer = await agreed(again)
   expect([answer.status, await answer.json()]).toEqual([
     200,
     { authorized: true, destination_id: destination.id, renewable: true }
@@ -125,11 +135,11 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
   expect(provider.calls.at(-1)!.form["code_verifier"]).toMatch(/^[\w-]{43}$/)
   // The state is good for once: the same call again is told what came of it, and asks the provider nothing; another code is nothing.
   const calls = provider.calls.length
-  const repeated = await fetch(again)
+  const repeated = await agreed(again)
   expect([repeated.status, await repeated.json()]).toMatchObject([200, { authorized: true, renewable: true }])
   const other = new URL(again)
   other.searchParams.set("code", "another")
-  expect((await fetch(other)).status).toBe(400)
+  expect((await agreed(other)).status).toBe(400)
   expect(provider.calls).toHaveLength(calls)
 
   await post()
@@ -154,7 +164,7 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
 
   fresh(provider, target)
   const consent = await provider.consent((await start()).body.authorization_url, "ada")
-  await fetch(consent)
+  await agreed(consent)
   const { refresh_token } = provider.given.at(-1)!
   const own = await routed(gateway, target, "OAUTH_REFRESH_TOKEN", {
     token_url: provider.tokenUrl,
@@ -207,12 +217,9 @@ it("a browser is shown whom a consent is for, and nothing is done with it before
   expect(text).not.toMatch(/<script|<b>/)
   for (const shown of [destination.id, "tm_demo", destination.type]) expect(text).toContain(shown)
 
-  const fields = [...text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
-  const yes = new URL(`${back.pathname}?`, back)
-  for (const [, field, value] of fields) yes.searchParams.set(field!, value!)
-  const done = await open(yes)
-  expect([done.answer.status, provider.calls.length]).toEqual([200, 1])
-  expect(done.text).toContain(destination.id)
+  const done = await agreed(back, { accept: "text/html" })
+  expect([done.status, provider.calls.length]).toEqual([200, 1])
+  expect(await done.text()).toContain(destination.id)
 
   // What goes wrong is a page, too.
   const gone = await open(back)
@@ -223,6 +230,56 @@ it("a browser is shown whom a consent is for, and nothing is done with it before
   expect([gone.answer.status, denied.answer.status]).toEqual([200, 502])
   expect(denied.text).toContain("access_denied")
   expect(denied.answer.headers.get("content-security-policy")).toBe(policy)
+})
+
+it("a consent is not used by what a page of anybody can have a browser send", async ({ gateway, provider, target }) => {
+  fresh(provider, target)
+  const auth = {
+    token_url: provider.tokenUrl,
+    authorization_url: `${provider.authorizationUrl}?prompt=consent`,
+    ...basic
+  }
+  const { destination } = await routed(gateway, target, "OAUTH2_AUTHORIZATION_CODE", {
+    ...auth,
+    scope: "openid offline_access events:write"
+  })
+  const start = async () => {
+    const { body } = await gateway.call("POST", `/destinations/${destination.id}/oauth/start`)
+    return provider.consent(body.authorization_url, "ada")
+  }
+  const first = await yesOf(await start())
+  const back = await start()
+  const yes = await yesOf(back)
+  const tampered = (change: (url: URL) => void): URL => {
+    const url = new URL(yes)
+    change(url)
+    return url
+  }
+  const confirmed = yes.searchParams.get("confirmed")!
+  const late = `${Number(confirmed.slice(0, 13)) + 60_000}${confirmed.slice(13)}`
+  const tries: ReadonlyArray<readonly [what: string, url: URL, init: RequestInit]> = [
+    ["an image", back, { headers: { accept: "image/avif,image/webp,*/*" } }],
+    ["a program", back, { headers: { accept: "application/json" } }],
+    ["a prefetch", back, { headers: { "sec-purpose": "prefetch" } }],
+    ["a link that says yes", yes, {}],
+    ["a form of a provider, that it sends by itself", back, { method: "POST" }],
+    ["a form of another page", yes, { method: "POST", headers: { "sec-fetch-site": "cross-site" } }],
+    [
+      "the yes of another consent",
+      tampered((url) => url.searchParams.set("confirmed", first.searchParams.get("confirmed")!)),
+      { method: "POST" }
+    ],
+    ["a yes for longer", tampered((url) => url.searchParams.set("confirmed", late)), { method: "POST" }],
+    ["a yes to another code", tampered((url) => url.searchParams.set("code", "another")), { method: "POST" }]
+  ]
+  for (const [what, url, init] of tries) {
+    const answer = await fetch(url, init)
+    expect([what, answer.status, provider.calls.length]).toEqual([what, 200, 0])
+    expect(answer.headers.get("content-type")).toContain("text/html")
+    expect(await answer.text()).toContain("Do you consent?")
+  }
+  const answer = await fetch(yes, { method: "POST", headers: { "sec-fetch-site": "same-origin" } })
+  expect([answer.status, provider.calls.length]).toEqual([200, 1])
 })
 
 it("a consent that is refused, or is for nothing, says so", async ({ gateway, provider, target }) => {
@@ -239,23 +296,27 @@ it("a consent that is refused, or is for nothing, says so", async ({ gateway, pr
     return new URL(body.authorization_url).searchParams.get("state")!
   }
   const callback = async (query: Record<string, string>) => {
-    const answer = await fetch(`${gateway.origin}/oauth/callback?${new URLSearchParams(query).toString()}`)
+    const url = new URL(`${gateway.origin}/oauth/callback?${new URLSearchParams(query).toString()}`)
+    const answer = await fetch(url)
     return [answer.status, ((await answer.json()) as { readonly message: string }).message]
   }
   expect(await callback({ state: await start(), error: "access_denied", error_description: "<b>" })).toEqual([
     502,
     "the provider was not consented to: access_denied"
   ])
-  expect(await callback({ state: await start(), code: "g4rbage" })).toEqual([
+  const garbage = new URLSearchParams({ state: await start(), code: "g4rbage" })
+  const answer = await agreed(new URL(`${gateway.origin}/oauth/callback?${garbage.toString()}`))
+  expect([answer.status, await answer.json()]).toMatchObject([
     502,
-    "the token endpoint gives no token: HTTP 400 (invalid_grant)"
+    { message: "the token endpoint gives no token: HTTP 400 (invalid_grant): grant request is invalid" }
   ])
   // Begun with settings that have changed since.
   const state = await start()
   await gateway.call("PATCH", `/destinations/${destination.id}`, {
     config: { auth: { ...auth, client_secret: "an0ther-secret" } }
   })
-  expect((await callback({ state, code: "c" }))[0]).toBe(400)
+  const changed = new URL(`${gateway.origin}/oauth/callback?${new URLSearchParams({ state, code: "c" }).toString()}`)
+  expect((await agreed(changed)).status).toBe(400)
   expect((await callback({}))[0]).toBe(400)
 })
 

@@ -73,7 +73,8 @@ const it = gatewayIt
       type: "GITLAB",
       config: { auth: { api_key: kept.right } }
     })
-    const connection = await gateway.connection(source, await gateway.destination({ url: target.origin }), rules)
+    const destination = await gateway.destination({ url: target.origin, forward_credentials: true })
+    const connection = await gateway.connection(source, destination, rules)
     await gateway.api("PUT", `/connections/${connection.id}/pause`)
     const id = await accepted(source, keeping)
     const resume = () => gateway.api("PUT", `/connections/${connection.id}/unpause`)
@@ -222,11 +223,13 @@ describe("what is presented", () => {
         code: identity
       })
       const source = await gateway.api("POST", "/sources", { name: gateway.name("source"), type, config })
-      const forwarding = await gateway.destination({ url: `${target.origin}/plain` })
-      const transforming = await gateway.destination({ url: `${target.origin}/transformed` })
+      const usual = await gateway.destination({ url: `${target.origin}/usual` })
+      const forwarding = await gateway.destination({ url: `${target.origin}/plain`, forward_credentials: true })
+      const transforming = await gateway.destination({ url: `${target.origin}/transformed`, forward_credentials: true })
       const withholding = await gateway.destination({ url: `${target.origin}/without`, forward_credentials: false })
       const mock = await gateway.destination({}, "MOCK_API")
       const quietMock = await gateway.destination({ forward_credentials: false }, "MOCK_API")
+      await gateway.connection(source, usual)
       await gateway.connection(source, forwarding)
       await gateway.connection(source, transforming, [{ type: "transform", transformation_id: transformation.id }])
       await gateway.connection(source, withholding)
@@ -236,16 +239,23 @@ describe("what is presented", () => {
 
       const right = sent(secret.right)
       const id = await accepted(source, right)
-      const deliveries = await target.next(3)
+      const deliveries = await target.next(4)
       const at = (path: string): Received => deliveries.find(({ url }) => url.startsWith(path))!
       expectForwarded(at("/plain"), right)
       expectForwarded(at("/transformed"), right)
+      const withheld = queryOf(right.suffix ?? "").replace(/k%65y=[^&]*&/, "")
       expect(linesOf(at("/without"), right.headers ?? [])).toEqual([])
-      expect(queryOf(at("/without").url)).toBe(queryOf(right.suffix ?? "").replace(/k%65y=[^&]*&/, ""))
+      expect(queryOf(at("/without").url)).toBe(withheld)
+      // What the source itself verifies by is forwarded only where a destination asks for it.
+      if (open === true) expectForwarded(at("/usual"), right)
+      else {
+        expect(linesOf(at("/usual"), right.headers ?? [])).toEqual([])
+        expect(queryOf(at("/usual").url)).toBe(withheld)
+      }
 
       const trace = await gateway.eventually("all is delivered", async () => {
-        const found = await gateway.traced(id, 6)
-        return found.counts.attempts === 5 ? found : null
+        const found = await gateway.traced(id, 7)
+        return found.counts.attempts === 6 ? found : null
       })
       const { data } = await gateway.api("GET", `/requests/${id}`)
       expect(data?.headers).toMatchObject(read.headers ?? {})
@@ -312,7 +322,7 @@ describe("what is presented", () => {
       auth,
       custom_response: { content_type: "text", body: "{{headers.x-key}} {{headers.authorization}} {{query.key}}" }
     })
-    const destination = await gateway.destination({ url: target.origin })
+    const destination = await gateway.destination({ url: target.origin, forward_credentials: true })
     await gateway.connection(source, destination, [{ type: "filter", headers: { "x-key": mask } }])
     const sent = { headers: [["X-Key", right] as const, ["Authorization", right] as const], suffix: `?key=${right}` }
     const answer = await send(source, sent)
@@ -373,7 +383,7 @@ describe("what is presented", () => {
       auth_type: "API_KEY",
       auth: { query_key: "key", api_key: right },
       mode: "proxy",
-      proxy: { target_url: `${upstream.origin}/base` }
+      proxy: { target_url: `${upstream.origin}/base`, forward_credentials: true }
     })
     const answer = await send(source, {
       headers: [["Authorization", `Bearer ${right}`]],
@@ -389,6 +399,29 @@ describe("what is presented", () => {
     )
     expect(exchange.target_url).toBe(`${upstream.origin}/base/p?key=${maskedParameter}&a=1`)
     expect(found(await everythingAbout(source, id))).toEqual([])
+  })
+
+  it("does not go to the upstream when the source itself verifies by it, unless the source says so", async ({
+    gateway,
+    send,
+    upstream
+  }) => {
+    const { right } = plant("proxied-key")
+    const other = plant("proxied-token").right
+    const source = await gateway.source({
+      auth_type: "API_KEY",
+      auth: { header_key: "x-own", query_key: "key", api_key: right },
+      mode: "proxy",
+      proxy: { target_url: `${upstream.origin}/base` }
+    })
+    const headers: ReadonlyArray<Line> = [
+      ["Authorization", `Bearer ${other}`],
+      ["X-Own", right]
+    ]
+    expect((await send(source, { headers, suffix: `/p?key=${right}&a=1` })).status).toBe(200)
+    const [call] = upstream.received
+    expect(call!.url).toBe("/base/p?a=1")
+    expect([call!.headers["authorization"], call!.headers["x-own"]]).toEqual([`Bearer ${other}`, undefined])
   })
 })
 
@@ -451,7 +484,7 @@ describe("whatever happens in between", () => {
     target
   }) => {
     const { source } = await held()
-    const destination = await gateway.destination({ url: target.origin })
+    const destination = await gateway.destination({ url: target.origin, forward_credentials: true })
     expect(destination.config.forward_credentials).toBe(true)
     await gateway.connection(source, destination)
     await accepted(source, keeping)
@@ -460,10 +493,20 @@ describe("whatever happens in between", () => {
     expect(changed.config.forward_credentials).toBe(false)
     await accepted(source, keeping)
     await target.next(2)
-    await gateway.api("PATCH", path, { config: { forward_credentials: null } })
+    await gateway.api("PATCH", path, { config: { forward_credentials: true } })
     await accepted(source, keeping)
-    const deliveries = await target.next(3)
-    expect(deliveries.map(({ headers }) => headers["x-gitlab-token"])).toEqual([kept.right, undefined, kept.right])
+    await target.next(3)
+    // By default the source's own verification secret stays with the gateway.
+    const usual = await gateway.api("PATCH", path, { config: { forward_credentials: null } })
+    expect(usual.config.forward_credentials).toBe(null)
+    await accepted(source, keeping)
+    const deliveries = await target.next(4)
+    expect(deliveries.map(({ headers }) => headers["x-gitlab-token"])).toEqual([
+      kept.right,
+      undefined,
+      kept.right,
+      undefined
+    ])
   })
 
   it("what cannot be opened is not delivered: the attempt says so", async ({ gateway, held, target }) => {

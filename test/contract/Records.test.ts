@@ -143,6 +143,11 @@ describe("the records", () => {
       source_id: [(await gateway.source()).id],
       connection_id: ["web_1"],
       destination_id: ["des_1", "des_2"],
+      is_retry: true,
+      retry_kind: "single",
+      error_code: ["TIMEOUT"],
+      response_status: ["500-599"],
+      resolved: true,
       q: "order-1"
     }
     const made = await gateway.call("POST", "/events/bulk_operations", filter)
@@ -158,7 +163,7 @@ describe("the records", () => {
       expect(ofRequests.body.filter).toEqual(stored)
       const body = { ...window, ...text, webhook_id: ["web_1"] }
       const ofEvents = await gateway.call("POST", "/events/bulk_operations", body)
-      expect(ofEvents.body.filter).toEqual({ ...stored, connection_id: ["web_1"] })
+      expect(ofEvents.body.filter).toEqual({ ...stored, connection_id: ["web_1"], resolved: false })
     }
   })
 

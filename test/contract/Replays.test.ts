@@ -163,7 +163,7 @@ describe("a request's replay", () => {
     target
   }) => {
     const config = { auth_type: "API_KEY", auth: { header_key: "x-api-key", api_key: "right-secret" } } as const
-    const { source } = await gateway.route(target, { source: config })
+    const { source } = await gateway.route(target, { source: config, destination: { forward_credentials: true } })
     const wrong = await send(source, { headers: [json, ["x-api-key", "wrong-secret"]] })
     const first = await replay(wrong)
     expect(first.answer.original_rejection_cause).toBe("SOURCE_AUTH_FAILED")

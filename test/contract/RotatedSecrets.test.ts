@@ -31,12 +31,13 @@ it("deliveries are signed by the new and by the former secret, from the answer o
 
   const rotated = await gateway.call("POST", "/project-secrets/rotate", { rotate: ["signing_secret"] })
   expect(rotated.status).toBe(200)
-  const current = rotated.body.signing_secret.value
+  const { value: current, whsec_value: asLibrariesTakeIt } = rotated.body.signing_secret
   const after = await deliver()
   expect([verifies(current, after), verifies(former, after)]).toEqual([true, true])
+  expect(new Webhook(asLibrariesTakeIt).verify(after.body.toString(), headersOf(after.headers))).toEqual({ n: 1 })
 
   // Nothing that was secret has come into what is kept or logged.
   const logged = await gateway.logged()
   const [row] = await gateway.sql("select row_to_json(p)::text as row from project_secrets p")
-  for (const secret of [former, current]) expect(logged + row.row).not.toContain(secret)
+  for (const secret of [former, current, asLibrariesTakeIt]) expect(logged + row.row).not.toContain(secret)
 })

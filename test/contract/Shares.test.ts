@@ -77,6 +77,49 @@ describe("a share", () => {
     expect(gone.headers.get("x-robots-tag")).toBe("noindex, nofollow")
   })
 
+  it("is found by its request, and ended with all others of it, by who has no id", async ({
+    gateway,
+    open,
+    receive
+  }) => {
+    const id = await receive("x")
+    const other = await receive("y")
+    const shared = async (of: string) => (await gateway.call("POST", `/requests/${of}/share`, { title: of })).body
+    const [first, second, kept] = [await shared(id), await shared(id), await shared(other)]
+    await open(second.url)
+    await gateway.call("DELETE", `/requests/${id}/share/${first.id}`)
+
+    const listed = async (query: string): Promise<ReadonlyArray<Body>> =>
+      (await gateway.call("GET", `/shares?${query}`)).body.models
+    const of = await listed(`request_id=${id}`)
+    expect(of.map((one) => [one.id, one.status, one.access_count])).toEqual([
+      [second.id, "active", 1],
+      [first.id, "revoked", 0]
+    ])
+    expect((await listed(`request_id=${id},${other}&status=active`)).map((one) => one.id)).toEqual([kept.id, second.id])
+    for (const hidden of [first.token, second.token, first.url, "snapshot"]) {
+      expect(JSON.stringify(of)).not.toContain(hidden)
+    }
+
+    const ended = await gateway.call("DELETE", `/requests/${id}/share`)
+    expect(ended).toEqual({ status: 200, body: { request_id: id, revoked: 1 } })
+    expect((await gateway.call("DELETE", `/requests/${id}/share`)).body).toEqual({ request_id: id, revoked: 0 })
+    expect([(await open(second.url)).status, (await open(kept.url)).status]).toEqual([410, 200])
+    expect((await listed(`request_id=${id}`)).map((one) => one.status)).toEqual(["revoked", "revoked"])
+    expect((await gateway.call("DELETE", "/requests/req_00000000000000000000000000/share")).status).toBe(404)
+  })
+
+  it("has one length, however many names it is written under", async ({ gateway, receive }) => {
+    const id = await receive("x")
+    const share = async (body: object) => {
+      const { body: answer, status } = await gateway.call("POST", `/requests/${id}/share`, body)
+      return [status, answer.data?.fields?.[0]?.path]
+    }
+    expect(await share({ ttl: 60, ttl_seconds: 120 })).toEqual([400, "ttl"])
+    expect(await share({ ttl: 60, expires_in_seconds: 61 })).toEqual([400, "ttl"])
+    expect(await share({ ttl: 60, ttl_seconds: 60, expires_in_seconds: 60 })).toEqual([201, undefined])
+  })
+
   it("that there is not is 404, well-formed or not", async ({ gateway, receive }) => {
     for (const token of [`rsh_${"0".repeat(48)}`, "rsh_", "x", "%27"]) {
       const answer = await fetch(`${gateway.origin}/shares/request/${token}`)

@@ -139,6 +139,24 @@ describe("metrics", () => {
     await scrape("a-key-of-the-metrics")
   })
 
+  it("are not for a team's key that may only hold a tunnel", async ({ gateway }) => {
+    const { token } = await gateway.api("POST", "/auth/demo/login")
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+    const keys = `${gateway.origin}/project-api-keys`
+    const { data } = (await (await fetch(keys, { headers })).json()) as {
+      data: ReadonlyArray<{ id: string; legacy_project_secret: boolean; scopes: object; execute_grants: object }>
+    }
+    const own = data.find(({ legacy_project_secret }) => legacy_project_secret)!
+    const change = ({ execute_grants, scopes }: Pick<typeof own, "scopes" | "execute_grants">) =>
+      fetch(`${keys}/${own.id}`, { method: "PATCH", headers, body: JSON.stringify({ scopes, execute_grants }) })
+    const read = () => fetch(`${gateway.origin}/metrics`, { headers: { authorization: `Bearer ${gateway.key}` } })
+    expect((await read()).status).toBe(200)
+    expect((await change({ scopes: ["tunnel:connect"], execute_grants: [] })).status).toBe(200)
+    expect((await read()).status).toBe(401)
+    expect((await change(own)).status).toBe(200)
+    expect((await read()).status).toBe(200)
+  })
+
   it("are refused to who tries keys, as the API is, and still shown to who has one", async ({ gateway }) => {
     // Not the address of the other tests.
     const attempt = (path: string, key = "a-guess-at-a-key") =>
@@ -277,7 +295,8 @@ describe("the log", () => {
       connection_id: connection.id,
       destination_id: destination.id
     })
-    await gateway.api("PUT", `/connections/${connection.id}/pause?secret=in-the-query`)
+    await gateway.api("PUT", `/connections/${connection.id}/pause`)
+    await gateway.call("PUT", `/connections/${connection.id}/unpause?secret=in-the-query`)
     const call = await line("the command", (about, message) => message === "call" && about.id === connection.id)
     expect(call.about).toMatchObject({
       outcome: 200,

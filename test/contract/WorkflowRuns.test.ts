@@ -32,7 +32,7 @@ it("a step sends what it was given to its destination, and tells by its headers 
     }
   )
   const { post, workflow } = await begin(gateway, [step], [edge(null, "to_crm")])
-  const run = await post({ body: '{"name":"Ada","n":7}', headers: [["x-gateway-hop", "3"]] })
+  const run = await post({ body: '{"name":"Ada","n":7}' })
   const [received] = await target.next()
   expect(received).toMatchObject({ method: "PUT", url: "/orders?a=1+2" })
   expect(JSON.parse(received!.body.toString())).toEqual({ name: "Ada", n: 7 })
@@ -44,7 +44,7 @@ it("a step sends what it was given to its destination, and tells by its headers 
     "x-gateway-workflow-id": workflow.id,
     "x-gateway-run-id": run,
     "x-gateway-step-id": "to_crm",
-    "x-gateway-hop": "4",
+    "gateway-loop": expect.stringMatching(/^tidegate;r=req_\w+;n=1;s=[\w-]{22}$/),
     "x-gateway-attempt-count": "1"
   })
   expect(headers).not.toHaveProperty("x-gateway-event-id")

@@ -38,12 +38,13 @@ export const destinationTypesPage = (): Promise<string> =>
     "# Types of destinations",
     "What each type has, how its deliveries authenticate, and what it was tried with. The page is made of the table of connectors and of the rows by which the suites try each of them (`packages/connectors/test/rows`); `npm test -- test/published -u` writes it.",
     table(
-      ["`type`", "What it does", "Settings (\\* has to be written)", "`auth_type`", "Tried with"],
+      ["`type`", "What it does", "Settings (\\* has to be written)", "`auth_type`", "Usual pace", "Tried with"],
       connectors.map((row) => [
         code(row.type),
         row.description,
         settingsOf(row),
         row.auths.map(code).join(" "),
+        row.pace === undefined ? "none" : `${row.pace.perSecond} a second: ${row.pace.because}`,
         rowOf(row.type).triedWith
       ])
     ),

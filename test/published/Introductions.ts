@@ -18,9 +18,13 @@ export const introductions: Readonly<Record<string, string>> = {
     "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
   Events:
     "One event for each connection that a request was routed to. `SCHEDULED` waits for a delay or the next retry, `QUEUED` for its turn, `HOLD` for its connection to go on; `SUCCESSFUL`, `FAILED` and `CANCELLED` are ends. A retry by hand is another event.",
+  "Ignored events":
+    "What a connection made no event of: its rules missed, found a duplicate, or failed. All that a filter finds can be replayed, to the connection that ignored it: [bulk operations](../api.md#replays-and-bulk-retries).",
   Attempts: "An event has as many attempts as deliveries were tried. They are numbered from 1 and never change.",
   Sessions:
     "How people sign in, and who a credential belongs to. Guide: [people, teams and keys](../people-and-keys.md).",
+  Teams:
+    "The team that a call acts on, who belongs to it, and for how long its data is kept. Guide: [people, teams and keys](../people-and-keys.md#members), [retention](../retention.md).",
   "Project secrets": "Guide: [how a key is changed without a lost delivery](../operating.md#change-a-key).",
   "Project keys":
     "A key for a program, which may do what you say and nothing else: [project keys](../project-keys.md). Which route needs what: [permissions](../permissions.md).",

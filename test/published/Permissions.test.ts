@@ -4,7 +4,7 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../../packages/api/src/contract/Api.ts"
 import { permissionOf } from "../../packages/api/src/contract/Authorization.ts"
 import { grantable, routeKeyOf } from "../../packages/api/src/contract/RouteKeys.ts"
-import type { Permission } from "../../packages/model/src/Permission.ts"
+import { type Permission, scopesFor } from "../../packages/model/src/Permission.ts"
 import { page, table } from "./Markdown.ts"
 
 /**
@@ -17,11 +17,18 @@ const no = "—"
 
 const columns = (permission: Permission, route: string): ReadonlyArray<string> => {
   if (permission === "public") return ["anybody", "", "", "", ""]
-  const { scope, teamKey, user } = permission
+  const { teamKey, user } = permission
+  const scopes = scopesFor(permission)
   const member = user === "member" || user === "self"
   const owner = member || user === "owner"
-  const grant = scope === "control:execute" ? `, grant \`${route}\`` : ""
-  return [member ? yes : no, owner ? yes : no, yes, teamKey ? yes : no, scope === null ? no : `\`${scope}\`${grant}`]
+  const grant = scopes[0] === "control:execute" ? `, grant \`${route}\`` : ""
+  return [
+    member ? yes : no,
+    owner ? yes : no,
+    yes,
+    teamKey ? yes : no,
+    scopes.length === 0 ? no : scopes.map((scope) => `\`${scope}\``).join(" and ") + grant
+  ]
 }
 
 const groups = Object.values(Api.groups).map(({ endpoints, identifier }) => {
@@ -42,7 +49,7 @@ it("docs/permissions.md, which -u writes, is what is said of every operation", a
     [
       "- _Member_ and _owner_ are users who are that to the team; a _site admin_ is an owner of every team.",
       "- The _team key_ is the `gwk_…` of `/project-secrets`, as long as nobody has narrowed it.",
-      "- A _project key_ (`gwp_…`) needs the scope that is named, and, to execute, a grant for that very route.",
+      "- A _project key_ (`gwp_…`) needs the scopes that are named, and, to execute, a grant for that very route.",
       "- `/bins/:id/stream` and `/connect` are WebSockets and ask by themselves: for what `control:read` and `tunnel:connect` are to a project key, and a member of the team to users."
     ].join("\n"),
     ...groups.flatMap(({ name, rows }) => [

@@ -22,7 +22,9 @@ const everywhere: ReadonlySet<string> = new Set([
   "QUEUE_UNAVAILABLE",
   "INVALID_JSON",
   "PAYLOAD_TOO_LARGE",
-  "UNSUPPORTED_CONTENT_TYPE"
+  "UNSUPPORTED_CONTENT_TYPE",
+  "IDEMPOTENCY_KEY_IN_USE",
+  "IDEMPOTENCY_KEY_REUSED"
 ])
 
 /** Which page a component is told on: that of the first group with an operation that needs it. Errors are told on none. */
@@ -123,7 +125,8 @@ const describeOperation = (group: ReadonlyArray<Operation>, link: (name: string)
   const { status, media } = successOf(operation)
   const body = bodyOf(operation)
   const codes = codesOf(operation)
-  const parameters = operation.parameters.filter(({ name }) => name !== "team_id")
+  // What many calls share is told of all of them.
+  const parameters = operation.parameters.filter((one) => !("$ref" in one) && one.name !== "team_id")
   const told = media?.schema.$ref === undefined && media?.schema !== undefined ? membersOf(media.schema, link) : []
   return [
     `## ${operation.summary}`,

@@ -73,6 +73,21 @@ const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) =>
     { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
   ],
   [
+    "a status line without end",
+    endless("HTTP/1.1 200 ", "O".repeat(65_536)),
+    { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
+  ],
+  [
+    "extensions of a chunk without end",
+    endless(`${head(["transfer-encoding: chunked"])}1;`, "x".repeat(65_536)),
+    { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
+  ],
+  [
+    "chunks of one byte with a kilobyte of extensions, without end",
+    endless(head(["transfer-encoding: chunked"]), `1;${"x".repeat(1_024)}\r\na\r\n`.repeat(64)),
+    { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
+  ],
+  [
     "ten thousand headers",
     (socket) =>
       void socket.write(head([...Array.from({ length: 10_000 }, (_, i) => `x-${i}: ${i}`), "content-length: 0"])),

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { type BulkOf, kindsOf } from "@tidegate/model/BulkOperation"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import type { AnyResource } from "@tidegate/resources/Resource"
@@ -212,12 +213,12 @@ export class Gateway {
   }
 
   /** A bulk operation of nobody's shard: it stays where it is. */
-  async heldOperation(of: string): Promise<string> {
+  async heldOperation(of: BulkOf): Promise<string> {
     const id = newId(prefixes.bulkOperation, Date.now())
     await this.sql(
       `insert into bulk_operations (id, team_id, type, filter, shard, created_at)
       values ($1, $2, $3, jsonb_build_object('from', '2026-01-01T00:00:00.000Z', 'to', '2026-01-01T00:00:00.000Z'), 0, now())`,
-      [id, demoTeam, of === "events" ? "event_bulk_retry" : "request_bulk_retry"]
+      [id, demoTeam, kindsOf[of][0]]
     )
     return id
   }

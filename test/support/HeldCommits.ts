@@ -53,9 +53,16 @@ export class HeldCommits {
     return this.#ask("select pg_advisory_unlock($1, $2)", [held, part])
   }
 
-  /** Completes when a session of the database stands before its commit. */
-  async someoneWaits(): Promise<void> {
-    await waitUntil("a commit is held", async () => (await this.#waiting()).length > 0)
+  /** Completes when a session of the database stands before its commit, or nobody is left who would: answers whether one does. */
+  async someoneWaits(isOver: () => Promise<boolean>): Promise<boolean> {
+    let waits = false
+    await waitUntil("a commit is held", async () => {
+      // Asked for first: who has ended before that waits no more.
+      const over = await isOver()
+      waits = (await this.#waiting()).length > 0
+      return waits || over
+    })
+    return waits
   }
 
   /** Ends whoever waits: what they would have committed never was. */

@@ -1,6 +1,8 @@
 import { Effect, Option } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
-import { Client, type components } from "@tidegate/client/source"
+import { Client, type components, type Json as JsonOf } from "@tidegate/client/source"
+import { readJson } from "@tidegate/model/JsonText"
+import { writeJson } from "@tidegate/model/NumberMarks"
 import { readCredentials } from "./Credentials.ts"
 import { CliFailure, failureOf, usage } from "./Failure.ts"
 import { Json, plain, say } from "./Output.ts"
@@ -40,7 +42,11 @@ export interface Access {
   readonly baseUrl: string
   readonly key: string
   readonly team?: string
+  readonly json: JsonOf
 }
+
+/** What senders wrote is shown, and sent again, with all its digits. */
+const json: JsonOf = { parse: readJson, stringify: writeJson }
 
 /** What the flags say, else the environment. */
 export const wanted = Effect.gen(function* () {
@@ -82,7 +88,7 @@ export const access: Effect.Effect<
   yield* warned(baseUrl)
   // The stored team is the stored key's.
   const team = Option.getOrUndefined(askedTeam) ?? (Option.isSome(key) ? undefined : stored?.team)
-  return { baseUrl, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
+  return { baseUrl, json, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
 })
 
 /** A call of the API. */

@@ -1,5 +1,6 @@
 import { Console, Context, Effect } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
+import { writeJson } from "@tidegate/model/NumberMarks"
 
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
@@ -24,7 +25,7 @@ export const escaped = (text: string): string =>
   text.replace(unescaped, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
 /** JSON that is safe to be shown: to a program it says the same. */
-export const jsonLine = (value: unknown, indent = 0): string => escaped(JSON.stringify(value, null, indent))
+export const jsonLine = (value: unknown, indent = 0): string => escaped(writeJson(value, indent))
 
 /** Whether there is somebody who reads along. */
 export class Screen extends Context.Service<

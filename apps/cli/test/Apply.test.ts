@@ -1,6 +1,6 @@
 import { Client } from "@tidegate/client/source"
 import { expect, it } from "vitest"
-import { apply } from "../src/transfer/Apply.ts"
+import { apply, warningsOf } from "../src/transfer/Apply.ts"
 import { kinds } from "../src/transfer/Entries.ts"
 import type { Inventory } from "../src/transfer/Inventory.ts"
 import { planOf } from "../src/transfer/Plan.ts"
@@ -31,6 +31,12 @@ const created = async (...answers: ReadonlyArray<Response | Error>): Promise<Rea
   }
   return asked
 }
+
+it("what a write leaves open is told in words, whatever else stands there", () => {
+  const warnings = [{ code: "NOT_VERIFIED", message: "everybody can send", path: "config.auth" }, 1, { message: null }]
+  expect(warningsOf({ id: "src_1", warnings })).toEqual(["everybody can send", ""])
+  expect(warningsOf({ id: "src_1" })).toEqual([])
+})
 
 it("what somebody else has made meanwhile is not overwritten", async () => {
   const taken = Response.json({ code: "RESOURCE_ALREADY_EXISTS", message: "the name is taken" }, { status: 409 })

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { parseYaml, printYaml } from "../src/transfer/Yaml.ts"
+import { readNumber } from "@tidegate/model/ExactNumber"
+import { writeJson } from "@tidegate/model/NumberMarks"
+import { type JsonObject, parseYaml, printYaml } from "../src/transfer/Yaml.ts"
 
 const parse = (text: string) => parseYaml(Buffer.from(text), "file.yaml")
 const refused = (text: string | Uint8Array): string => {
@@ -22,6 +24,24 @@ describe("a file", () => {
     expect([["version"], ["sources", 0, "config", "mode"], ["sources", 0, "nothing"], ["nowhere"]].map(lineOf)).toEqual(
       [1, 5, 3, 1]
     )
+  })
+
+  it("keeps the digits of every number, however long, and texts of digits stay texts", () => {
+    const written = ["12345678901234567891", "-0.1000000000000000055", "1e+400", "9007199254740993", "1.5", "12"]
+    const value = { numbers: written.map(readNumber), texts: written }
+    const text = printYaml(value)
+    expect(text).toBe(
+      `numbers:\n${written.map((one) => `  - ${one}\n`).join("")}texts:\n${written.map((one) => `  - "${one}"\n`).join("")}`
+    )
+    const read = parse(text)
+    expect(writeJson(read.value)).toBe(`{"numbers":[${written.join()}],"texts":${JSON.stringify(written)}}`)
+    expect(printYaml(read.value as JsonObject)).toBe(text)
+    expect(writeJson(parse(writeJson(value, 2)).value)).toBe(writeJson(value))
+    // As people write numbers.
+    const byHand =
+      "- +12345678901234567891\n- 0012345678901234567891\n- .12345678901234567891\n- 12345678901234567891.\n- 0x1f"
+    const digits = "12345678901234567891"
+    expect(writeJson(parse(byHand).value)).toBe(`[${digits},${digits},0.${digits},${digits},31]`)
   })
 
   it("tells a terminal nothing, and says the same", () => {

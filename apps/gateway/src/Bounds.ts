@@ -1,4 +1,5 @@
 import { totalmem } from "node:os"
+import { getHeapStatistics } from "node:v8"
 
 /** What the deliveries of one process may take of it. */
 export interface DeliveryBounds {
@@ -36,6 +37,18 @@ export const deliveryBounds = ({ files, memory }: Means): DeliveryBounds => {
     connections: Math.max(2 * leastDeliveries, Math.floor((files * 3) / 8))
   }
 }
+
+/** An eighth of the heap for each of the two: what else is under way has bounds of its own, and may fill the rest. */
+const cacheShare = 1 / 8
+const runShare = 1 / 8
+
+const ofHeap = (share: number): number => Math.floor(getHeapStatistics().heap_size_limit * share)
+
+/** What all caches of the process may hold together, in bytes. */
+export const cacheBytes = (): number => ofHeap(cacheShare)
+
+/** What the runs of workflows that the process has in hand may hold together, in bytes. */
+export const runBytes = (): number => ofHeap(runShare)
 
 /** Read at start. Node has raised the soft limit of descriptors to the hard one by then. */
 export const meansOfProcess = (): Means => {

@@ -6,6 +6,7 @@ import { Credentials } from "@tidegate/api/Credentials"
 import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { fail, type GatewayError, toResponse } from "@tidegate/model/GatewayError"
+import { administering, lackingOf } from "@tidegate/model/Permission"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam } from "@tidegate/storage/Teams"
@@ -42,8 +43,8 @@ const answer = <R>(check: (bearer: string) => Effect.Effect<void, GatewayError, 
   )
 
 /**
- * On the public port, for who has the metrics' own key, or the API key of the operators' team: the metrics are of all teams,
- * and no other team's key opens them.
+ * On the public port, for who has the metrics' own key, or the API key of the operators' team with all its scopes: the metrics are
+ * of all teams, and no other team's key, and no key that has been narrowed, opens them.
  */
 export const onPublicPort = ({
   metricsKey
@@ -54,7 +55,9 @@ export const onPublicPort = ({
       const check = Effect.fnUntraced(function* (bearer: string) {
         if (metricsKey !== null && isKey(bearer, metricsKey)) return
         const caller = yield* callerOf(bearer)
-        if (caller.kind !== "key" || !caller.key.isTeamKey || caller.key.team !== demoTeam) yield* noKey
+        const isWhole =
+          caller.kind === "key" && caller.key.team === demoTeam && lackingOf(administering, path, caller.key) === null
+        if (!isWhole) yield* noKey
       })
       yield* router.add("GET", path, yield* answer(check))
     })

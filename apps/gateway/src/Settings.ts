@@ -1,9 +1,13 @@
 import { Config, Context, Effect, Option, Redacted, Result, Schema } from "effect"
 import { resolve } from "node:path"
+import { type LoopLimits, loopLimits } from "@tidegate/entities/Loops"
 import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
 import { knownOrigins } from "@tidegate/connectors/Connectors"
 import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
+import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
+import { teamLimits } from "@tidegate/resources/TeamLimits"
+import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
 
 /** What the process does: everything, doors and control API only, or actors only. */
@@ -12,7 +16,10 @@ export type Role = "all" | "edge" | "runner"
 export interface Settings {
   readonly port: number
   readonly host: string
+  /** Where the control API is called from outside. */
   readonly publicUrl: string
+  /** Where sources are called, when that is an origin of their own. */
+  readonly ingressUrl: string | null
   readonly home: string
   readonly databaseUrl: Redacted.Redacted | null
   /** What processes share beside the database; null: each counts and tells for itself. */
@@ -23,17 +30,25 @@ export interface Settings {
   readonly runnerHost: string
   /** Null: 34431, or a free one when that is taken. */
   readonly runnerPort: number | null
+  /** The proxies that are believed for whom they ask. */
+  readonly trustedProxies: TrustedProxies
   readonly egressAllow: ReadonlyArray<string>
   /** Whether loopback targets are allowed only because nothing was said and the gateway itself is bound to loopback. */
   readonly egressByDefault: boolean
   /** Calls a minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
+  /** The origins whose pages may call the control API. */
+  readonly corsOrigins: ReadonlySet<string>
   /** Where the APIs of other people are reached, by the origin that they are known by. */
   readonly apiOrigins: ReadonlyMap<string, string>
   /** Public bins that live and nobody has claimed, at the most, of all processes; 0: none are made. */
   readonly publicBins: number
   /** Calls that the runs of one workflow have under way at once. */
   readonly workflowConcurrency: number
+  /** How many a team may have, by the kind of row. */
+  readonly teamLimits: { readonly [kind: string]: number }
+  /** How far requests that lead back to the gateway may go. */
+  readonly loops: LoopLimits
   readonly signIn: SignIn
   /** Domains that the service sends e-mail from itself. */
   readonly senderDomains: ReadonlySet<string>
@@ -88,6 +103,22 @@ const origins = Effect.fnUntraced(function* (name: string, text: string) {
   return pairs
 })
 
+/** Origins as browsers write them. `*` is none: what every page may call needs no list, and a credential is asked for. */
+const pageOrigins = Effect.fnUntraced(function* (name: string, text: string) {
+  const found = new Set<string>()
+  for (const written of listed(text)) {
+    const origin = originOf(written)
+    // It would be taken for the name of a host, and match nobody.
+    if (origin === null || origin.includes("*")) {
+      return yield* new SettingsError({
+        message: `${name} must be http or https origins like https://app.example.com, without a path, with commas between them: "${written}" is none`
+      })
+    }
+    found.add(origin)
+  }
+  return found
+})
+
 const domains = Effect.fnUntraced(function* (name: string, text: string) {
   const found = new Set<string>()
   for (const domain of listed(text)) {
@@ -109,6 +140,7 @@ export const settings = Effect.gen(function* () {
   const host = yield* Config.withDefault(Config.String("HOST"), "127.0.0.1")
   const httpPort = yield* Config.withDefault(port("PORT"), 8080)
   const publicUrl = yield* Config.option(Config.URL("PUBLIC_URL"))
+  const ingressUrl = Option.getOrNull(yield* Config.option(Config.URL("TIDEGATE_INGRESS_URL")))
   const home = yield* Config.withDefault(Config.String("TIDEGATE_HOME"), ".tidegate")
   const databaseUrl = Option.getOrNull(yield* optional("DATABASE_URL"))
   const redisUrl = Option.getOrNull(yield* optional("TIDEGATE_REDIS_URL"))
@@ -121,15 +153,34 @@ export const settings = Effect.gen(function* () {
     "TIDEGATE_API_ORIGINS",
     yield* Config.withDefault(Config.String("TIDEGATE_API_ORIGINS"), "")
   )
+  const corsOrigins = yield* pageOrigins(
+    "TIDEGATE_CORS_ORIGINS",
+    yield* Config.withDefault(Config.String("TIDEGATE_CORS_ORIGINS"), "")
+  )
   const apiRateLimit = yield* Config.withDefault(upTo(1_000_000, "TIDEGATE_API_RATE_LIMIT"), 6_000)
   const publicBins = yield* Config.withDefault(upTo(100_000, "TIDEGATE_PUBLIC_BINS"), 1_000)
   const workflowConcurrency = yield* Config.withDefault(
     from1To(1_000, "TIDEGATE_WORKFLOW_CONCURRENCY"),
     Context.get(Context.empty(), CallsAtOnce)
   )
+  const most: Record<string, number> = {}
+  for (const [kind, limit] of Object.entries(teamLimits)) {
+    most[kind] = yield* Config.withDefault(from1To(100_000_000, limit.setting), limit.most)
+  }
+  const hops = yield* Config.withDefault(from1To(100, "TIDEGATE_LOOP_HOPS"), loopLimits.hops)
+  const descendants = yield* Config.withDefault(from1To(1_000_000, "TIDEGATE_LOOP_DESCENDANTS"), loopLimits.descendants)
   const payloadDays = yield* Config.withDefault(days("TIDEGATE_PAYLOAD_RETENTION_DAYS"), retentionDefaults.payloadDays)
   const recordDays = yield* Config.withDefault(days("TIDEGATE_RECORD_RETENTION_DAYS"), retentionDefaults.recordDays)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
+
+  const trustedProxies = parseTrustedProxies(
+    listed(yield* Config.withDefault(Config.String("TIDEGATE_TRUSTED_PROXIES"), ""))
+  )
+  if (Result.isFailure(trustedProxies)) {
+    return yield* new SettingsError({
+      message: `TIDEGATE_TRUSTED_PROXIES must be networks like 10.0.0.0/8 or addresses, with commas between them, and not all there are: "${trustedProxies.failure}" is none`
+    })
+  }
 
   const demoLogin = Option.getOrNull(yield* Config.option(Config.Literals(["on", "off"], "TIDEGATE_DEMO_LOGIN")))
   const newUsers = yield* Config.withDefault(
@@ -176,10 +227,19 @@ export const settings = Effect.gen(function* () {
     onNone: () => `http://${loopback.has(host) ? "localhost" : host}:${httpPort}`,
     onSome: (url) => url.href.replace(/\/+$/, "")
   })
+  if (ingressUrl !== null && !/^https?:$/.test(ingressUrl.protocol)) {
+    return yield* new SettingsError({ message: "TIDEGATE_INGRESS_URL must be an http or https URL" })
+  }
+  if (ingressUrl !== null && URL.parse(shownUrl)?.host === ingressUrl.host) {
+    return yield* new SettingsError({
+      message: `TIDEGATE_INGRESS_URL must have another host than PUBLIC_URL (${shownUrl}): it keeps what sources answer away from the API's origin`
+    })
+  }
   return {
     port: httpPort,
     host,
     publicUrl: shownUrl,
+    ingressUrl: ingressUrl === null ? null : ingressUrl.href.replace(/\/+$/, ""),
     home: resolve(home),
     databaseUrl,
     redis: redis === null ? null : redis.success,
@@ -190,15 +250,19 @@ export const settings = Effect.gen(function* () {
     runnerPort,
     egressAllow: egressByDefault ? ["127.0.0.0/8", "::1/128"] : listed(allow ?? ""),
     egressByDefault,
+    trustedProxies: trustedProxies.success,
     apiRateLimit,
     apiOrigins,
+    corsOrigins,
     publicBins,
     workflowConcurrency,
+    teamLimits: most,
+    loops: { hops, descendants },
     signIn: {
       // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
       demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",
       demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", URL.parse(shownUrl)?.hostname ?? "localhost"]),
-      siteAdmins: new Set(listed(siteAdmins.toLowerCase())),
+      siteAdmins: new Set(listed(foldAddress(siteAdmins))),
       foundsTeams: newUsers === "team",
       issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience }
     },

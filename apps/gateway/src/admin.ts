@@ -24,7 +24,7 @@ import { type Settings, settings, SettingsError } from "./Settings.ts"
  */
 
 /** Two of each: gateways at work have the others. */
-const connections = { connections: 2, hotConnections: 1, journalConnections: 1 }
+const connections = { connections: 2, hotConnections: 1, journalConnections: 1, reportConnections: 1 }
 
 /**
  * There is something to administer. In a wrong folder one would otherwise make an installation, find nobody in it, and believe it:

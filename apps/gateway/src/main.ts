@@ -1,9 +1,11 @@
-import { hkdfSync } from "node:crypto"
+import { hkdfSync, type KeyObject } from "node:crypto"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { ConsentKey } from "@tidegate/api/ConsentPage"
+import { CorsOrigins } from "@tidegate/api/CrossOrigin"
 import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
@@ -13,9 +15,13 @@ import * as Doors from "@tidegate/doors/Doors"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Actors from "@tidegate/entities/Actors"
-import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
+import { CallsAtOnce, Room, RunRoom } from "@tidegate/entities/Workflow/RunRoom"
 import * as Cluster from "@tidegate/entities/Cluster"
-import { Ingress, ingressPath } from "@tidegate/model/Ingress"
+import { loopKeysOf, Loops, makeLoops } from "@tidegate/entities/Loops"
+import { Ingress } from "@tidegate/model/Ingress"
+import { TrustedProxies } from "@tidegate/model/TrustedProxies"
+import { processRoom } from "@tidegate/model/WeighedCache"
+import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import * as PostgresServers from "@tidegate/sessions/PostgresServers"
 import * as Database from "@tidegate/storage/Database"
@@ -26,11 +32,12 @@ import { maintainPartitions } from "@tidegate/storage/Partitions"
 import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
 import * as Stores from "@tidegate/storage/Stores"
 import { bootstrapTeam } from "@tidegate/storage/Teams"
+import { KeptDays } from "@tidegate/storage/TeamSettings"
 import * as Otlp from "@tidegate/telemetry/Otlp"
 import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
 import { LineLimits } from "@tidegate/telemetry/WideLines"
 import * as Bootstrap from "./Bootstrap.ts"
-import { deliveryBounds, meansOfProcess } from "./Bounds.ts"
+import { cacheBytes, deliveryBounds, meansOfProcess, runBytes } from "./Bounds.ts"
 import * as DoorServer from "./DoorServer.ts"
 import * as Health from "./Health.ts"
 import * as MetricsEndpoint from "./MetricsEndpoint.ts"
@@ -40,6 +47,7 @@ import { logFormat, type TelemetrySettings, telemetrySettings } from "./Telemetr
 import { welcome } from "./Welcome.ts"
 
 const bounds = deliveryBounds(meansOfProcess())
+processRoom.resize(cacheBytes())
 
 /** The database, brought to this version's schema, with this process's right to it checked. */
 const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
@@ -66,7 +74,7 @@ const coordination = ({ redis }: Settings, [{ key }]: KeyRing) =>
 /** What every process has: the database, its rows as services, the way to the actors, and what it shares with other processes. */
 const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, cluster: Layer.Layer<A, E>) =>
   Layer.mergeAll(Stores.layer, Journal.layer, cluster, coordination(settings, keys)).pipe(
-    Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
+    Layer.provideMerge(Ingress.layer(settings.publicUrl, settings.ingressUrl)),
     Layer.provideMerge(database(settings, url, keys))
   )
 
@@ -77,9 +85,14 @@ const actors = ({ apiOrigins, retention, senderDomains, workflowConcurrency }: S
       Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
       Layer.succeed(SenderDomains, senderDomains),
       Layer.succeed(CallsAtOnce, workflowConcurrency),
+      Layer.sync(Room, () => new RunRoom(runBytes())),
       PostgresServers.layer()
     )
   )
+
+/** The same for all processes of a ring: a page of one is confirmed at another. */
+const consentKeyOf = (key: KeyObject): string =>
+  Buffer.from(hkdfSync("sha256", key, "", "tidegate consent pages v1", 32)).toString("hex")
 
 const serving = { disableLogger: true, disableListenLog: true }
 
@@ -114,9 +127,11 @@ const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
 const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
   ApiRoutes.drainStreams.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
-    Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide([DoorServer.layer(settings), NodeHttpServer.layerHttpServices]),
     Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
+    Layer.provide(Layer.succeed(CorsOrigins, settings.corsOrigins)),
+    Layer.provide(Layer.succeed(KeptDays, settings.retention)),
     Layer.provide(Layer.succeed(SenderDomains, settings.senderDomains)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
     Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
@@ -154,7 +169,17 @@ const gateway = Effect.gen(function* () {
     runner: healthAndMore.pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
     edge: publicAndMore.pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
   }
-  yield* Layer.build(Layer.provide(roles[given.role], telemetryOf(telemetry)))
+  const [first, ...others] = keys
+  const loops = makeLoops(loopKeysOf([first.key, ...others.map(({ key }) => key)]), given.loops)
+  yield* Layer.build(
+    Layer.provide(roles[given.role], [
+      telemetryOf(telemetry),
+      Layer.succeed(TeamLimits, given.teamLimits),
+      Layer.succeed(Loops, loops),
+      Layer.succeed(TrustedProxies.Current, given.trustedProxies),
+      Layer.succeed(ConsentKey, consentKeyOf(first.key))
+    ])
+  )
   yield* welcome(given, postgres !== null)
   return yield* Effect.never
 }).pipe(Effect.scoped)

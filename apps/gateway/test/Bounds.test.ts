@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
 import { deliveryBounds, meansOfProcess } from "../src/Bounds.ts"
 
@@ -23,5 +24,18 @@ describe("the bounds of deliveries", () => {
     expect(files).toBeGreaterThan(0)
     expect(memory).toBeGreaterThan(64 * 1024 * 1024)
     expect(Number.isFinite(memory)).toBe(true)
+  })
+})
+
+describe("the bounds of caches and of runs in hand", () => {
+  it.each([256, 512, 2_048])("are an eighth of a heap of %i MB each", (heapMb) => {
+    const bounds = new URL("../src/Bounds.ts", import.meta.url).href
+    const program = `import { cacheBytes, runBytes } from "${bounds}"; console.log(JSON.stringify([cacheBytes(), runBytes()]))`
+    const args = [`--max-old-space-size=${heapMb}`, "--max-semi-space-size=1", "--input-type=module", "-e", program]
+    const [caches, runs] = JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })) as [number, number]
+    expect(runs).toBe(caches)
+    // The young generation comes on top of the old one.
+    expect(runs / 1_048_576).toBeGreaterThanOrEqual(heapMb / 8)
+    expect(runs / 1_048_576).toBeLessThan(heapMb / 8 + 8)
   })
 })

@@ -55,6 +55,63 @@ describe("the settings of the gateway", () => {
     })
   )
 
+  it.effect("take an origin for sources alone, which is another than that of the API", () =>
+    Effect.gen(function* () {
+      const env = { PUBLIC_URL: "https://api.example.com/", TIDEGATE_INGRESS_URL: "https://hooks.example.com/in/" }
+      expect(yield* read(env)).toMatchObject({
+        publicUrl: "https://api.example.com",
+        ingressUrl: "https://hooks.example.com/in"
+      })
+      expect((yield* read({})).ingressUrl).toBeNull()
+      const same = { ...env, TIDEGATE_INGRESS_URL: "http://API.example.com/e" }
+      expect(yield* refusal(same)).toContain("must have another host than PUBLIC_URL")
+      expect(yield* refusal({ TIDEGATE_INGRESS_URL: "ftp://hooks.example.com" })).toContain("http or https")
+    })
+  )
+
+  it.effect("take the proxies that are trusted, and not everybody", () =>
+    Effect.gen(function* () {
+      const { trustedProxies } = yield* read({ TIDEGATE_TRUSTED_PROXIES: "10.0.0.0/8, fd00::/8, 192.0.2.1" })
+      expect(["10.1.2.3", "fd00::1", "192.0.2.1", "192.0.2.2"].map((ip) => trustedProxies.trusts(ip))).toEqual([
+        true,
+        true,
+        true,
+        false
+      ])
+      expect((yield* read({})).trustedProxies.trusts("127.0.0.1")).toBe(false)
+      for (const wrong of ["0.0.0.0/0", "proxy.example", "10.0.0.0/8, all"]) {
+        expect(yield* refusal({ TIDEGATE_TRUSTED_PROXIES: wrong })).toContain("TIDEGATE_TRUSTED_PROXIES must be")
+      }
+    })
+  )
+
+  it.effect("take the origins of pages that may call, and nothing that is more or less than one", () =>
+    Effect.gen(function* () {
+      expect((yield* read({})).corsOrigins.size).toBe(0)
+      const { corsOrigins } = yield* read({ TIDEGATE_CORS_ORIGINS: "https://App.example.com, http://localhost:5173/" })
+      expect([...corsOrigins]).toEqual(["https://app.example.com", "http://localhost:5173"])
+      for (const wrong of [
+        "*",
+        "https://*.example.com",
+        "app.example.com",
+        "https://a.example/path",
+        "null",
+        "ftp://a.example"
+      ]) {
+        expect(yield* refusal({ TIDEGATE_CORS_ORIGINS: wrong })).toContain(`"${wrong}" is none`)
+      }
+    })
+  )
+
+  it.effect("bound what leads back to the gateway", () =>
+    Effect.gen(function* () {
+      expect((yield* read({})).loops).toEqual({ hops: 10, descendants: 1_000 })
+      const env = { TIDEGATE_LOOP_HOPS: "3", TIDEGATE_LOOP_DESCENDANTS: "50" }
+      expect((yield* read(env)).loops).toEqual({ hops: 3, descendants: 50 })
+      yield* Effect.flip(read({ TIDEGATE_LOOP_HOPS: "0" }))
+    })
+  )
+
   it("know every origin that a type asks for", () => {
     for (const row of connectors) {
       const asked: Array<string> = []

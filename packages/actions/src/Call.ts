@@ -1,5 +1,6 @@
 import type { Connector, Answer, OutboundRequest } from "@tidegate/connectors/Connector"
 import type { Config } from "@tidegate/connectors/Settings"
+import type { ExactNumber } from "@tidegate/model/ExactNumber"
 import type { Message } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import type { OutboundAuth } from "@tidegate/signatures/OutboundAuth"
@@ -49,7 +50,7 @@ export type StoreOperation =
   /** `{key, value}`. */
   | { readonly name: "set"; readonly key: string; readonly value: Json }
   /** `{key, value}`: the sum. Of a value that is no number the step fails with INPUT_INVALID. Once for each idempotency key. */
-  | { readonly name: "increment"; readonly key: string; readonly by: number }
+  | { readonly name: "increment"; readonly key: string; readonly by: number | ExactNumber }
   /** `{deleted}`: whether there was one. */
   | { readonly name: "delete"; readonly key: string }
 

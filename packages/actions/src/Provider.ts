@@ -132,6 +132,7 @@ export const calling = <const S extends Settings>({
       inputs: names,
       required,
       pure: false,
+      output: about.output,
       outputSample: about.sample.output,
       compile: (step) => {
         const faults = [...settingFaults(step), ...faultsOf(step.invocation_inputs ?? {}, judge)]

@@ -6,6 +6,7 @@ import type { Call } from "@tidegate/actions/Call"
 import { callOf, inlineActionOf } from "@tidegate/actions/Providers"
 import { noCredentials } from "@tidegate/actions/Provider"
 import type { Step } from "@tidegate/workflows/Definition"
+import { outputFault } from "../../workflows/src/OutputNames.ts"
 import { connectors } from "@tidegate/connectors/Connectors"
 
 const everyAction = providers.flatMap((provider) =>
@@ -38,6 +39,12 @@ describe.each(everyAction)("%s", (_name, provider, action) => {
   it("has samples that its own schemas take", () => {
     expect(faultsOf(action.input, action.sample.inputs)).toEqual([])
     expect(faultsOf(action.output, action.sample.output)).toEqual([])
+    // A step that asks for any of them is not warned.
+    const names = Object.keys(action.sample.output)
+    expect(names.flatMap((name) => outputFault(action.action.output ?? {}, [name]) ?? [])).toEqual([])
+    if (!("patternProperties" in action.output)) {
+      expect(outputFault(action.action.output ?? {}, [`${names[0]}x`])).not.toBeNull()
+    }
   })
 
   it("takes the inputs that its schema has, and no others", () => {

@@ -312,7 +312,7 @@ const reserved = [
   "upgrade",
   "expect",
   "x-gateway-event-id",
-  "x-gateway-hop"
+  "gateway-loop"
 ]
 const spelled = (name: string): ReadonlyArray<string> => [
   name,

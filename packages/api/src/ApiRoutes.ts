@@ -17,6 +17,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as IgnoredEventHandlers from "./handlers/IgnoredEventHandlers.ts"
 import * as FilterHandlers from "./handlers/FilterHandlers.ts"
 import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as FormatterHandlers from "./handlers/FormatterHandlers.ts"
@@ -29,6 +30,7 @@ import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as StreamHandlers from "./handlers/StreamHandlers.ts"
+import * as TeamHandlers from "./handlers/TeamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import * as WorkflowAggregateHandlers from "./handlers/WorkflowAggregateHandlers.ts"
 import * as WorkflowHandlers from "./handlers/WorkflowHandlers.ts"
@@ -89,8 +91,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
+    IgnoredEventHandlers.layer,
     AttemptHandlers.layer,
     AuthHandlers.layer,
+    TeamHandlers.layer,
     ShareHandlers.layer,
     PublicBinHandlers.layer,
     MetricsHandlers.layer,

@@ -81,7 +81,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       metrics.apiCalls.at(group, String(status)).add()
       // A stream takes as long as it is watched.
       if (status !== 101) metrics.apiSeconds.at(group).observe(tookMs / 1_000)
-      const isFault = status >= 500
+      // What leads back to the gateway too often is its caller's fault.
+      const isFault = status >= 500 && status !== 508
       if (isRead(request.method) && !isFault) return response
       const error_id = isFault ? (statedErrorId(response) ?? newErrorId()) : null
       lines.write(run, status >= 400, clock.currentTimeMillisUnsafe(), () => ({

@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto"
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
+import { Context } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { ConsentFor } from "@tidegate/storage/DestinationTokens"
 
@@ -43,21 +44,46 @@ ${body}
 </html>
 `).pipe(HttpServerResponse.setStatus(status), HttpServerResponse.setHeaders(headers))
 
-/** Who says yes sends this back: nobody knows it who does not know the code, so no link can say yes for them. */
-export const confirmationOf = (state: string, code: string): string =>
-  createHash("sha256").update(`${state} ${code}`).digest("base64url")
+/** Signs what the page sends back. Processes that share it take each other's pages; the default is one process's own. */
+export const ConsentKey = Context.Reference<string>("@tidegate/api/ConsentKey", {
+  defaultValue: () => randomBytes(32).toString("hex")
+})
 
-const hidden = (name: string, value: string): string => `<input type="hidden" name="${name}" value="${escaped(value)}">`
+/** What somebody has brought back from the provider. */
+export interface Brought {
+  readonly state: string
+  readonly code: string
+}
 
-/** Asks them. It is a form of its own address, whatever that is called from outside. */
-export const askingPage = ({ id, name, team_id, team_name, type }: ConsentFor, state: string, code: string) =>
+/** How long a page may be open (ms): as long as the consent may take. */
+const openMs = 600_000
+
+const signatureOf = (key: string, { code, state }: Brought, until: number): string =>
+  createHmac("sha256", key).update(`consent ${until} ${state} ${code}`).digest("base64url")
+
+/** Whoever says yes sends this back. Nobody has it who was not shown the page, for this state and this code, within the last minutes. */
+export const confirmationOf = (key: string, brought: Brought, now: number): string =>
+  `${now + openMs}.${signatureOf(key, brought, now + openMs)}`
+
+export const isConfirmation = (key: string, brought: Brought, said: string | undefined, now: number): boolean => {
+  const [, until = "", signed = ""] = /^(\d{13})\.([\w-]{43})$/.exec(said ?? "") ?? []
+  if (signed === "" || Number(until) < now) return false
+  return timingSafeEqual(Buffer.from(signed), Buffer.from(signatureOf(key, brought, Number(until))))
+}
+
+/** Asks them. It is a form of its own address, whatever that is called from outside, and is sent by a click alone: no address that a browser fetches says yes. */
+export const askingPage = (
+  { id, name, team_id, team_name, type }: ConsentFor,
+  { code, state }: Brought,
+  confirmed: string
+) =>
   page(
     200,
     "Do you consent?",
     `<p>The destination ${named(name, id)}, of type ${escaped(type)}, asks to deliver with your consent.
 It belongs to the team ${named(team_name, team_id)}: who may edit it decides what is delivered.</p>
 <p>If you do not know it, or did not expect this, close this page. Nothing has been done with your consent yet.</p>
-<form method="get" action="">${hidden("state", state)}${hidden("code", code)}${hidden("confirmed", confirmationOf(state, code))}
+<form method="post" action="?${escaped(new URLSearchParams({ state, code, confirmed }).toString())}">
 <button>Yes, deliver with my consent</button></form>`
   )
 

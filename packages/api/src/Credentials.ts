@@ -25,6 +25,7 @@ const spent = {
   project_key: { what: "calls with this API key", told: "project_key", policy: "key" },
   session: { what: "calls of this user", told: "session", policy: "session" },
   address: { what: "calls without a valid credential from this address", told: "address", policy: "address" },
+  bin: { what: "reads of this bin", told: "bin", policy: "bin" },
   maker: { what: "bins made from this address", told: "address", policy: "maker" }
 } as const
 
@@ -81,6 +82,9 @@ export const spend = Effect.fnUntraced(function* (
 export const client = Effect.map(HttpServerRequest.HttpServerRequest, ({ remoteAddress }) =>
   clientOf(Option.getOrElse(remoteAddress, () => ""))
 )
+
+/** Whether a call has failed by what it brought. Behind one address may be everybody, so that only such calls are counted by it. */
+export const isRefusal = ({ code }: Pick<GatewayError, "code">): boolean => statusOf[code] < 500
 
 /** A session's token, and no API key: those that were made here begin otherwise, and others are not taken when they are of this form. */
 export const sessionToken = /^ses_[0-9a-f]{64}$/

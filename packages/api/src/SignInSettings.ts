@@ -1,4 +1,5 @@
 import { Context } from "effect"
+import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { Issuer } from "./IdTokens.ts"
 
 /** How people get in. */
@@ -7,7 +8,7 @@ export interface SignIn {
   readonly demo: boolean
   /** The host names under which that is let: a page of another site that has its name point here must not sign in. */
   readonly demoHosts: ReadonlySet<string>
-  /** Addresses, in lower case, of those who may do everything in every team. */
+  /** Addresses, folded, of those who may do everything in every team. */
   readonly siteAdmins: ReadonlySet<string>
   /** Whether a user who is a member of no team gets one of their own; if not, they are turned away. */
   readonly foundsTeams: boolean
@@ -29,4 +30,4 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
 export const isSiteAdmin = (
   { siteAdmins }: SignIn,
   { email, emailVerified }: { readonly email: string | null; readonly emailVerified: boolean }
-): boolean => emailVerified && email !== null && siteAdmins.has(email.toLowerCase())
+): boolean => emailVerified && email !== null && siteAdmins.has(foldAddress(email))

@@ -1,13 +1,18 @@
-import { Cause, Context, Effect, type Layer, type Types } from "effect"
+import { Cause, Context, Effect, type Layer, Option, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
+import { Loops } from "@tidegate/entities/Loops"
 import { fail, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
+import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { withoutSecretLooks } from "@tidegate/signatures/Redaction"
 import { fault } from "@tidegate/telemetry/Faults"
 import { Api } from "./contract/Api.ts"
 import { AnyOrigin } from "./contract/Authorization.ts"
+import { refusedCondition, tagRead } from "./Conditional.ts"
+import { CorsOrigins, crossOrigin, type Openness } from "./CrossOrigin.ts"
 import { fieldFaults } from "./FieldFaults.ts"
 import { isNotBuilt } from "./NotBuilt.ts"
+import { Handling, handlingOf, judgeQuery } from "./strict/Handling.ts"
 
 interface KnownPath {
   readonly pattern: RegExp
@@ -35,31 +40,13 @@ const allowedOn = (path: string): string | null => {
   return [...methods, "OPTIONS"].join(", ")
 }
 
-/** The methods that pages of any origin may use of a path. */
-const openOn = (path: string): ReadonlyArray<string> =>
-  knownPaths.flatMap(({ anyOrigin, methods, pattern }) => (anyOrigin && pattern.test(path) ? methods : []))
-
-/** It is for whoever has its token or link: a page of anybody may show it, and no search engine lists it. */
-const openly = {
-  "access-control-allow-origin": "*",
-  "access-control-expose-headers": "retry-after",
-  "x-robots-tag": "noindex, nofollow"
-}
-
-/** What is said of that beside the answer. Nothing of any other path: pages of other origins cannot read it. */
-const sharing = ({ headers, method }: HttpServerRequest.HttpServerRequest, path: string): Record<string, string> => {
-  const methods = openOn(path)
-  if (methods.length === 0) return {}
-  const asked = method === "OPTIONS" ? headers["access-control-request-method"] : method === "HEAD" ? "GET" : method
-  if (asked === undefined || !methods.includes(asked)) return {}
-  return method === "OPTIONS"
-    ? {
-        ...openly,
-        "access-control-allow-methods": methods.join(", "),
-        "access-control-allow-headers": "authorization, content-type, x-bin-token",
-        "access-control-max-age": "600"
-      }
-    : openly
+/** The methods that there are of a path, and those of them that pages of any origin may use. */
+const opennessOf = (path: string): Openness => {
+  const known = knownPaths.filter(({ pattern }) => pattern.test(path))
+  return {
+    methods: [...new Set(known.flatMap(({ methods }) => methods))],
+    toAnybody: known.flatMap(({ anyOrigin, methods }) => (anyOrigin ? methods : []))
+  }
 }
 
 const respond = (error: GatewayError, headers: Record<string, string> = {}): HttpServerResponse.HttpServerResponse => {
@@ -129,50 +116,90 @@ const answer = (response: HttpServerResponse.HttpServerResponse) => Effect.succe
  * whatever goes wrong is answered in the one shape of errors.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use((router) =>
-  router.addGlobalMiddleware((app) =>
-    Effect.flatMap(
-      HttpServerRequest.HttpServerRequest,
-      (
-        original
-      ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> => {
-        const prefixed = /^\/v1(?=[/?]|$)/i.test(original.url)
-        const url = prefixed ? original.url.slice(3) : original.url
-        const request = prefixed ? original.modify({ url: url.startsWith("/") ? url : `/${url}` }) : original
-        const path = request.url.split("?", 1)[0] ?? ""
-        if (!isReadable(request.url)) {
-          return answer(
-            respond(invalid([{ path: "url", message: "must be percent-encoded UTF-8 without NUL characters" }]))
-          )
-        }
-        // The router ends a path at either of them, so what follows would be acted on unread.
-        if (/[;#]/.test(path)) {
-          return answer(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
-        }
-        if (isNotBuilt(request.method, path)) {
-          return answer(
-            respond(fail("ROUTE_NOT_FOUND", `${request.method} ${path} is not built yet`, { built: false }))
-          )
-        }
-        return Effect.provideService(app, HttpServerRequest.HttpServerRequest, request).pipe(
-          Effect.catchCause((cause) => {
-            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-            const error = Cause.squash(cause)
-            const answer = answerTo(error, request, path)
-            if (answer !== null) return Effect.succeed(answer)
-            return Effect.map(
-              fault({
-                code: "INTERNAL_ERROR",
-                message: "the request could not be carried out; the fault is in the gateway's log",
-                // A token may be part of a path.
-                log: `${request.method} ${withoutSecretLooks(path)} failed`,
-                cause
-              }),
-              (error) => respond(error)
+  Effect.flatMap(Effect.all([Loops, TrustedProxies.Current, CorsOrigins]), ([loops, proxies, origins]) =>
+    router.addGlobalMiddleware((app) =>
+      Effect.flatMap(
+        HttpServerRequest.HttpServerRequest,
+        (
+          original
+        ): Effect.Effect<
+          HttpServerResponse.HttpServerResponse,
+          Types.unhandled,
+          HttpServerRequest.HttpServerRequest
+        > => {
+          const prefixed = /^\/v1(?=[/?]|$)/i.test(original.url)
+          const url = prefixed ? original.url.slice(3) : original.url
+          const address = proxies.clientOf(Option.getOrUndefined(original.remoteAddress), {
+            "x-forwarded-for": original.headers["x-forwarded-for"],
+            forwarded: original.headers["forwarded"]
+          })
+          const request = original.modify({
+            url: prefixed && !url.startsWith("/") ? `/${url}` : url,
+            // The client's, for whoever counts by it.
+            remoteAddress: Option.fromNullOr(address)
+          })
+          const path = request.url.split("?", 1)[0] ?? ""
+          if (!isReadable(request.url)) {
+            return answer(
+              respond(invalid([{ path: "url", message: "must be percent-encoded UTF-8 without NUL characters" }]))
             )
-          }),
-          Effect.map((response) => HttpServerResponse.setHeaders(withHeaders(response), sharing(request, path)))
-        )
-      }
+          }
+          // The router ends a path at either of them, so what follows would be acted on unread.
+          if (/[;#]/.test(path)) {
+            return answer(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
+          }
+          // A call that the gateway itself has made, for a destination or a step, may come of another such call.
+          if (!loops.admits(request.headers)) {
+            return answer(
+              respond(
+                fail(
+                  "LOOP_DETECTED",
+                  "the call leads back to the gateway too often: it has come of one that was made here"
+                )
+              )
+            )
+          }
+          if (isNotBuilt(request.method, path)) {
+            return answer(
+              respond(fail("ROUTE_NOT_FOUND", `${request.method} ${path} is not built yet`, { built: false }))
+            )
+          }
+          const refused = refusedCondition(request)
+          if (refused !== null) return answer(respond(refused))
+          const { answered, handled } = handlingOf(request)
+          // Of others it is judged when it is known who asks.
+          const judged = handled.operation?.isPublic === true ? Effect.andThen(Effect.orDie(judgeQuery), app) : app
+          return judged.pipe(
+            Effect.provideService(HttpServerRequest.HttpServerRequest, request),
+            Effect.provideService(Handling, handled),
+            Effect.catchCause((cause) => {
+              if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+              const error = Cause.squash(cause)
+              const answer = answerTo(error, request, path)
+              if (answer !== null) return Effect.succeed(answer)
+              return Effect.map(
+                fault({
+                  code: "INTERNAL_ERROR",
+                  message: "the request could not be carried out; the fault is in the gateway's log",
+                  // A token may be part of a path.
+                  log: `${request.method} ${withoutSecretLooks(path)} failed`,
+                  cause
+                }),
+                (error) => respond(error)
+              )
+            }),
+            Effect.map((response) =>
+              HttpServerResponse.setHeaders(
+                withHeaders(handled.operation === null ? response : tagRead(request, response)),
+                {
+                  ...crossOrigin(origins, request, opennessOf(path)),
+                  ...answered
+                }
+              )
+            )
+          )
+        }
+      )
     )
   )
 )

@@ -196,7 +196,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
         [{ credentials: {} }, "config.credentials.token"],
         [{ credentials: { token: "x y\u0007secret-of-mine" } }, "config.credentials.token"],
         [{ credentials: { token: "secret-of-mine", extra: "secret-of-mine" } }, "config.credentials.extra"],
-        ...["Host", "content-length", "Connection", "X-Gateway-Hop", "Idempotency-Key"].flatMap(
+        ...["Host", "content-length", "Connection", "Gateway-Loop", "X-Gateway-Event-Id", "Idempotency-Key"].flatMap(
           (header): ReadonlyArray<readonly [object, string]> => [
             [
               { auth_mode: "custom_header", credentials: { header_name: header, value: "secret-of-mine" } },

@@ -48,7 +48,12 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
           const one = `${list}/${created.body.id}`
           const again = yield* call("PUT", list, { body: { ...body, description: "two" } })
           expect(again).toMatchObject({ status: 200, body: { id: created.body.id, description: "two" } })
-          const patched = yield* call("PATCH", one, { body: { description: null, unknown: { deep: true } } })
+          const strange = { description: null, unknown: { deep: true } }
+          expect((yield* call("PATCH", one, { body: strange })).body).toMatchObject({
+            code: "VALIDATION_ERROR",
+            data: { fields: [{ path: "unknown" }] }
+          })
+          const patched = yield* call("PATCH", one, { body: strange, headers: { prefer: "handling=lenient" } })
           expect(patched).toMatchObject({ status: 200, body: { id: created.body.id, description: null } })
           expect(yield* call("PUT", one, { body: { ...body, description: "three" } })).toMatchObject({
             status: 200,
@@ -227,6 +232,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
           "409",
           "413",
           "415",
+          "422",
           "429",
           "500",
           "503"

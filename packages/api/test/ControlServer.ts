@@ -61,6 +61,7 @@ const destinationEntity = DestinationEntity.toLayer(
       Deliver: () => Effect.void,
       Wake: () => Effect.void,
       Reload: () => Effect.void,
+      Reread: () => Effect.void,
       ...noTunnel
     })
   })
@@ -82,7 +83,7 @@ const database = Layer.effectDiscard(
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
 const stores = Stores.layer.pipe(
-  Layer.provideMerge(Layer.merge(Secrets.layer({ keys }), Ingress.layer("http://ingress.test/e"))),
+  Layer.provideMerge(Layer.merge(Secrets.layer({ keys }), Ingress.layer("http://ingress.test"))),
   Layer.provideMerge(database)
 )
 

@@ -106,7 +106,7 @@ const table: ReadonlyArray<
     "POST",
     "/destinations",
     json('{"name":"a","rate_limit":1e999}'),
-    [400, "VALIDATION_ERROR", "rate_limit"]
+    [400, "VALIDATION_ERROR", "config.rate_limit"]
   ],
   ["too deep", "POST", "/sources", json(nested(5_000)), [400, "VALIDATION_ERROR"]],
   [

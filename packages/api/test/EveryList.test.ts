@@ -250,7 +250,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
           // What one request became has its time.
           const at = path.startsWith("/requests/{id}") ? Date.parse(body.models.at(-1).created_at) : Date.now()
           const id = newId(`${last.slice(0, 3)}_`, at)
-          yield* put({ ...row, id, attempt_number: 100 + added.length })
+          yield* put({ ...row, id, attempt_number: 100 + added.length, token_hash: id })
           added.push(id)
         }
         for (const row of taken) yield* put(row)

@@ -198,6 +198,7 @@ export const lists: ReadonlyArray<List> = [
       status: is("status", "rejected"),
       verified: is("verified", "true"),
       source_id: among("source_id", ({ sources }) => sources.slice(1, 3)),
+      rejection_cause: is("rejection_cause", "SOURCE_AUTH_FAILED"),
       is_retry: is("is_retry", "true"),
       retry_kind: is("retry_kind", "single")
     },
@@ -219,9 +220,30 @@ export const lists: ReadonlyArray<List> = [
       status: among("status", () => ["FAILED", "CANCELLED"]),
       request_id: as("request_id", 5),
       source_id: among("source_id", ({ sources }) => sources.slice(1, 3)),
-      destination_id: among("destination_id", ({ destinations }) => destinations.slice(3, 5))
+      destination_id: among("destination_id", ({ destinations }) => destinations.slice(3, 5)),
+      is_retry: is("is_retry", "true"),
+      retry_kind: is("retry_kind", "bulk"),
+      error_code: is("error_code", "BAD_RESPONSE"),
+      response_status: is("response_status", "500"),
+      resolved: () => ["true", (row) => row["resolved_at"] !== null]
     },
-    also: ["include", "batch_operation_scope"],
+    also: ["include", "batch_operation_scope", "after"],
+    orders: [],
+    dir: false,
+    most: 100,
+    cursors: "onward",
+    envelope: paged
+  },
+  {
+    path: "/ignored_events",
+    table: "ignored_events",
+    filters: {
+      ...window,
+      ...connections(among("connection_id", ({ connections }) => connections.slice(10, 12))),
+      source_id: among("source_id", ({ sources }) => sources.slice(4, 5)),
+      request_id: as("request_id"),
+      cause: is("cause", "DEDUPLICATED")
+    },
     orders: [],
     dir: false,
     most: 100,
@@ -237,7 +259,9 @@ export const lists: ReadonlyArray<List> = [
       event_id: firstAndThird("event_id"),
       request_id: as("request_id", 3),
       destination_id: among("destination_id", ({ destinations }) => destinations.slice(6, 8)),
-      status: is("status", "FAILED")
+      status: is("status", "FAILED"),
+      error_code: is("error_code", "BAD_RESPONSE"),
+      response_status: is("response_status", "200")
     },
     orders: ["created_at"],
     dir: true,
@@ -287,7 +311,7 @@ export const lists: ReadonlyArray<List> = [
     cursors: "onward",
     envelope: sub
   },
-  ...["/requests/bulk_operations", "/events/bulk_operations"].map((path): List => ({
+  ...["/requests/bulk_operations", "/events/bulk_operations", "/ignored_events/bulk_operations"].map((path): List => ({
     path,
     filters: {
       bucket: () => ["ongoing", (row) => row["finished_at"] === null],
@@ -307,6 +331,16 @@ export const lists: ReadonlyArray<List> = [
     most: 255,
     cursors: "none",
     envelope: ["count", "models"]
+  },
+  {
+    path: "/shares",
+    table: "request_shares",
+    filters: { request_id: firstAndThird("request_id"), status: is("status", "revoked") },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: ["count", "next_cursor", "models"]
   },
   {
     path: "/request-fixtures/{id}/targets",

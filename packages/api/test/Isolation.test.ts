@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { OpenApi } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { newId } from "@tidegate/model/Ids"
-import type { Permission, Scope } from "@tidegate/model/Permission"
+import { type Permission, type Scope, scopesFor } from "@tidegate/model/Permission"
 import { createOperation } from "@tidegate/storage/BulkOperations"
 import { createFixture } from "@tidegate/storage/Fixtures"
 import { createKey } from "@tidegate/storage/ProjectKeys"
@@ -74,7 +74,14 @@ const world = Layer.effectDiscard(
     const fixture = yield* createFixture({ ...ofOther, name: "theirs", description: null })
     yield* sql`update request_fixtures set id = ${foreign("fix")} where id = ${fixture.id}`
     const at = new Date(old.now).toISOString()
-    const operation = { team_id: other, filter: { from: at, to: at }, requested_by: null, shard: 1 }
+    const operation = {
+      team_id: other,
+      filter: { from: at, to: at },
+      rate: null,
+      confirmed: true,
+      requested_by: null,
+      shard: 1
+    }
     yield* createOperation({ ...operation, type: "request_bulk_retry", id: foreign("bch") })
     yield* createOperation({ ...operation, type: "event_bulk_retry", id: foreignOfEvents })
     for (const [who, { granted, scope }] of Object.entries(projectKeys)) {
@@ -92,6 +99,9 @@ const world = Layer.effectDiscard(
       null
     )
     yield* sql`update project_api_keys set id = ${foreignKey}, lookup = 'far0000f' where team_id = ${other}`
+    yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
+      values (${foreign("usr")}, 'https://issuer.test', 'far', 'far0000@example.com', true, 'far0000', now(), now())`
+    yield* sql`insert into memberships values (${other}, ${foreign("usr")}, 'owner', now())`
     yield* sql`insert into memberships values (${mine}, 'usr_owner', 'owner', now()), (${mine}, 'usr_member', 'member', now())`
   })
 ).pipe(
@@ -109,7 +119,7 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr"]
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
@@ -208,8 +218,9 @@ const refusedWith = (permission: Permission, who: Who): string | null => {
   if (who === "key") return permission.teamKey ? null : "USER_SESSION_REQUIRED"
   if (isProjectKey(who)) {
     const { granted, scope } = projectKeys[who]
-    if (permission.scope === null) return "USER_SESSION_REQUIRED"
-    if (permission.scope !== scope) return "INSUFFICIENT_SCOPE"
+    const needed = scopesFor(permission)
+    if (needed.length === 0) return "USER_SESSION_REQUIRED"
+    if (needed.some((one) => one !== scope)) return "INSUFFICIENT_SCOPE"
     return scope === "control:execute" && !granted ? "EXECUTE_GRANT_REQUIRED" : null
   }
   const suffices = {

@@ -58,10 +58,13 @@ const wide = (characters: number): string => {
   return other + "\u{1f4e6}".repeat(characters - other.length)
 }
 
-const step = (name: string, paths: ReadonlyArray<object> = []) =>
+const step = (
+  name: string,
+  paths: ReadonlyArray<object> = []
+): { readonly id: string; readonly kind: string; readonly name: string; readonly config: object } =>
   paths.length === 0
     ? { id: "only_paid", kind: "filter", name, config: { conditions: { body: { a: 1 } }, note: name } }
-    : { id: "only_paid", kind: "branch", name: "", config: { paths } }
+    : { id: "paths", kind: "branch", name: "", config: { paths } }
 
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("a name or a text", (it) => {
   it.effect("may have as many characters as are stated, and not one more", () =>
@@ -70,8 +73,10 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a name or a
       const source = yield* createSource
       const workflow = yield* createWorkflow([step("")], [{ source_type: "trigger", target_step_id: "only_paid" }])
       const { request } = yield* receive(workflow, {})
-      const stepped = (one: object) =>
-        call("PATCH", `/workflows/${workflow.id}`, { body: { steps: [one], edges: workflow.edges } })
+      const stepped = (one: ReturnType<typeof step>) =>
+        call("PATCH", `/workflows/${workflow.id}`, {
+          body: { steps: [one], edges: [{ source_type: "trigger", target_step_id: one.id }] }
+        })
       const action = { provider_key: "http", action_key: "request", inputs: { url: "https://ledger.test/" } }
       const places: ReadonlyArray<readonly [string, number, (text: string) => ReturnType<typeof call>]> = [
         ["a source's name", 155, (name) => call("POST", "/sources", { body: { name } })],

@@ -74,8 +74,15 @@ const make = Effect.fnUntraced(function* (
     ignored!.id,
     prefixes.ignoredEvent,
     made,
-    history.connections.slice(9, 16).map((connection_id) => ({ connection_id, request_id: request }))
+    history.connections.slice(9, 16).map((connection_id, place) => ({
+      connection_id,
+      request_id: request,
+      cause: place % 2 === 0 ? "FILTERED" : "DEDUPLICATED"
+    }))
   )
+  yield* copies("ignored_events", ignored!.id, prefixes.ignoredEvent, to - 60_000, [
+    { cause: "DEDUPLICATED", source_id: history.sources[4] }
+  ])
 
   const action =
     '{"auth_mode":"none","schema_version":"1.0.0","inputs":{},"rate_limit":null,"rate_limit_period":"second"}'
@@ -107,16 +114,18 @@ const make = Effect.fnUntraced(function* (
       case when state = 'FAILED' then 'error' else 'info' end, state = 'FAILED', '[]', 1, 1, created_at
     from events where team_id = ${team} and id like 'evt_%' and destination_id = ${history.destinations[2]!}`
 
-  const operations = (yield* Effect.forEach(["request_bulk_retry", "event_bulk_retry"] as const, (type) =>
-    Effect.forEach([0, 1, 2], (place) => {
-      const id = newId(prefixes.bulkOperation, from + place)
-      return Effect.as(
-        sql`insert into bulk_operations (id, team_id, type, filter, shard, created_at, finished_at) values (${id}, ${team}, ${type},
+  const operations = (yield* Effect.forEach(
+    ["request_bulk_retry", "event_bulk_retry", "ignored_event_bulk_retry"] as const,
+    (type) =>
+      Effect.forEach([0, 1, 2], (place) => {
+        const id = newId(prefixes.bulkOperation, from + place)
+        return Effect.as(
+          sql`insert into bulk_operations (id, team_id, type, filter, shard, created_at, finished_at) values (${id}, ${team}, ${type},
           ${JSON.stringify({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })}::jsonb, 0, now(),
           ${place === 0 ? new Date(to) : null}::timestamptz)`,
-        id
-      )
-    })
+          id
+        )
+      })
   )).flat()
   const operation = operations[0]!
   const [parent, retried, single] = (yield* sql<{ id: string }>`
@@ -128,6 +137,8 @@ const make = Effect.fnUntraced(function* (
   yield* sql`update requests set retry_kind = 'single', retry_parent_request_id = ${`req_${parent}`} where id = ${`req_${single}`}`
   yield* sql`update events set retry_kind = 'bulk', retry_operation_id = ${operation}, retry_parent_event_id = ${`evt_${parent}`}
     where id = ${`evt_${retried}`}`
+  yield* sql`update events set resolved_at = now(), resolved_by_event_id = ${`evt_${retried}`}
+    where team_id = ${team} and failed and id in (select id from events where failed order by id desc limit 3)`
 
   const fixtures = Array.from({ length: 3 }, () => newId(prefixes.fixture, from))
   for (const [place, id] of fixtures.entries()) {
@@ -137,6 +148,10 @@ const make = Effect.fnUntraced(function* (
       select ${id}, ${team}, ${`fixture ${place}`}, ${of}, id, method, path, query, headers, presented, body, verified, now(), now()
       from requests where id = ${request}`
   }
+  yield* sql`insert into request_shares (id, team_id, request_id, token_hash, expires_at, revoked_at, forgotten_at, created_at, updated_at)
+    select 'shr_' || substr(md5(id), 1, 24), team_id, id, id, now() + interval '1 day',
+      case when row_number() over (order by id) % 4 = 0 then now() end, now() + interval '8 days', created_at, created_at
+    from (select * from requests where team_id = ${team} order by id limit 14) r`
   return {
     ...history,
     transformation,

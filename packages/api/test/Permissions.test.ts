@@ -1,6 +1,9 @@
+import { Context } from "effect"
 import { describe, expect, it } from "vitest"
+import { editing } from "@tidegate/model/Permission"
+import { holdsStoredPayload } from "@tidegate/model/StoredPayload"
 import { Api } from "../src/contract/Api.ts"
-import { Authorization, permissionOf } from "../src/contract/Authorization.ts"
+import { Authorization, CallableBy, leaksPayloads, permissionOf } from "../src/contract/Authorization.ts"
 
 /** Who may call what is said of every endpoint, and is what is checked. */
 
@@ -17,6 +20,17 @@ describe("every endpoint", () => {
     const shown = endpoints.filter((endpoint) => permissionOf(endpoint) === "public")
     const names = (some: typeof endpoints) => some.map(({ method, path }) => `${method} ${path}`).toSorted()
     expect(names(open)).toEqual(names(shown))
+  })
+
+  it("that answers stored payloads asks project keys for the right to read: the schema of its answer says so", () => {
+    const payloads = endpoints.filter((endpoint) => [...endpoint.success].some(holdsStoredPayload))
+    const names = payloads.map(({ method, path }) => `${method} ${path}`)
+    for (const one of ["POST /requests/:id/share", "POST /request-fixtures", "POST /filters/test", "GET /requests"]) {
+      expect(names).toContain(one)
+    }
+    expect(endpoints.filter(leaksPayloads)).toEqual([])
+    const share = payloads.find(({ path }) => path === "/requests/:id/share")!
+    expect(leaksPayloads({ ...share, annotations: Context.make(CallableBy, editing) })).toBe(true)
   })
 
   it("that only reads asks project keys for no more than the right to read", () => {

@@ -89,8 +89,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
         name: "  ci  ",
         scopes: ["control:read", "control:execute"],
         execute_grants: ["POST:/v1/events/:id/retry"],
-        rate_limit_per_minute: 100,
-        api_key: "ignored"
+        rate_limit_per_minute: 100
       })
       expect(status).toBe(201)
       expect(headers.get("cache-control")).toBe("no-store")
@@ -127,7 +126,9 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
       const team = yield* freshTeam
       const reader = yield* keyWith(team, ["control:read"])
       const editor = yield* keyWith(team, ["control:edit"])
-      const runner = yield* keyWith(team, ["control:execute"], { execute_grants: ["POST:/v1/workflow-formatter/test"] })
+      const runner = yield* keyWith(team, ["control:execute"], {
+        execute_grants: ["POST:/v1/workflow-formatter/test", "POST:/v1/filters/test"]
+      })
       const source = { name: "s" }
       const trial = { config: { operation: "text.lowercase" }, inputs: { input: "A" } }
       const as = (key: { readonly api_key: string }, method: string, to: string, body?: unknown) =>
@@ -142,7 +143,12 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
         [yield* as(reader, "POST", "/sources", source), "control:edit"],
         [yield* as(editor, "GET", "/sources"), "control:read"],
         [yield* as(runner, "GET", "/sources"), "control:read"],
-        [yield* as(reader, "POST", "/workflow-formatter/test", trial), "control:execute"]
+        [yield* as(reader, "POST", "/workflow-formatter/test", trial), "control:execute"],
+        // What answers stored payloads is read by it, whatever else it does.
+        [yield* as(editor, "POST", `/requests/req_${"0".repeat(26)}/share`, {}), "control:read"],
+        [yield* as(editor, "POST", "/request-fixtures", { request_id: "req_1", name: "f" }), "control:read"],
+        [yield* as(editor, "PATCH", `/request-fixtures/fix_${"0".repeat(26)}`, {}), "control:read"],
+        [yield* as(runner, "POST", "/filters/test", {}), "control:read"]
       ] as const) {
         expect([...codeOf(answer), answer.body.data]).toEqual([403, "INSUFFICIENT_SCOPE", { required }])
       }
@@ -299,7 +305,9 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
       expect(yield* faults({ name: " ", scopes: [], rate_limit_per_minute: 0 })).toEqual(
         expect.arrayContaining(["name", "scopes", "rate_limit_per_minute"])
       )
-      expect(yield* faults({ name: "x".repeat(101) })).toEqual(["name"])
+      for (const name of ["x".repeat(101), "ab\u202Ecd", "a\u200Bb", "a\u2066b"]) {
+        expect(yield* faults({ name }), JSON.stringify(name)).toEqual(["name"])
+      }
       expect(yield* faults({ scopes: ["control:read", "control:read"] })).toEqual(["scopes"])
       expect(yield* faults({ scopes: ["control:all"] })).toEqual(["scopes.0"])
       expect(yield* faults({ rate_limit_per_minute: 10_001 })).toEqual(["rate_limit_per_minute"])
@@ -337,7 +345,15 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
       const change = (body: object, method = "PATCH") => call(method, `${path}/${key.id}`, { key: team.owner, body })
       const sources = call("GET", "/sources", { key: key.api_key })
 
-      expect((yield* change({ name: "other", status: "disabled", secret: "x", unknown: 1 })).body.data).toMatchObject({
+      const strange = yield* change({ name: "other", status: "disabled", secret: "x", unknown: 1 })
+      expect([...codeOf(strange), strange.body.data.fields.map(({ path }: { path: string }) => path)]).toEqual([
+        400,
+        "VALIDATION_ERROR",
+        ["secret", "unknown"]
+      ])
+      expect(
+        (yield* change({ ...key, api_key: undefined, name: "other", status: "disabled" })).body.data
+      ).toMatchObject({
         name: "other",
         status: "disabled",
         scopes: ["control:read", "control:execute"]

@@ -52,6 +52,10 @@ layer(server, { excludeTestServices: true })("project secrets", (it) => {
       expect(headers.get("cache-control")).toContain("no-store")
       expect(body.api_key.value).toMatch(/^gwk_[0-9a-f]{64}$/)
       expect(body.signing_secret.value).toMatch(/^gws_[0-9a-f]{64}$/)
+      // What libraries of Standard Webhooks take: base64 of the same bytes.
+      expect(Buffer.from(body.signing_secret.whsec_value.slice("whsec_".length), "base64").toString()).toBe(
+        body.signing_secret.value
+      )
       expect(yield* signing(id)).toEqual([body.signing_secret.value, before])
       const [row] = yield* sql`select row_to_json(p)::text as row from project_secrets p where team_id = ${id}`
       for (const value of [body.api_key.value, body.signing_secret.value, before]) {
@@ -61,6 +65,7 @@ layer(server, { excludeTestServices: true })("project secrets", (it) => {
 
       const one = yield* call("POST", `${path}/rotate`, { key: body.api_key.value, body: { rotate: ["api_key"] } })
       expect(one.body.signing_secret.value).toBeUndefined()
+      expect(one.body.signing_secret.whsec_value).toBeUndefined()
       const dead = yield* call("GET", path, { key: body.api_key.value })
       expect([dead.status, dead.body.code]).toEqual([401, "INVALID_API_KEY"])
       const read = yield* call("GET", path, { key: one.body.api_key.value })

@@ -2,8 +2,8 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { SqlClient } from "effect/sql"
-import type { AnyResource } from "@tidegate/resources/Resource"
 import { resources } from "@tidegate/resources/Resources"
+import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { hashToken } from "@tidegate/storage/Secrets"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
@@ -31,6 +31,7 @@ interface Places {
   readonly destination: string
 }
 
+const code = "addHandler('transform', (request) => request)"
 const steps = [{ id: "only_paid", kind: "filter", config: { conditions: { body: { status: "paid" } } } }]
 const edges = [{ source_type: "trigger", target_step_id: "only_paid" }]
 const condition = { conditions: { body: { a: 1 } } }
@@ -38,6 +39,32 @@ const request = { provider_key: "http", action_key: "request", inputs: { url: "h
 
 /** Every way in which one comes to be, each of a name of its own. */
 const ways: { readonly [plural: string]: (write: Write, places: Places) => ReadonlyArray<ReturnType<Write>> } = {
+  sources: (write) => [
+    write("POST", "/sources", { name: unique("shop") }),
+    write("PUT", "/sources", { name: unique("shop") }),
+    write("PUT", "/workflows/aggregate", {
+      source: { name: unique("shop") },
+      workflow: { name: unique("flow"), steps, edges }
+    })
+  ],
+  destinations: (write) => [
+    write("POST", "/destinations", { name: unique("target"), url: "https://target.test/" }),
+    write("PUT", "/destinations", { name: unique("target"), url: "https://target.test/" })
+  ],
+  connections: (write, { destination, source_id }) => [
+    write("POST", "/connections", { name: unique("link"), source_id, destination_id: destination }),
+    write("PUT", "/connections", { name: unique("link"), source_id, destination_id: destination })
+  ],
+  transformations: (write, { destination, source_id }) => [
+    write("POST", "/transformations", { name: unique("code"), code }),
+    write("PUT", "/transformations", { name: unique("code"), code }),
+    write("POST", "/connections", {
+      name: unique("link"),
+      source_id,
+      destination_id: destination,
+      rules: [{ type: "transform", transformation: { name: unique("inline"), code } }]
+    })
+  ],
   workflows: (write, { destination, source_id }) => [
     write("POST", "/workflows", { name: unique("flow"), source_id }),
     write("PUT", "/workflows", { name: unique("flow"), source_id, steps, edges }),
@@ -70,6 +97,13 @@ const ways: { readonly [plural: string]: (write: Write, places: Places) => Reado
 const crowd = Effect.fnUntraced(function* (plural: string, count: number) {
   const sql = yield* SqlClient.SqlClient
   const columns = {
+    sources: ["type, config", "'WEBHOOK', '{}'"],
+    destinations: ["type, config", "'HTTP', '{}'"],
+    connections: [
+      "source_id, destination_id, rules",
+      "(select min(id) from sources where team_id = $1), (select min(id) from destinations where team_id = $1), '[]'"
+    ],
+    transformations: ["code, code_hash", "'', ''"],
     workflows: ["status, version, steps, edges, definition_hash", "'draft', 1, '[]', '[]', ''"],
     filters: ["conditions, hash", "'{}', ''"],
     actions: ["provider_key, action_key, config, version", "'http', 'request', '{}', 1"]
@@ -90,12 +124,16 @@ const countOf = Effect.fnUntraced(function* (plural: string) {
   return row!.count
 })
 
-const bounded = (resources as ReadonlyArray<AnyResource>).filter(({ most }) => most !== undefined)
+const bounded = resources.map(({ plural }) => [plural, teamLimits[plural]!] as const)
 
 layer(server, { excludeTestServices: true })("a team's resources that are counted", (it) => {
-  it.effect("are those that a team makes of workflows, and what they name", () =>
+  it.effect("are all that are declared", () =>
     Effect.sync(() => {
-      expect(Object.fromEntries(bounded.map(({ most, plural }) => [plural, most!.count]))).toEqual({
+      expect(Object.fromEntries(bounded.map(([plural, { most }]) => [plural, most]))).toEqual({
+        sources: 10_000,
+        destinations: 10_000,
+        connections: 20_000,
+        transformations: 1_000,
         workflows: 1_000,
         filters: 500,
         actions: 1_000
@@ -103,7 +141,7 @@ layer(server, { excludeTestServices: true })("a team's resources that are counte
     })
   )
 
-  for (const { most, plural } of bounded) {
+  for (const [plural, { code, most: count }] of bounded) {
     it.effect(
       `${plural}: as many as they may be, however they are made, and also when the last ones are made at once`,
       () =>
@@ -117,7 +155,6 @@ layer(server, { excludeTestServices: true })("a team's resources that are counte
             source_id: (yield* write("POST", "/sources", named)).body.id,
             destination: (yield* write("POST", "/destinations", { ...named, url: "https://target.test/" })).body.id
           }
-          const { code, count } = most!
           yield* crowd(plural, count - left - (yield* countOf(plural)))
           const calls: Array<ReturnType<Write>> = []
           while (calls.length < asked) calls.push(...ways[plural]!(write, places))
@@ -125,15 +162,16 @@ layer(server, { excludeTestServices: true })("a team's resources that are counte
           const refused = answers.filter(({ status }) => status === 409)
           const kept = answers.filter(({ status }) => status === 200 || status === 201)
           expect([kept.length, refused.length]).toEqual([left, answers.length - left])
-          for (const { body } of refused) expect(body).toMatchObject({ code, data: { limit: count } })
+          for (const { body } of refused) expect(body).toMatchObject({ code, data: { limit: count, resource: plural } })
           expect(yield* countOf(plural)).toBe(count)
 
           // Each way is refused by itself; what is there can be changed, and leaves room when it goes.
           for (const way of ways[plural]!(write, places)) expect((yield* way).body).toMatchObject({ code })
-          const list = yield* write("GET", `/${plural}?order_by=created_at&dir=desc&limit=1`)
-          const { id } = list.body.models[0]
-          expect((yield* write("PATCH", `/${plural}/${id}`, { name: unique("renamed") })).status).toBe(200)
-          expect((yield* write("DELETE", `/${plural}/${id}`)).status).toBe(200)
+          const { models } = (yield* write("GET", `/${plural}?order_by=created_at&dir=desc&limit=${left}`)).body
+          expect((yield* write("PATCH", `/${plural}/${models[0].id}`, { name: unique("renamed") })).status).toBe(200)
+          // A transformation that a connection uses stays until the connection goes.
+          yield* sql`update connections set deleted_at = now() where team_id = ${team} and name like 'link-%' and ${plural} = 'transformations'`
+          expect((yield* write("DELETE", `/${plural}/${models[0].id}`)).status).toBe(200)
           expect((yield* ways[plural]!(write, places)[0]!).status).toBeLessThan(300)
           yield* sql.unsafe(`delete from ${plural} where id like 'crowd%'`)
         })

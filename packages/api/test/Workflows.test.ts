@@ -116,6 +116,41 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
+  it.effect("a step keeps its kind, and a path that its destination leaves out is refused", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf()
+      const made = yield* call("POST", "/workflows", { body })
+      const one = `/workflows/${made.body.id}`
+      const delay = { id: "only_paid", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } }
+      const issuesOf = ({ body: { data } }: { readonly body: { readonly data: { readonly issues: unknown } } }) =>
+        data.issues
+      const kept = { code: "STEP_KIND_CHANGED", step_id: "only_paid", field: "kind" }
+      expect(issuesOf(yield* call("PATCH", one, { body: { steps: [delay] } }))).toMatchObject([kept])
+      // Nor once the step is gone.
+      const other = { ...delay, id: "wait_1h" }
+      const edges = [{ source_type: "trigger", target_step_id: "wait_1h" }]
+      expect((yield* call("PATCH", one, { body: { steps: [other], edges } })).status).toBe(200)
+      expect(issuesOf(yield* call("PATCH", one, { body: { steps: [delay], edges: body.edges } }))).toMatchObject([kept])
+
+      const url = "https://api.example.com/hooks"
+      const destination = { name: body.name, type: "HTTP", config: { url, path_forwarding_disabled: true } }
+      const { id } = (yield* call("POST", "/destinations", { body: destination })).body
+      const send = { id: "to_crm", kind: "destination", resource_id: id, invocation_inputs: { path: "/orders" } }
+      const way = [{ id: "begin", source_type: "trigger", target_step_id: "to_crm", mapping: { query: { a: 1 } } }]
+      const graph = { ...body, name: `${body.name}-path`, steps: [send], edges: way }
+      expect(issuesOf(yield* call("POST", "/workflows", { body: graph }))).toMatchObject([
+        { code: "STEP_CONFIG_INVALID", step_id: "to_crm", field: "invocation_inputs.path" },
+        { code: "STEP_CONFIG_INVALID", edge_id: "begin", field: "mapping.query" }
+      ])
+      yield* call("PATCH", `/destinations/${id}`, { body: { config: { path_forwarding_disabled: false } } })
+      expect((yield* call("POST", "/workflows", { body: graph })).status).toBe(200)
+      // What is stored goes on, and can be paused, whatever its destination leaves out by now.
+      yield* call("PATCH", `/destinations/${id}`, { body: { config: { path_forwarding_disabled: true } } })
+      const stored = (yield* call("GET", `/workflows?name=${graph.name}`)).body.models[0]
+      expect((yield* call("PATCH", `/workflows/${stored.id}`, { body: { status: "paused" } })).status).toBe(200)
+    })
+  )
+
   it.effect("a graph with faults is answered with all of them, in every status", () =>
     Effect.gen(function* () {
       for (const status of ["draft", "active"]) {
@@ -152,6 +187,55 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
         status: 400,
         body: { code: "VALIDATION_ERROR", data: { fields: [{ path: "status" }] } }
       })
+    })
+  )
+
+  it.effect("names that a step's output does not have are taken with warnings, by every write and by a test", () =>
+    Effect.gen(function* () {
+      const action = yield* call("POST", "/actions", {
+        body: { name: `trim-${++made}`, provider_key: "formatter", action_key: "text.trim", inputs: {} }
+      })
+      expect(action.status).toBe(201)
+      const written = (name: string) => ({
+        steps: [
+          { id: "trim", kind: "action", resource_id: action.body.id, invocation_inputs: { input: " a " } },
+          {
+            id: "length",
+            kind: "action",
+            action: { provider_key: "formatter", action_key: "text.length" },
+            invocation_inputs: { input: `{{steps.trim.output.${name}}}` }
+          }
+        ],
+        edges: [
+          { source_type: "trigger", target_step_id: "trim" },
+          { source_type: "step", source_step_id: "trim", target_step_id: "length" }
+        ]
+      })
+      const warnings = [
+        {
+          code: "OUTPUT_MEMBER_UNKNOWN",
+          message: "of the step trim, the output has no reslut: there are result; did you mean result?",
+          path: "steps[1].invocation_inputs.input"
+        }
+      ]
+      const body = { ...(yield* bodyOf()), ...written("reslut") }
+      const created = yield* call("POST", "/workflows", { body })
+      expect(created).toMatchObject({ status: 200, body: { version: 1, warnings } })
+      const one = `/workflows/${created.body.id}`
+      expect((yield* call("GET", one)).body).not.toHaveProperty("warnings")
+      for (const [method, path, sent] of [
+        ["PUT", "/workflows", body],
+        ["PATCH", one, { description: "other" }],
+        ["PUT", one, written("reslut")],
+        ["POST", "/workflows/test", { ...written("reslut"), trigger: { body: {} } }],
+        ["POST", `${one}/test`, { trigger: { body: {} } }]
+      ] as const) {
+        expect(yield* call(method, path, { body: sent })).toMatchObject({ status: 200, body: { warnings } })
+      }
+      const mended = yield* call("PATCH", one, { body: written("result") })
+      expect([mended.status, mended.body.warnings]).toEqual([200, undefined])
+      const tried = yield* call("POST", `${one}/test`, { body: { trigger: { body: {} } } })
+      expect([tried.status, tried.body.warnings]).toEqual([200, undefined])
     })
   )
 })

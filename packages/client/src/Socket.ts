@@ -1,3 +1,4 @@
+import type { Json } from "./Client.ts"
 import { sleep } from "./Retry.ts"
 
 /** Where a WebSocket of the gateway is opened, and as whom. */
@@ -10,6 +11,8 @@ export interface SocketOptions {
   readonly team?: string
   /** Ends it, cleanly. */
   readonly signal?: AbortSignal
+  /** How what comes is read: by `JSON`, unless told. */
+  readonly json?: Pick<Json, "parse">
 }
 
 /** A connection that is over for good: opened again it would end in the same way. */
@@ -75,6 +78,7 @@ interface End {
 const connection = ({
   baseUrl,
   heartbeatMs,
+  json = JSON,
   key,
   longestSilenceMs,
   onChange,
@@ -127,7 +131,7 @@ const connection = ({
       heard = Date.now()
       let message: unknown
       try {
-        message = JSON.parse(data)
+        message = json.parse(data)
       } catch {
         return drop(3007, "a frame is no JSON")
       }

@@ -23,4 +23,9 @@ export class TidegateError extends Error {
     this.data = body?.data ?? {}
     this.requestId = response.headers.get("x-error-id")
   }
+
+  /** `TidegateError: NOT_FOUND (404): source src_1 was not found`: with the code, which programs and people look for. */
+  override toString(): string {
+    return `${this.name}: ${this.code} (${this.status}): ${this.message}`
+  }
 }

@@ -1,4 +1,4 @@
-export { Client, type ClientOptions } from "./Client.ts"
+export { Client, type ClientOptions, type Json } from "./Client.ts"
 export { ConnectionEndedError, type ConnectionChange, type SocketOptions } from "./Socket.ts"
 export { streamRequests, type StreamOptions } from "./Stream.ts"
 export { type ErrorCode, TidegateError } from "./TidegateError.ts"

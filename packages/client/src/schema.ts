@@ -585,7 +585,7 @@ export interface paths {
     }
     /**
      * List events, newest first
-     * @description Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.
+     * @description Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit. With `after` it is a feed: the events that were stored behind it, in that order, each once; begin with `after=now`, go on with `next_cursor`.
      */
     get: operations["listEvents"]
     put?: never
@@ -650,8 +650,8 @@ export interface paths {
     get: operations["listEventBulkOperations"]
     put?: never
     /**
-     * Retry all events that a filter finds
-     * @description What it finds is written down first (PLANNED), then retried (RUNNING) at a pace that live traffic does not notice. At most 50 at a time.
+     * Retry all events that a filter finds, or cancel those that wait
+     * @description What it finds is written down first (PLANNED), then carried out (RUNNING) at a pace that live traffic does not notice. With `confirm` false it waits, with its total_count and a sample, until it is told to run, for a day. Without any condition it needs `all`. At most 50 at a time.
      */
     post: operations["createEventBulkOperation"]
     delete?: never
@@ -694,6 +694,26 @@ export interface paths {
      * @description What it has queued is delivered all the same.
      */
     post: operations["cancelEventBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/bulk_operations/{id}/run": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Confirm a bulk operation
+     * @description A plan begins, at once or when it is made. Again it changes nothing.
+     */
+    post: operations["runEventBulkOperation"]
     delete?: never
     options?: never
     head?: never
@@ -790,6 +810,130 @@ export interface paths {
      * @description Nothing is stored. The answer says of each operator whether it matched. At most 256 KiB.
      */
     post: operations["testFilter"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/ignored_events": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List ignored events, newest first
+     * @description Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.
+     */
+    get: operations["listAllIgnoredEvents"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/ignored_events/bulk_operations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List bulk operations of ignored events, newest first
+     * @description One page, without a cursor.
+     */
+    get: operations["listIgnoredEventBulkOperations"]
+    put?: never
+    /**
+     * Replay the requests of all ignored events that a filter finds, each to the connection that ignored it
+     * @description What it finds is written down first (PLANNED), then carried out (RUNNING) at a pace that live traffic does not notice. With `confirm` false it waits, with its total_count and a sample, until it is told to run, for a day. Without any condition it needs `all`. At most 50 at a time.
+     */
+    post: operations["createIgnoredEventBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/ignored_events/bulk_operations/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a bulk operation
+     * @description With how far it has come.
+     */
+    get: operations["getIgnoredEventBulkOperation"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/ignored_events/bulk_operations/{id}/cancel": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Cancel a bulk operation
+     * @description What it has queued is delivered all the same.
+     */
+    post: operations["cancelIgnoredEventBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/ignored_events/bulk_operations/{id}/run": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Confirm a bulk operation
+     * @description A plan begins, at once or when it is made. Again it changes nothing.
+     */
+    post: operations["runIgnoredEventBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/ignored_events/count": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Count ignored events
+     * @description Of the last 24 hours unless told.
+     */
+    get: operations["countIgnoredEvents"]
+    put?: never
+    post?: never
     delete?: never
     options?: never
     head?: never
@@ -944,12 +1088,16 @@ export interface paths {
       cookie?: never
     }
     /**
-     * End a consent
-     * @description Where a provider leads somebody back to who has consented. Without a credential: the state is one. A browser (`accept: text/html`) is shown whom the consent is for first, and nothing is done before somebody says yes there. The tokens are kept with the destination and are shown to nobody.
+     * Show whom a consent is for
+     * @description Where a provider leads somebody back to who has consented. Without a credential: the state is one. The answer is a page that shows whom the consent is for, whoever asks; nothing is done with it before somebody says yes there. With `error` in the place of `code` the consent has ended.
      */
-    get: operations["endDestinationConsent"]
+    get: operations["showDestinationConsent"]
     put?: never
-    post?: never
+    /**
+     * End a consent
+     * @description What the page of `GET /oauth/callback` sends when somebody says yes there. `confirmed` is signed, for this state and this code, and is good for ten minutes and for once; without it the page is shown again. The tokens are kept with the destination and are shown to nobody. A browser (`accept: text/html`) is answered with a page.
+     */
+    post: operations["endDestinationConsent"]
     delete?: never
     options?: never
     head?: never
@@ -1374,7 +1522,11 @@ export interface paths {
      * @description A link that anybody may open until it ends: after 7 days unless told, 30 at most. What is secret is taken out before it is stored; the link is told once. A body of bytes, and JSON beyond 128 KiB, is left out.
      */
     post: operations["shareRequest"]
-    delete?: never
+    /**
+     * End all shares of a request
+     * @description Their links answer 410 from then on; `revoked` says how many had not been revoked before. Repeating it changes nothing. Also when retention has taken the request.
+     */
+    delete: operations["revokeShares"]
     options?: never
     head?: never
     patch?: never
@@ -1435,7 +1587,7 @@ export interface paths {
     put?: never
     /**
      * Replay all requests that a filter finds
-     * @description What it finds is written down first (PLANNED), then retried (RUNNING) at a pace that live traffic does not notice. At most 50 at a time.
+     * @description What it finds is written down first (PLANNED), then carried out (RUNNING) at a pace that live traffic does not notice. With `confirm` false it waits, with its total_count and a sample, until it is told to run, for a day. Without any condition it needs `all`. At most 50 at a time.
      */
     post: operations["createRequestBulkOperation"]
     delete?: never
@@ -1484,6 +1636,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/requests/bulk_operations/{id}/run": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Confirm a bulk operation
+     * @description A plan begins, at once or when it is made. Again it changes nothing.
+     */
+    post: operations["runRequestBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/requests/count": {
     parameters: {
       query?: never
@@ -1496,6 +1668,26 @@ export interface paths {
      * @description Of the last 24 hours unless told.
      */
     get: operations["countRequests"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/shares": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the shares of the team, newest first
+     * @description Without their links and without what they show. Those that have ended are listed for 7 days more.
+     */
+    get: operations["listShares"]
     put?: never
     post?: never
     delete?: never
@@ -1634,6 +1826,102 @@ export interface paths {
     get: operations["getSourceHealth"]
     put?: never
     post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/team": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve the team
+     * @description The team that the call acts on.
+     */
+    get: operations["getTeam"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    /**
+     * Change the team's name, or for how long its data is kept
+     * @description What is left out stays. A team keeps its data at most as long as the operator's settings say.
+     */
+    patch: operations["updateTeam"]
+    trace?: never
+  }
+  "/team/members": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the members of the team
+     * @description Owners first. A team has at most 1,000.
+     */
+    get: operations["listTeamMembers"]
+    put?: never
+    /**
+     * Add somebody to the team
+     * @description Whoever is not known yet is let in when they sign in with that address, verified by the issuer. Of a member already, it changes the role.
+     */
+    post: operations["addTeamMember"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/team/members/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Remove a member from the team
+     * @description They cannot act on it from their next call on. The team keeps an owner.
+     */
+    delete: operations["removeTeamMember"]
+    options?: never
+    head?: never
+    /**
+     * Change what a member is to the team
+     * @description It holds from their next call on. The team keeps an owner.
+     */
+    patch: operations["updateTeamMember"]
+    trace?: never
+  }
+  "/teams": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List one's teams
+     * @description The teams that the user is a member of, by name; of an API key, its team. At most 1,000.
+     */
+    get: operations["listTeams"]
+    put?: never
+    /**
+     * Create a team
+     * @description With its first owner. Site admins alone may, who are named by the operator.
+     */
+    post: operations["createTeam"]
     delete?: never
     options?: never
     head?: never
@@ -1885,7 +2173,7 @@ export interface paths {
     }
     /**
      * Retrieve a template of workflows
-     * @description What it does, and what it has to be given.
+     * @description What it does, what it has to be given, and the steps and edges that are made of it.
      */
     get: operations["getWorkflowTemplate"]
     put?: never
@@ -1935,7 +2223,7 @@ export interface paths {
     put: operations["upsertWorkflow"]
     /**
      * Create a workflow
-     * @description All that is wrong with its graph is answered at once. At most 1,000 in a team.
+     * @description All that is wrong with its graph is answered at once. Members that a step's output does not have are taken, with `warnings`. At most 1,000 in a team.
      */
     post: operations["createWorkflow"]
     delete?: never
@@ -2218,6 +2506,76 @@ export interface components {
       models: components["schemas"]["ActionProvider"][]
     }
     /**
+     * @description Calls an action: a saved one by resource_id (act_…), or one that is written into the step.
+     * @example {
+     *       "id": "fmt_name",
+     *       "kind": "action",
+     *       "name": "Title case",
+     *       "action": {
+     *         "provider_key": "formatter",
+     *         "action_key": "text.titlecase",
+     *         "version": "1.0.0"
+     *       },
+     *       "invocation_inputs": {
+     *         "input": "{{trigger.body.customer.name}}"
+     *       },
+     *       "config": {
+     *         "formatter": {
+     *           "options": {
+     *             "style": "english"
+     *           }
+     *         }
+     *       }
+     *     }
+     */
+    ActionStep: {
+      action?: components["schemas"]["InlineAction"] | null
+      action_revision_id?: string | null
+      config?: components["schemas"]["ActionStepConfig"]
+      /** @description 4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow */
+      id: string
+      invocation_inputs?: {
+        [key: string]: unknown
+      } | null
+      /** @enum {string} */
+      kind: "action"
+      /** @description For people */
+      name?: string
+      position?: {
+        x: number
+        y: number
+      } | null
+      resource_id?: string | null
+    }
+    ActionStepConfig: {
+      for_each?: string
+      formatter?: {
+        engine_version?: string
+        options?: {
+          [key: string]: unknown
+        }
+      }
+      note?: string
+      /** @enum {string} */
+      on_error?: "fail" | "continue" | "branch"
+      retry?: {
+        /** @description Retries after the first attempt; 5 unless told */
+        count?: number
+        error_codes?: string[]
+        /** @description Milliseconds to the first retry; 60000 unless told */
+        interval?: number
+        /** @enum {string} */
+        jitter?: "none" | "full"
+        /** @description Milliseconds that a wait is long at the most; a day unless told */
+        max_interval?: number
+        response_status_codes?: (string | number)[]
+        /** @enum {string} */
+        strategy?: "linear" | "exponential"
+      } | null
+      /** @description Milliseconds that an attempt may take; 30000 unless told */
+      timeout_ms?: number
+    }
+    /**
      * @example {
      *       "name": "Post to ledger",
      *       "provider_key": "http",
@@ -2262,6 +2620,22 @@ export interface components {
       query_key?: string | null
     }
     ApiKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ApiKeyAuth"]
+      /** @enum {string} */
+      auth_type: "API_KEY"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ApiKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ApiKeyAuth"]
       /** @enum {string} */
@@ -2346,16 +2720,108 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
+    BasicAuthSourceConfig_1: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["BasicAuth"]
+      /** @enum {string} */
+      auth_type: "BASIC_AUTH"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /**
+     * @description Goes on by the paths that match: an edge names one by the port path_<key>. `paths` is another name of the kind.
+     * @example {
+     *       "id": "by_region",
+     *       "kind": "branch",
+     *       "name": "Region",
+     *       "config": {
+     *         "evaluation": "first",
+     *         "paths": [
+     *           {
+     *             "key": "eu",
+     *             "name": "EU",
+     *             "rule": "conditions",
+     *             "conditions": {
+     *               "trigger": {
+     *                 "body": {
+     *                   "country": {
+     *                     "$in": [
+     *                       "DE",
+     *                       "FR"
+     *                     ]
+     *                   }
+     *                 }
+     *               }
+     *             }
+     *           },
+     *           {
+     *             "key": "rest",
+     *             "name": "Elsewhere",
+     *             "rule": "fallback"
+     *           }
+     *         ]
+     *       }
+     *     }
+     */
+    BranchStep: {
+      action?: string | null
+      action_revision_id?: string | null
+      config: components["schemas"]["BranchStepConfig"]
+      /** @description 4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow */
+      id: string
+      invocation_inputs?: {
+        [key: string]: unknown
+      } | null
+      /** @enum {string} */
+      kind: "branch" | "paths"
+      /** @description For people */
+      name?: string
+      position?: {
+        x: number
+        y: number
+      } | null
+      resource_id?: string | null
+    }
+    BranchStepConfig: {
+      /** @enum {string} */
+      evaluation?: "all" | "first"
+      note?: string
+      paths: {
+        conditions?: unknown
+        key: string
+        name?: string
+        /** @enum {string} */
+        rule: "conditions" | "always" | "fallback"
+      }[]
+    }
     BulkFilter: {
+      batch_operation_id?: string
+      batch_operation_scope?: string
+      cause?: string[]
       connection_id?: string[]
       destination_id?: string[]
+      error_code?: string[]
       /**
        * Format: date-time
        * @description ISO 8601, UTC, milliseconds
        * @example 2026-01-01T00:00:00.000Z
        */
       from: string
+      is_retry?: boolean
       q?: string
+      rejection_cause?: string[]
+      request_id?: string[]
+      resolved?: boolean
+      response_status?: string[]
+      retry_kind?: string
       source_id?: string[]
       status?: string[]
       /**
@@ -2364,9 +2830,12 @@ export interface components {
        * @example 2026-01-01T00:00:00.000Z
        */
       to: string
+      verified?: boolean
     }
     BulkOperation: {
       cancelable: boolean
+      /** @description false: it is a plan, which begins when it is told to run */
+      confirmed: boolean
       /**
        * Format: date-time
        * @description ISO 8601, UTC, milliseconds
@@ -2374,19 +2843,30 @@ export interface components {
        */
       created_at: string
       done_count: number
+      /** @description Why it was not gone on with; null: it was. PROCESS_ENDED: processes ended with it again and again; what it has not carried out is as it was */
+      error: {
+        code: string
+        message: string
+      } | null
       failed_count: number
       filter: components["schemas"]["BulkFilter"]
       finished_at: string | null
       id: string
+      /** @description When all had been found */
+      planned_at: string | null
       queued_count: number
+      /** @description Targets a second at the most; null: what live traffic leaves */
+      rate: number | null
       requested_by: string | null
+      /** @description Ids of some that the plan has found, the newest first */
+      sample: string[]
       started_at: string | null
       /** @enum {string} */
       status: "PLANNED" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED"
       team_id: string
       total_count: number
       /** @enum {string} */
-      type: "request_bulk_retry" | "event_bulk_retry"
+      type: "request_bulk_retry" | "event_bulk_retry" | "event_bulk_cancel" | "ignored_event_bulk_retry"
     }
     CapturedRequest: {
       /**
@@ -2738,7 +3218,7 @@ export interface components {
      *           "url": "https://api.example.com/hooks",
      *           "http_method": null,
      *           "path_forwarding_disabled": false,
-     *           "forward_credentials": true,
+     *           "forward_credentials": null,
      *           "rate_limit": 10,
      *           "rate_limit_period": "second",
      *           "max_concurrency": null,
@@ -2749,6 +3229,7 @@ export interface components {
      *           }
      *         },
      *         "disabled_at": null,
+     *         "held_until": null,
      *         "attempts_24h_count": 42,
      *         "attempts_24h_bins": [
      *           0,
@@ -2855,9 +3336,10 @@ export interface components {
     }
     ConnectionPatch: {
       description?: string | null
-      /** @description The same as destination_id */
       destination?: {
         id: string
+      } & {
+        [key: string]: unknown
       }
       /**
        * @description The destination
@@ -2880,9 +3362,10 @@ export interface components {
             | components["schemas"]["RetryRule"]
           )[]
         | null
-      /** @description The same as source_id */
       source?: {
         id: string
+      } & {
+        [key: string]: unknown
       }
       /**
        * @description The source
@@ -2898,9 +3381,10 @@ export interface components {
       | components["schemas"]["RetryRule"]
     ConnectionUpsert: {
       description?: string | null
-      /** @description The same as destination_id */
       destination?: {
         id: string
+      } & {
+        [key: string]: unknown
       }
       /**
        * @description The destination
@@ -2925,9 +3409,10 @@ export interface components {
             | components["schemas"]["RetryRule"]
           )[]
         | null
-      /** @description The same as source_id */
       source?: {
         id: string
+      } & {
+        [key: string]: unknown
       }
       /**
        * @description The source
@@ -2984,9 +3469,10 @@ export interface components {
      */
     ConnectionWrite: {
       description?: string | null
-      /** @description The same as destination_id */
       destination?: {
         id: string
+      } & {
+        [key: string]: unknown
       }
       /**
        * @description The destination
@@ -3009,9 +3495,10 @@ export interface components {
             | components["schemas"]["RetryRule"]
           )[]
         | null
-      /** @description The same as source_id */
       source?: {
         id: string
+      } & {
+        [key: string]: unknown
       }
       /**
        * @description The source
@@ -3085,6 +3572,50 @@ export interface components {
       /** @enum {string} */
       type: "delay"
     }
+    /**
+     * @description Waits: for an amount of a unit, or until a time. At most 31 days.
+     * @example {
+     *       "id": "wait_1d",
+     *       "kind": "delay",
+     *       "name": "Cool off",
+     *       "config": {
+     *         "mode": "for",
+     *         "amount": 1,
+     *         "unit": "days"
+     *       }
+     *     }
+     */
+    DelayStep: {
+      action?: string | null
+      action_revision_id?: string | null
+      config: components["schemas"]["DelayStepConfig"]
+      /** @description 4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow */
+      id: string
+      invocation_inputs?: {
+        [key: string]: unknown
+      } | null
+      /** @enum {string} */
+      kind: "delay"
+      /** @description For people */
+      name?: string
+      position?: {
+        x: number
+        y: number
+      } | null
+      resource_id?: string | null
+    }
+    DelayStepConfig: {
+      amount?: number | string
+      /** @enum {string} */
+      mode: "for" | "until"
+      note?: string
+      /** @enum {string} */
+      past?: "continue" | "fail"
+      timezone?: string
+      /** @enum {string} */
+      unit?: "seconds" | "minutes" | "hours" | "days" | "weeks"
+      until?: string
+    }
     Deleted: {
       /** @enum {boolean} */
       deleted: true
@@ -3102,7 +3633,7 @@ export interface components {
      *         "url": "https://api.example.com/hooks",
      *         "http_method": null,
      *         "path_forwarding_disabled": false,
-     *         "forward_credentials": true,
+     *         "forward_credentials": null,
      *         "rate_limit": 10,
      *         "rate_limit_period": "second",
      *         "max_concurrency": null,
@@ -3113,6 +3644,7 @@ export interface components {
      *         }
      *       },
      *       "disabled_at": null,
+     *       "held_until": null,
      *       "attempts_24h_count": 42,
      *       "attempts_24h_bins": [
      *         0,
@@ -3138,6 +3670,7 @@ export interface components {
       created_at: string
       description: string | null
       disabled_at: string | null
+      held_until: string | null
       id: string
       name: string
       team_id: string
@@ -3194,7 +3727,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3230,10 +3763,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3287,7 +3820,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3323,10 +3856,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3379,7 +3912,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3415,10 +3948,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3471,7 +4004,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3507,10 +4040,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3564,7 +4097,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3600,10 +4133,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3658,7 +4191,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3694,10 +4227,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3752,7 +4285,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3788,10 +4321,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3845,7 +4378,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3881,10 +4414,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -3942,7 +4475,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -3978,10 +4511,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -4044,7 +4577,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -4080,10 +4613,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -4141,7 +4674,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -4177,10 +4710,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -4238,7 +4771,7 @@ export interface components {
           endpoint?: string | null
           event_id_column?: string | null
           force_path_style?: boolean
-          forward_credentials?: boolean
+          forward_credentials?: boolean | null
           from?: string | null
           from_name?: string | null
           /**
@@ -4274,10 +4807,10 @@ export interface components {
           subject?: string
           /** @description Upper and lower case count, as in the columns */
           table?: string
-          text_template?: string
+          text_template?: string | null
           /** @enum {string} */
           tls_mode?: "verify-full" | "disable"
-          to?: string
+          to?: string | string[]
           /** Format: uri */
           url?: string
           username?: string | null
@@ -4647,9 +5180,10 @@ export interface components {
       subject?: string | null
       /** @description Upper and lower case count, as in the columns */
       table?: string
-      text_template?: string
+      text_template?: string | null
       tls_mode?: ("verify-full" | "disable") | null
-      to?: string
+      /** @description Addresses or templates, each of one address; at most 10 in to, cc and bcc together */
+      to?: string | string[]
       /**
        * Format: uri
        * @description The webhook's execute URL. Encrypted at rest, masked on read; writing the mask back keeps it
@@ -4706,6 +5240,69 @@ export interface components {
         | "OBJECT_STORE_R"
         | "OBJECT_STORE_S"
         | "SQL_DATABASE"
+    }
+    /**
+     * @description Sends to a destination (des_…), by its pacing, credentials and retries.
+     * @example {
+     *       "id": "to_crm",
+     *       "kind": "destination",
+     *       "name": "CRM",
+     *       "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *       "invocation_inputs": {
+     *         "body": {
+     *           "order": "{{trigger.body.id}}"
+     *         }
+     *       },
+     *       "config": {
+     *         "timeout_ms": 30000,
+     *         "retry": {
+     *           "strategy": "exponential",
+     *           "interval": 1000,
+     *           "count": 3
+     *         }
+     *       }
+     *     }
+     */
+    DestinationStep: {
+      action?: string | null
+      action_revision_id?: string | null
+      config?: components["schemas"]["DestinationStepConfig"]
+      /** @description 4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow */
+      id: string
+      invocation_inputs?: {
+        [key: string]: unknown
+      } | null
+      /** @enum {string} */
+      kind: "destination"
+      /** @description For people */
+      name?: string
+      position?: {
+        x: number
+        y: number
+      } | null
+      resource_id: string
+    }
+    DestinationStepConfig: {
+      for_each?: string
+      note?: string
+      /** @enum {string} */
+      on_error?: "fail" | "continue" | "branch"
+      retry?: {
+        /** @description Retries after the first attempt; 5 unless told */
+        count?: number
+        error_codes?: string[]
+        /** @description Milliseconds to the first retry; 60000 unless told */
+        interval?: number
+        /** @enum {string} */
+        jitter?: "none" | "full"
+        /** @description Milliseconds that a wait is long at the most; a day unless told */
+        max_interval?: number
+        response_status_codes?: (string | number)[]
+        /** @enum {string} */
+        strategy?: "linear" | "exponential"
+      } | null
+      /** @description Milliseconds that an attempt may take; 30000 unless told */
+      timeout_ms?: number
     }
     /** @description By type. The members of config may also stand at the top level. */
     DestinationWrite:
@@ -4788,6 +5385,7 @@ export interface components {
         | "BIN_ALREADY_CLAIMED"
         | "BIN_EXPIRED"
         | "BULK_OPERATION_NOT_CANCELABLE"
+        | "BULK_OPERATION_NOT_RUNNABLE"
         | "CONNECTION_DISABLED"
         | "CONNECTION_PAUSED"
         | "DESTINATION_DISABLED"
@@ -4826,6 +5424,8 @@ export interface components {
         | "FORMATTER_TIMEZONE_UNKNOWN"
         | "FORMATTER_UNKNOWN_OPERATION"
         | "FORMATTER_VERSION_UNSUPPORTED"
+        | "IDEMPOTENCY_KEY_IN_USE"
+        | "IDEMPOTENCY_KEY_REUSED"
         | "INSUFFICIENT_SCOPE"
         | "INTERNAL_ERROR"
         | "INVALID_API_KEY"
@@ -4837,6 +5437,7 @@ export interface components {
         | "INVALID_KEY_POLICY"
         | "INVALID_TIME_RANGE"
         | "LEGACY_POLICY_CUTOVER_INCOMPLETE"
+        | "LIMIT_EXCEEDED"
         | "LOGIN_DISABLED"
         | "LOOP_DETECTED"
         | "NOT_FOUND"
@@ -4857,6 +5458,7 @@ export interface components {
         | "RUN_ACTIVE"
         | "RUN_PAYLOAD_EXPIRED"
         | "SAMPLE_UNAVAILABLE"
+        | "SERVICE_WORKER_REFUSED"
         | "SESSION_EXPIRED"
         | "SHARE_EXPIRED"
         | "SHARE_NOT_FOUND"
@@ -4914,6 +5516,8 @@ export interface components {
       next_attempt_at: string | null
       rejection_cause: string | null
       request_id: string
+      resolved_at: string | null
+      resolved_by_event_id: string | null
       response_status: number | null
       retried_at: string | null
       retry_kind: ("single" | "bulk") | null
@@ -4922,6 +5526,12 @@ export interface components {
       source_id: string
       /** @enum {string} */
       status: "SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED"
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      stored_at: string
       successful_at: string | null
       team_id: string
       /**
@@ -4933,7 +5543,7 @@ export interface components {
       webhook_id: string
     }
     /**
-     * @description Which events: those that the list with the same filters shows.
+     * @description Which events: those that the list with the same filters shows. A retry leaves those out that a later retry has resolved, unless `resolved` is told.
      * @example {
      *       "from": "now-1h",
      *       "to": "now",
@@ -4942,33 +5552,65 @@ export interface components {
      *     }
      */
     EventBulkRetry: {
-      /** @description Of these connections */
+      /**
+       * @description retry, unless told; or cancel: of events that wait
+       * @enum {string}
+       */
+      action?: "retry" | "cancel"
+      /** @description true: whenever it was. Needed where no other member says what the operation is of */
+      all?: boolean
+      /** @description The bulk operation that made them */
+      batch_operation_id?: string
+      /**
+       * @description Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both
+       * @enum {string}
+       */
+      batch_operation_scope?: "retries" | "targets" | "related"
+      /** @description Alias of batch_operation_id */
+      bulk_operation_id?: string
+      /** @description false: a plan is made, to be looked at, and begins when it is told to run; else it runs at once */
+      confirm?: boolean
+      /** @description Only events of these connections */
       connection_id?: string | string[]
-      /** @description To these destinations */
+      /** @description Only events to these destinations */
       destination_id?: string | string[]
       /** @description Alias of to */
       end?: string
-      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told */
+      /** @description Only events whose last attempt failed with these codes */
+      error_code?: string | string[]
+      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; unless told a day before its end, and with `all` none */
       from?: string
-      /** @description Looks for this as the list does */
+      /** @description Whether it is a retry, or a replay */
+      is_retry?: boolean
+      /** @description Looks for this in ids and further fields */
       q?: string
+      /** @description Targets a second at the most; as many as live traffic leaves unless told */
+      rate?: number
+      /** @description Only events of these requests, whenever they were made unless a window is given */
+      request_id?: string | string[]
+      /** @description Whether a later retry of it has succeeded */
+      resolved?: boolean
+      /** @description Only events whose last answer had these statuses: 500, or 500-599 */
+      response_status?: string | string[]
+      /**
+       * @description Only retries of one, or of a bulk operation
+       * @enum {string}
+       */
+      retry_kind?: "single" | "bulk"
       /** @description Alias of q */
       search?: string
       /** @description Alias of q */
       search_term?: string
-      /** @description Of these sources */
+      /** @description Only events of these sources */
       source_id?: string | string[]
       /** @description Alias of from */
       start?: string
-      /** @description Of these states */
+      /** @description Only events of these states */
       status?:
         | ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")
         | ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")[]
-      /**
-       * @description End of the window, at the latest now
-       * @default now
-       */
-      to: string
+      /** @description End of the window, at the latest now; now unless told */
+      to?: string
       /** @description Alias of connection_id */
       webhook_id?: string | string[]
     }
@@ -5235,6 +5877,56 @@ export interface components {
       query?: components["schemas"]["NamedCondition"] | null
       /** @enum {string} */
       type: "filter"
+    }
+    /**
+     * @description Goes on where its conditions hold, its own or those of a stored filter (flt_…).
+     * @example {
+     *       "id": "only_paid",
+     *       "kind": "filter",
+     *       "name": "Paid only",
+     *       "config": {
+     *         "conditions": {
+     *           "trigger": {
+     *             "body": {
+     *               "status": {
+     *                 "$in": [
+     *                   "paid",
+     *                   "captured"
+     *                 ]
+     *               }
+     *             }
+     *           }
+     *         }
+     *       }
+     *     }
+     */
+    FilterStep: {
+      action?: string | null
+      action_revision_id?: string | null
+      config?: components["schemas"]["FilterStepConfig"]
+      /** @description 4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow */
+      id: string
+      invocation_inputs?: {
+        [key: string]: unknown
+      } | null
+      /** @enum {string} */
+      kind: "filter"
+      /** @description For people */
+      name?: string
+      position?: {
+        x: number
+        y: number
+      } | null
+      resource_id?: string | null
+    }
+    FilterStepConfig: {
+      conditions?: unknown
+      detached_from_filter?: {
+        detached_at: string
+        id: string
+        name: string
+      }
+      note?: string
     }
     /**
      * @example {
@@ -5588,7 +6280,42 @@ export interface components {
        * @enum {string}
        */
       status?: "enabled" | "disabled"
-      /** @description Any name that is no provider's; WEBHOOK unless told */
+      /** @description WEBHOOK unless told. Any other name that is no provider's, and not nearly one; a vendor that the gateway does not know needs an auth_type */
+      type?: string
+      url?: string | null
+    }
+    /**
+     * @description A source whose own settings say how its senders are verified.
+     * @example {
+     *       "name": "shop",
+     *       "description": "Orders of the shop",
+     *       "type": "WEBHOOK",
+     *       "config": {
+     *         "auth_type": "HMAC",
+     *         "auth": {
+     *           "webhook_secret_key": "shared-with-the-shop",
+     *           "header_key": "x-shop-signature",
+     *           "prefix": "sha256="
+     *         }
+     *       }
+     *     }
+     */
+    GenericSourceWrite_1: {
+      config?:
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
+        | components["schemas"]["HmacSourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @description WEBHOOK unless told. Any other name that is no provider's, and not nearly one; a vendor that the gateway does not know needs an auth_type */
       type?: string
       url?: string | null
     }
@@ -5603,6 +6330,22 @@ export interface components {
       webhook_secret_key: string
     }
     HmacSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["HmacAuth"]
+      /** @enum {string} */
+      auth_type: "HMAC"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    HmacSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["HmacAuth"]
       /** @enum {string} */
@@ -5979,7 +6722,14 @@ export interface components {
     }
     IgnoredEvent: {
       /** @enum {string} */
-      cause: "FILTERED" | "TRANSFORMATION_FAILED" | "DEDUPLICATED" | "HANDSHAKE" | "DISABLED" | "CLI_DISCONNECTED"
+      cause:
+        | "FILTERED"
+        | "TRANSFORMATION_FAILED"
+        | "DEDUPLICATED"
+        | "HANDSHAKE"
+        | "DISABLED"
+        | "CLI_DISCONNECTED"
+        | "PROCESS_ENDED"
       connection_id: string
       /**
        * Format: date-time
@@ -5999,6 +6749,67 @@ export interface components {
        */
       updated_at: string
       webhook_id: string
+    }
+    /**
+     * @description Which ignored events: those that the list with the same filters shows.
+     * @example {
+     *       "from": "now-1h",
+     *       "to": "now",
+     *       "cause": "TRANSFORMATION_FAILED",
+     *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+     *     }
+     */
+    IgnoredEventBulkRetry: {
+      /** @description true: whenever it was. Needed where no other member says what the operation is of */
+      all?: boolean
+      /** @description Only what was ignored for these reasons */
+      cause?:
+        | (
+            | "FILTERED"
+            | "TRANSFORMATION_FAILED"
+            | "DEDUPLICATED"
+            | "HANDSHAKE"
+            | "DISABLED"
+            | "CLI_DISCONNECTED"
+            | "PROCESS_ENDED"
+          )
+        | (
+            | "FILTERED"
+            | "TRANSFORMATION_FAILED"
+            | "DEDUPLICATED"
+            | "HANDSHAKE"
+            | "DISABLED"
+            | "CLI_DISCONNECTED"
+            | "PROCESS_ENDED"
+          )[]
+      /** @description false: a plan is made, to be looked at, and begins when it is told to run; else it runs at once */
+      confirm?: boolean
+      /** @description Only of these connections */
+      connection_id?: string | string[]
+      /** @description Alias of to */
+      end?: string
+      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; unless told a day before its end, and with `all` none */
+      from?: string
+      /** @description Targets a second at the most; as many as live traffic leaves unless told */
+      rate?: number
+      /** @description Only of these requests */
+      request_id?: string | string[]
+      /** @description Only of these sources */
+      source_id?: string | string[]
+      /** @description Alias of from */
+      start?: string
+      /** @description End of the window, at the latest now; now unless told */
+      to?: string
+      /** @description Alias of connection_id */
+      webhook_id?: string | string[]
+    }
+    /** @description An action of the catalog, instead of a saved one */
+    InlineAction: {
+      action_key: string
+      provider_account_id?: string | null
+      provider_key: string
+      /** @description 1.0.0 unless told */
+      version?: string
     }
     /** @description Creates the transformation, or replaces the one of its name; the rule then names it by its id. */
     InlineTransformRule: {
@@ -6141,6 +6952,38 @@ export interface components {
        */
       updated_at: string
       workflow_steps_count: number
+    }
+    ListedShare: {
+      access_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      expires_at: string
+      id: string
+      last_accessed_at: string | null
+      request_id: string
+      revoked_at: string | null
+      /**
+       * @description expired and revoked ones are listed for 7 days after their `expires_at`
+       * @enum {string}
+       */
+      status: "active" | "expired" | "revoked"
+      team_id: string
+      title: string | null
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
     }
     Login: {
       /** @description Alias of id_token */
@@ -6842,6 +7685,22 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
+    /** @description Accepts everybody. */
+    OpenSourceConfig_1: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth?: Record<string, unknown> | null
+      auth_type?: null
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
     /**
      * @example {
      *       "key": "body.customer.id",
@@ -6856,6 +7715,12 @@ export interface components {
        * @enum {string}
        */
       on_failure?: "block" | "skip"
+    }
+    OwnTeam: {
+      id: string
+      name: string
+      /** @enum {string} */
+      role: "owner" | "member"
     }
     PayloadPreview: {
       available: boolean
@@ -6918,7 +7783,6 @@ export interface components {
     ProjectKeyPatch: {
       /** @description The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing */
       execute_grants?: string[]
-      /** @description For people; need not be unique. Spaces around it are left out */
       name?: string
       /** @description Calls a minute; 240 unless told */
       rate_limit_per_minute?: number
@@ -6933,7 +7797,6 @@ export interface components {
     ProjectKeyWrite: {
       /** @description The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing */
       execute_grants?: string[]
-      /** @description For people; need not be unique. Spaces around it are left out */
       name: string
       /** @description Calls a minute; 240 unless told */
       rate_limit_per_minute?: number
@@ -7007,6 +7870,25 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
+    ProviderApiKeyOptionalHeaderKeySourceConfig_1: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderApiKeyOptionalHeaderKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "API_KEY" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
     /** @description Sources of the types OKTA. */
     ProviderApiKeyOptionalHeaderKeySourceWrite: {
       config?:
@@ -7027,7 +7909,46 @@ export interface components {
       type: "OKTA"
       url?: string | null
     }
+    /** @description Sources of the types OKTA. */
+    ProviderApiKeyOptionalHeaderKeySourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderApiKeyOptionalHeaderKeySourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["HmacSourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "OKTA"
+      url?: string | null
+    }
     ProviderApiKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderApiKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "API_KEY" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ProviderApiKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderApiKeyAuth"]
       /**
@@ -7066,10 +7987,49 @@ export interface components {
       type: "GITLAB" | "TELEGRAM" | "DEEPGRAM" | "MICROSOFT_GRAPH"
       url?: string | null
     }
+    /** @description Sources of the types GITLAB, TELEGRAM, DEEPGRAM, MICROSOFT_GRAPH. */
+    ProviderApiKeySourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderApiKeySourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["HmacSourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "GITLAB" | "TELEGRAM" | "DEEPGRAM" | "MICROSOFT_GRAPH"
+      url?: string | null
+    }
     ProviderOptionalTopicArnAuth: {
       topic_arn?: string | null
     }
     ProviderOptionalTopicArnSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderOptionalTopicArnAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ProviderOptionalTopicArnSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderOptionalTopicArnAuth"]
       /**
@@ -7095,6 +8055,26 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "AWS_SNS"
+      url?: string | null
+    }
+    /** @description Sources of the types AWS_SNS. */
+    ProviderOptionalTopicArnSourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderOptionalTopicArnSourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7134,6 +8114,25 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
+    ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceConfig_1: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
     /** @description Sources of the types FUSIONAUTH. */
     ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite: {
       config?:
@@ -7154,7 +8153,46 @@ export interface components {
       type: "FUSIONAUTH"
       url?: string | null
     }
+    /** @description Sources of the types FUSIONAUTH. */
+    ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "FUSIONAUTH"
+      url?: string | null
+    }
     ProviderOptionalWebhookSecretKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderOptionalWebhookSecretKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ProviderOptionalWebhookSecretKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderOptionalWebhookSecretKeyAuth"]
       /**
@@ -7193,10 +8231,49 @@ export interface components {
       type: "NOTION" | "ASANA"
       url?: string | null
     }
+    /** @description Sources of the types NOTION, ASANA. */
+    ProviderOptionalWebhookSecretKeySourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderOptionalWebhookSecretKeySourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "NOTION" | "ASANA"
+      url?: string | null
+    }
     ProviderPublicKeyAuth: {
       public_key: string
     }
     ProviderPublicKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderPublicKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ProviderPublicKeySourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderPublicKeyAuth"]
       /**
@@ -7235,12 +8312,51 @@ export interface components {
       type: "DISCORD" | "DISCORD_EVENTS" | "SENDGRID"
       url?: string | null
     }
+    /** @description Sources of the types DISCORD, DISCORD_EVENTS, SENDGRID. */
+    ProviderPublicKeySourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderPublicKeySourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "DISCORD" | "DISCORD_EVENTS" | "SENDGRID"
+      url?: string | null
+    }
     ProviderUsernamePasswordAuth: {
       /** @description Encrypted at rest, masked on read */
       password: string
       username: string
     }
     ProviderUsernamePasswordSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderUsernamePasswordAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "BASIC_AUTH" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ProviderUsernamePasswordSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderUsernamePasswordAuth"]
       /**
@@ -7279,10 +8395,49 @@ export interface components {
       type: "POSTMARK" | "CHARGEBEE"
       url?: string | null
     }
+    /** @description Sources of the types POSTMARK, CHARGEBEE. */
+    ProviderUsernamePasswordSourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderUsernamePasswordSourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
+        | components["schemas"]["HmacSourceConfig_1"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "POSTMARK" | "CHARGEBEE"
+      url?: string | null
+    }
     ProviderWebhookIdAuth: {
       webhook_id: string
     }
     ProviderWebhookIdSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderWebhookIdAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    ProviderWebhookIdSourceConfig_1: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
       auth: components["schemas"]["ProviderWebhookIdAuth"]
       /**
@@ -7308,6 +8463,26 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "PAYPAL"
+      url?: string | null
+    }
+    /** @description Sources of the types PAYPAL. */
+    ProviderWebhookIdSourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderWebhookIdSourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7349,6 +8524,25 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
+    ProviderWebhookSecretKeyOptionalVerifyTokenSourceConfig_1: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
     /** @description Sources of the types META, WHATSAPP. */
     ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite: {
       config?:
@@ -7356,6 +8550,26 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "META" | "WHATSAPP"
+      url?: string | null
+    }
+    /** @description Sources of the types META, WHATSAPP. */
+    ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenSourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7388,6 +8602,25 @@ export interface components {
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
+    ProviderWebhookSecretKeySourceConfig_1: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderWebhookSecretKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
     /** @description Sources of the types GITHUB, BITBUCKET, INTERCOM, CURSOR, CIRCLECI, PAGERDUTY, DROPBOX, RAZORPAY, COINBASE_COMMERCE, LEMON_SQUEEZY, SENTRY, GOCARDLESS, LAUNCHDARKLY, CHECKOUT_COM, PAYSTACK, VERCEL, WEBEX, SHOPIFY, LINE, DOCUSIGN, TYPEFORM, XERO, WOO_COMMERCE, HEROKU, SQUARE, TRELLO, MICROSOFT_TEAMS, STRIPE, CALENDLY, MUX, WORKOS, ELEVENLABS, PADDLE, BUILDKITE, SVIX, CLERK, RESEND, STANDARD, STANDARD_WEBHOOKS, REPLICATE, OPENAI, SLACK, ZOOM, WEBFLOW, ZENDESK, HUBSPOT, TWITCH, LINEAR, TWILIO, MAILGUN, MAILCHIMP. */
     ProviderWebhookSecretKeySourceWrite: {
       config?:
@@ -7395,6 +8628,77 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type:
+        | "GITHUB"
+        | "BITBUCKET"
+        | "INTERCOM"
+        | "CURSOR"
+        | "CIRCLECI"
+        | "PAGERDUTY"
+        | "DROPBOX"
+        | "RAZORPAY"
+        | "COINBASE_COMMERCE"
+        | "LEMON_SQUEEZY"
+        | "SENTRY"
+        | "GOCARDLESS"
+        | "LAUNCHDARKLY"
+        | "CHECKOUT_COM"
+        | "PAYSTACK"
+        | "VERCEL"
+        | "WEBEX"
+        | "SHOPIFY"
+        | "LINE"
+        | "DOCUSIGN"
+        | "TYPEFORM"
+        | "XERO"
+        | "WOO_COMMERCE"
+        | "HEROKU"
+        | "SQUARE"
+        | "TRELLO"
+        | "MICROSOFT_TEAMS"
+        | "STRIPE"
+        | "CALENDLY"
+        | "MUX"
+        | "WORKOS"
+        | "ELEVENLABS"
+        | "PADDLE"
+        | "BUILDKITE"
+        | "SVIX"
+        | "CLERK"
+        | "RESEND"
+        | "STANDARD"
+        | "STANDARD_WEBHOOKS"
+        | "REPLICATE"
+        | "OPENAI"
+        | "SLACK"
+        | "ZOOM"
+        | "WEBFLOW"
+        | "ZENDESK"
+        | "HUBSPOT"
+        | "TWITCH"
+        | "LINEAR"
+        | "TWILIO"
+        | "MAILGUN"
+        | "MAILCHIMP"
+      url?: string | null
+    }
+    /** @description Sources of the types GITHUB, BITBUCKET, INTERCOM, CURSOR, CIRCLECI, PAGERDUTY, DROPBOX, RAZORPAY, COINBASE_COMMERCE, LEMON_SQUEEZY, SENTRY, GOCARDLESS, LAUNCHDARKLY, CHECKOUT_COM, PAYSTACK, VERCEL, WEBEX, SHOPIFY, LINE, DOCUSIGN, TYPEFORM, XERO, WOO_COMMERCE, HEROKU, SQUARE, TRELLO, MICROSOFT_TEAMS, STRIPE, CALENDLY, MUX, WORKOS, ELEVENLABS, PADDLE, BUILDKITE, SVIX, CLERK, RESEND, STANDARD, STANDARD_WEBHOOKS, REPLICATE, OPENAI, SLACK, ZOOM, WEBFLOW, ZENDESK, HUBSPOT, TWITCH, LINEAR, TWILIO, MAILGUN, MAILCHIMP. */
+    ProviderWebhookSecretKeySourceWrite_1: {
+      config?:
+        | components["schemas"]["ProviderWebhookSecretKeySourceConfig_1"]
+        | components["schemas"]["OpenSourceConfig_1"]
+        | components["schemas"]["BasicAuthSourceConfig_1"]
+        | components["schemas"]["ApiKeySourceConfig_1"]
         | null
       description?: string | null
       /** @description Printable characters, unique in the team */
@@ -7501,6 +8805,7 @@ export interface components {
     ProxySettings: {
       capture_response_bytes?: number | null
       enabled?: boolean | null
+      forward_credentials?: boolean | null
       path_forwarding?: boolean | null
       query_forwarding?: boolean | null
       /**
@@ -7604,6 +8909,25 @@ export interface components {
       }
       /** @enum {string} */
       method?: "GET" | "QUERY" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS"
+      /** @description Another place for what is different */
+      modifications?: {
+        /** @description A text is sent as it is, anything else as JSON */
+        body?: unknown
+        /** @description Laid over the original ones; null takes one out */
+        headers?: {
+          [key: string]: string | string[] | null
+        }
+        /** @enum {string} */
+        method?: "GET" | "QUERY" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS"
+        /** @description What follows the source's URL */
+        path?: string
+        /** @description A query string or an object; in place of the original one */
+        query?:
+          | string
+          | {
+              [key: string]: string | number | boolean | null | (string | number | boolean | null)[]
+            }
+      }
       /** @description What follows the source's URL */
       path?: string
       /** @description A query string or an object; in place of the original one */
@@ -7612,6 +8936,44 @@ export interface components {
         | {
             [key: string]: string | number | boolean | null | (string | number | boolean | null)[]
           }
+      /** @description Another place for what is different */
+      replay?: {
+        /** @description A text is sent as it is, anything else as JSON */
+        body?: unknown
+        /** @description Laid over the original ones; null takes one out */
+        headers?: {
+          [key: string]: string | string[] | null
+        }
+        /** @enum {string} */
+        method?: "GET" | "QUERY" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS"
+        /** @description What follows the source's URL */
+        path?: string
+        /** @description A query string or an object; in place of the original one */
+        query?:
+          | string
+          | {
+              [key: string]: string | number | boolean | null | (string | number | boolean | null)[]
+            }
+      }
+      /** @description Another place for what is different */
+      request?: {
+        /** @description A text is sent as it is, anything else as JSON */
+        body?: unknown
+        /** @description Laid over the original ones; null takes one out */
+        headers?: {
+          [key: string]: string | string[] | null
+        }
+        /** @enum {string} */
+        method?: "GET" | "QUERY" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS"
+        /** @description What follows the source's URL */
+        path?: string
+        /** @description A query string or an object; in place of the original one */
+        query?:
+          | string
+          | {
+              [key: string]: string | number | boolean | null | (string | number | boolean | null)[]
+            }
+      }
     }
     Request: {
       cli_events_count: number
@@ -7667,27 +9029,49 @@ export interface components {
      *     }
      */
     RequestBulkRetry: {
+      /** @description true: whenever it was. Needed where no other member says what the operation is of */
+      all?: boolean
+      /** @description The bulk operation that made them */
+      batch_operation_id?: string
+      /** @description Alias of batch_operation_id */
+      bulk_operation_id?: string
+      /** @description false: a plan is made, to be looked at, and begins when it is told to run; else it runs at once */
+      confirm?: boolean
+      /** @description Only requests that went to these connections */
+      connection_id?: string | string[]
       /** @description Alias of to */
       end?: string
-      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told */
+      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; unless told a day before its end, and with `all` none */
       from?: string
-      /** @description Looks for this as the list does */
+      /** @description Whether it is a retry, or a replay */
+      is_retry?: boolean
+      /** @description Looks for this in ids and further fields */
       q?: string
+      /** @description Targets a second at the most; as many as live traffic leaves unless told */
+      rate?: number
+      /** @description Only requests that were rejected for these causes */
+      rejection_cause?: string | string[]
+      /**
+       * @description Only retries of one, or of a bulk operation
+       * @enum {string}
+       */
+      retry_kind?: "single" | "bulk"
       /** @description Alias of q */
       search?: string
       /** @description Alias of q */
       search_term?: string
-      /** @description Of these sources */
+      /** @description Only requests of these sources */
       source_id?: string | string[]
       /** @description Alias of from */
       start?: string
-      /** @enum {string} */
-      status?: "accepted" | "rejected"
-      /**
-       * @description End of the window, at the latest now
-       * @default now
-       */
-      to: string
+      /** @description Only those that were let in, or were not */
+      status?: ("accepted" | "rejected") | ("accepted" | "rejected")[]
+      /** @description End of the window, at the latest now; now unless told */
+      to?: string
+      /** @description Whether verification ran and passed */
+      verified?: boolean
+      /** @description Alias of connection_id */
+      webhook_id?: string | string[]
     }
     RequestCount: {
       applied_range: {
@@ -7863,7 +9247,7 @@ export interface components {
        * @example 2026-01-01T00:00:00.000Z
        */
       created_at: string
-      signing_secret: components["schemas"]["RotatedSecret"]
+      signing_secret: components["schemas"]["RotatedSigningSecret"]
       team_id: string
       /**
        * Format: date-time
@@ -7871,6 +9255,21 @@ export interface components {
        * @example 2026-01-01T00:00:00.000Z
        */
       updated_at: string
+    }
+    RotatedSigningSecret: {
+      has_secret: boolean
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      last_rotated_at: string
+      /** @description Its prefix and its last four characters */
+      masked_value: string
+      /** @description The new value, shown this once */
+      value?: string
+      /** @description The same secret as libraries of Standard Webhooks take it (whsec_ and base64), shown this once */
+      whsec_value?: string
     }
     RunTrigger: {
       content_type: string | null
@@ -7988,6 +9387,7 @@ export interface components {
     ShownProxySettings: {
       capture_response_bytes: number
       enabled: boolean
+      forward_credentials?: boolean
       path_forwarding: boolean
       query_forwarding: boolean
       target_url: string
@@ -8523,6 +9923,38 @@ export interface components {
       /** @enum {string} */
       status: "running" | "succeeded" | "failed"
     }
+    /**
+     * @description From a step before.
+     * @example {
+     *       "source_type": "step",
+     *       "source_step_id": "by_region",
+     *       "source_port": "path_eu",
+     *       "target_step_id": "to_crm"
+     *     }
+     */
+    StepEdge: {
+      /** @description What has to hold, beside its port: conditions like those of a filter */
+      condition?: unknown
+      /** @description Made of its place, unless told */
+      id?: string
+      mapping?: {
+        [key: string]: unknown
+      } | null
+      /** @description Its place among the edges of one port */
+      position?: number
+      source_port?: string | null
+      /** @description The step that it begins at */
+      source_step_id: string
+      /** @enum {string} */
+      source_type: "step"
+      /**
+       * @description in, the only one
+       * @enum {string}
+       */
+      target_port?: "in"
+      /** @description The step that it leads to */
+      target_step_id: string
+    }
     StepExecution: {
       attempt_count: number
       /** @description The latest 50; of a step that runs for a list, those of its last element */
@@ -8639,6 +10071,72 @@ export interface components {
            */
           type: "alive"
         }
+    Team: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      id: string
+      /** @description How many belong to it */
+      members: number
+      name: string
+      retention: components["schemas"]["TeamRetention"]
+    }
+    TeamMember: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      email: string | null
+      /** @description Added by their address, and not signed in since: they are let in when they do */
+      expected: boolean
+      /** @description The user's */
+      id: string
+      name: string | null
+      /** @enum {string} */
+      role: "owner" | "member"
+    }
+    TeamMemberPatch: {
+      /** @enum {string} */
+      role: "owner" | "member"
+    }
+    TeamMemberWrite: {
+      /** @description The address that their identity provider has verified, or will have */
+      email: string
+      /**
+       * @description member, unless told
+       * @enum {string}
+       */
+      role?: "owner" | "member"
+    }
+    TeamPatch: {
+      name?: string
+      /** @description Counts from the next run of retention on, in both directions; what is gone does not come back */
+      retention?: {
+        /** @description null: as the operator keeps it, which is the most */
+        payload_days?: number | null
+        /** @description null: as the operator keeps it, which is the most */
+        record_days?: number | null
+      }
+    }
+    TeamRetention: {
+      /** @description What the operator keeps, and lets a team keep */
+      most_payload_days: number
+      most_record_days: number
+      /** @description Bodies, headers, queries, logs */
+      payload_days: number
+      /** @description Requests, events, attempts, runs */
+      record_days: number
+    }
+    TeamWrite: {
+      name: string
+      /** @description Its first owner; the caller, unless told */
+      owner?: string
+    }
     /** @description What a text has to meet: a text to equal, or operators. */
     TextCondition: string | components["schemas"]["ConditionOperators"]
     TimelineItem: {
@@ -8861,6 +10359,39 @@ export interface components {
       timestamp?: string
       transformation_id?: string | null
     }
+    /**
+     * @description Runs a transformation (trs_…).
+     * @example {
+     *       "id": "reshape",
+     *       "kind": "transformation",
+     *       "name": "Reshape",
+     *       "resource_id": "trs_01kak1y3q2f6a2j5h0g8e7d9km"
+     *     }
+     */
+    TransformationStep: {
+      action?: string | null
+      action_revision_id?: string | null
+      config?: components["schemas"]["TransformationStepConfig"]
+      /** @description 4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow */
+      id: string
+      invocation_inputs?: {
+        [key: string]: unknown
+      } | null
+      /** @enum {string} */
+      kind: "transformation"
+      /** @description For people */
+      name?: string
+      position?: {
+        x: number
+        y: number
+      } | null
+      resource_id: string
+    }
+    TransformationStepConfig: {
+      note?: string
+      /** @enum {string} */
+      on_error?: "fail" | "continue" | "branch"
+    }
     TransformationValidation: {
       console: string[]
       error: {
@@ -8915,6 +10446,35 @@ export interface components {
       transformation_id: string
       /** @enum {string} */
       type: "transform" | "transformation"
+    }
+    /**
+     * @description From what starts the run.
+     * @example {
+     *       "source_type": "trigger",
+     *       "target_step_id": "only_paid"
+     *     }
+     */
+    TriggerEdge: {
+      /** @description What has to hold, beside its port: conditions like those of a filter */
+      condition?: unknown
+      /** @description Made of its place, unless told */
+      id?: string
+      mapping?: {
+        [key: string]: unknown
+      } | null
+      /** @description Its place among the edges of one port */
+      position?: number
+      source_port?: "out" | null
+      source_step_id?: string | null
+      /** @enum {string} */
+      source_type: "trigger"
+      /**
+       * @description in, the only one
+       * @enum {string}
+       */
+      target_port?: "in"
+      /** @description The step that it leads to */
+      target_step_id: string
     }
     TunnelFrame:
       | {
@@ -9028,7 +10588,7 @@ export interface components {
       context?: {
         steps?: Record<string, unknown> | null
       } | null
-      edges?: unknown[] | null
+      edges?: components["schemas"]["WorkflowEdge"][] | null
       include_previews?: boolean | null
       mocks?: {
         [key: string]: {
@@ -9043,7 +10603,7 @@ export interface components {
       request_id?: string | null
       source_id?: string | null
       step_id?: string | null
-      steps?: unknown[] | null
+      steps?: components["schemas"]["WorkflowStep"][] | null
       trigger?: components["schemas"]["RequestSample"] | null
     }
     /** @description Somebody who signs in. */
@@ -9072,6 +10632,14 @@ export interface components {
       steps: unknown[]
       workflow_name: string
     }
+    Warning: {
+      /** @description For programs */
+      code: string
+      /** @description For people */
+      message: string
+      /** @description The member that it is about */
+      path: string
+    }
     Workflow: {
       capabilities: components["schemas"]["WorkflowCapabilities"]
       /**
@@ -9081,7 +10649,7 @@ export interface components {
        */
       created_at: string
       description: string | null
-      edges?: unknown[]
+      edges?: components["schemas"]["WorkflowEdge"][]
       edges_count: number
       id: string
       name: string
@@ -9090,7 +10658,7 @@ export interface components {
       source_id: string | null
       /** @enum {string} */
       status: "draft" | "active" | "paused" | "disabled"
-      steps?: unknown[]
+      steps?: components["schemas"]["WorkflowStep"][]
       steps_count: number
       team_id: string
       /**
@@ -9250,11 +10818,44 @@ export interface components {
             status?: "enabled" | "disabled"
           }[]
         | null
-      source?: Record<string, unknown> | null
+      source?:
+        | (
+            | components["schemas"]["GenericSourceWrite_1"]
+            | components["schemas"]["ProviderWebhookSecretKeySourceWrite_1"]
+            | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite_1"]
+            | components["schemas"]["ProviderOptionalWebhookSecretKeySourceWrite_1"]
+            | components["schemas"]["ProviderApiKeySourceWrite_1"]
+            | components["schemas"]["ProviderApiKeyOptionalHeaderKeySourceWrite_1"]
+            | components["schemas"]["ProviderUsernamePasswordSourceWrite_1"]
+            | components["schemas"]["ProviderPublicKeySourceWrite_1"]
+            | components["schemas"]["ProviderWebhookIdSourceWrite_1"]
+            | components["schemas"]["ProviderOptionalTopicArnSourceWrite_1"]
+            | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite_1"]
+            | {
+                id: string
+              }
+          )
+        | null
       source_id?: string | null
       version?: number | null
       /** @description As POST /workflows takes it, or with workflow_id as PATCH does; without source_id */
-      workflow: Record<string, unknown>
+      workflow: {
+        description?: string | null
+        /** @description The edges, as a whole; at most 250 */
+        edges?: components["schemas"]["WorkflowEdge"][]
+        /** @description Printable characters, unique in the team */
+        name?: string
+        source_id?: string
+        /**
+         * @description `active` unless told
+         * @enum {string}
+         */
+        status?: "draft" | "active" | "paused" | "disabled"
+        /** @description The steps, as a whole; at most 100 */
+        steps?: components["schemas"]["WorkflowStep"][]
+        /** @description The version that the change was made from: refused when there is a later one. Without it the last one wins */
+        version?: number
+      }
       workflow_id?: string | null
     }
     WorkflowCapabilities: {
@@ -9273,6 +10874,8 @@ export interface components {
       source_deleted: false
       source_id: string | null
     }
+    /** @description By where it begins. */
+    WorkflowEdge: components["schemas"]["TriggerEdge"] | components["schemas"]["StepEdge"]
     WorkflowMetrics: {
       /** @description Of those that have ended, waits included; null: none has */
       avg_duration_ms: number | null
@@ -9287,7 +10890,7 @@ export interface components {
     WorkflowPatch: {
       description?: string | null
       /** @description The edges, as a whole; at most 250 */
-      edges?: unknown[]
+      edges?: components["schemas"]["WorkflowEdge"][]
       /** @description Printable characters, unique in the team */
       name?: string
       source_id?: string
@@ -9297,7 +10900,7 @@ export interface components {
        */
       status?: "draft" | "active" | "paused" | "disabled"
       /** @description The steps, as a whole; at most 100 */
-      steps?: unknown[]
+      steps?: components["schemas"]["WorkflowStep"][]
       /** @description The version that the change was made from: refused when there is a later one. Without it the last one wins */
       version?: number
     }
@@ -9397,7 +11000,53 @@ export interface components {
       step_name: string | null
       step_number: number | null
     }
+    /** @description By kind. Every step needs an edge that leads to it. */
+    WorkflowStep:
+      | components["schemas"]["ActionStep"]
+      | components["schemas"]["DestinationStep"]
+      | components["schemas"]["TransformationStep"]
+      | components["schemas"]["FilterStep"]
+      | components["schemas"]["DelayStep"]
+      | components["schemas"]["BranchStep"]
     WorkflowTemplate: {
+      description: string
+      key: string
+      name: string
+      /** @description What it has to be given */
+      required_connections: {
+        description: string
+        /** @description Its name among `bindings` */
+        key: string
+        /** @enum {string} */
+        type: "destination" | "source" | "url"
+      }[]
+      /** @description The body of a request that goes through it */
+      sample: unknown
+      steps: {
+        action_key: string | null
+        kind: string
+        name: string
+        provider_key: string | null
+      }[]
+      trigger: {
+        definition_key: string | null
+        name: string
+        provider_key: string | null
+      }
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      version: number
+    }
+    WorkflowTemplateDetail: {
+      /** @description The workflow that is made of it; `<key>` stands for what is given as the binding of that key */
+      definition: {
+        edges: unknown[]
+        steps: unknown[]
+      }
       description: string
       key: string
       name: string
@@ -9579,6 +11228,8 @@ export interface components {
        */
       updated_at: string
       version: components["schemas"]["VersionEvidence"]
+      /** @description Of the graph: names that a step's output does not have; not there when there are none */
+      warnings?: components["schemas"]["Warning"][]
       /** @description Null: the graph was in the body */
       workflow_id: string | null
       /** @description The version whose graph it was; 0: the graph was in the body */
@@ -9613,7 +11264,7 @@ export interface components {
       context?: {
         steps?: Record<string, unknown> | null
       } | null
-      edges?: unknown[] | null
+      edges?: components["schemas"]["WorkflowEdge"][] | null
       include_previews?: boolean | null
       mocks?: {
         [key: string]: {
@@ -9627,7 +11278,7 @@ export interface components {
       mode?: ("dry_run" | "live") | null
       request_id?: string | null
       step_id?: string | null
-      steps?: unknown[] | null
+      steps?: components["schemas"]["WorkflowStep"][] | null
       trigger?: components["schemas"]["RequestSample"] | null
     }
     WorkflowTrigger: {
@@ -9695,7 +11346,7 @@ export interface components {
     WorkflowWrite: {
       description?: string | null
       /** @description The edges, as a whole; at most 250 */
-      edges?: unknown[]
+      edges?: components["schemas"]["WorkflowEdge"][]
       /** @description Printable characters, unique in the team */
       name: string
       source_id: string
@@ -9705,13 +11356,82 @@ export interface components {
        */
       status?: "draft" | "active" | "paused" | "disabled"
       /** @description The steps, as a whole; at most 100 */
-      steps?: unknown[]
+      steps?: components["schemas"]["WorkflowStep"][]
       /** @description The version that the change of a workflow that is there was made from: refused when there is a later one. Without it the last one wins */
       version?: number
+    }
+    /** @description The record, with what is left open */
+    WrittenSource: {
+      config: components["schemas"]["SourceConfig"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      disabled_at: string | null
+      id: string
+      /** @enum {string} */
+      input_type: "webhook"
+      name: string
+      /** @enum {string} */
+      status: "enabled" | "disabled"
+      team_id: string
+      type: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      url: string
+      /** @description What the write leaves open; not there when it is nothing */
+      warnings?: components["schemas"]["Warning"][]
+    }
+    /** @description The record, with what is left open */
+    WrittenWorkflow: {
+      capabilities: components["schemas"]["WorkflowCapabilities"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      edges?: components["schemas"]["WorkflowEdge"][]
+      edges_count: number
+      id: string
+      name: string
+      source: components["schemas"]["WorkflowTrigger"] | null
+      /** @description Null: its source was deleted */
+      source_id: string | null
+      /** @enum {string} */
+      status: "draft" | "active" | "paused" | "disabled"
+      steps?: components["schemas"]["WorkflowStep"][]
+      steps_count: number
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      /** @description One more with every change */
+      version: number
+      /** @description What the write leaves open; not there when it is nothing */
+      warnings?: components["schemas"]["Warning"][]
     }
   }
   responses: never
   parameters: {
+    /**
+     * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+     * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+     */
+    IdempotencyKey: string
+    /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+    IfNoneMatch: string
     /**
      * @description The team to act on; without it (and without team_id), the API key's own, or the session's
      * @example tm_demo
@@ -9727,7 +11447,13 @@ export interface operations {
   listActionOptions: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -9779,7 +11505,10 @@ export interface operations {
   getActionProviders: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -9788,6 +11517,8 @@ export interface operations {
       /** @description ActionProviders */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -9890,7 +11621,10 @@ export interface operations {
         /** @description What the list is ordered by */
         order_by?: "name" | "created_at" | "updated_at"
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -9899,6 +11633,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -10045,7 +11781,13 @@ export interface operations {
   createAction: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -10122,7 +11864,10 @@ export interface operations {
   getAction: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The action's id
@@ -10137,6 +11882,8 @@ export interface operations {
       /** @description Action */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -10435,6 +12182,8 @@ export interface operations {
         dir?: "asc" | "desc"
         /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
         end?: string
+        /** @description Only attempts that failed with these codes; repeat or separate by commas */
+        error_code?: string[]
         /** @description Only attempts of these events; repeat or separate by commas */
         event_id?: string[]
         /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
@@ -10451,6 +12200,8 @@ export interface operations {
         q?: string
         /** @description Only attempts of this request */
         request_id?: string
+        /** @description Only attempts whose answer had these statuses: 500, or 500-599; repeat or separate by commas */
+        response_status?: string[]
         /** @description Alias of q */
         search?: string
         /** @description Alias of q */
@@ -10462,7 +12213,10 @@ export interface operations {
         /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
         to?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -10471,6 +12225,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -10549,7 +12305,10 @@ export interface operations {
         /** @description Where to look first */
         request_id?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The attempt's id
@@ -10564,6 +12323,8 @@ export interface operations {
       /** @description Attempt */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -10726,7 +12487,13 @@ export interface operations {
   logout: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -10763,7 +12530,10 @@ export interface operations {
   getMe: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -10772,6 +12542,8 @@ export interface operations {
       /** @description Who is calling. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -11005,7 +12777,10 @@ export interface operations {
         /** @description Only this type */
         type?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -11014,6 +12789,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -11079,7 +12856,7 @@ export interface operations {
            *               "url": "https://api.example.com/hooks",
            *               "http_method": null,
            *               "path_forwarding_disabled": false,
-           *               "forward_credentials": true,
+           *               "forward_credentials": null,
            *               "rate_limit": 10,
            *               "rate_limit_period": "second",
            *               "max_concurrency": null,
@@ -11090,6 +12867,7 @@ export interface operations {
            *               }
            *             },
            *             "disabled_at": null,
+           *             "held_until": null,
            *             "attempts_24h_count": 42,
            *             "attempts_24h_bins": [
            *               0,
@@ -11291,7 +13069,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -11302,6 +13080,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -11376,7 +13155,13 @@ export interface operations {
   createConnection: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -11491,7 +13276,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -11502,6 +13287,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -11576,7 +13362,10 @@ export interface operations {
   getConnection: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The connection's id
@@ -11591,6 +13380,8 @@ export interface operations {
       /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -11647,7 +13438,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -11658,6 +13449,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -11860,7 +13652,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -11871,6 +13663,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -11989,7 +13782,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -12000,6 +13793,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -12145,7 +13939,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -12156,6 +13950,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -12230,7 +14025,10 @@ export interface operations {
   getLatestInput: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The connection's id
@@ -12245,6 +14043,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -12364,7 +14164,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -12375,6 +14175,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -12520,7 +14321,7 @@ export interface operations {
            *           "url": "https://api.example.com/hooks",
            *           "http_method": null,
            *           "path_forwarding_disabled": false,
-           *           "forward_credentials": true,
+           *           "forward_credentials": null,
            *           "rate_limit": 10,
            *           "rate_limit_period": "second",
            *           "max_concurrency": null,
@@ -12531,6 +14332,7 @@ export interface operations {
            *           }
            *         },
            *         "disabled_at": null,
+           *         "held_until": null,
            *         "attempts_24h_count": 42,
            *         "attempts_24h_bins": [
            *           0,
@@ -12622,7 +14424,10 @@ export interface operations {
         /** @description Only this type */
         type?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -12631,6 +14436,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -12654,7 +14461,7 @@ export interface operations {
            *             "url": "https://api.example.com/hooks",
            *             "http_method": null,
            *             "path_forwarding_disabled": false,
-           *             "forward_credentials": true,
+           *             "forward_credentials": null,
            *             "rate_limit": 10,
            *             "rate_limit_period": "second",
            *             "max_concurrency": null,
@@ -12665,6 +14472,7 @@ export interface operations {
            *             }
            *           },
            *           "disabled_at": null,
+           *           "held_until": null,
            *           "attempts_24h_count": 42,
            *           "attempts_24h_bins": [
            *             0,
@@ -12750,7 +14558,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 10,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -12761,6 +14569,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -12791,7 +14600,13 @@ export interface operations {
   createDestination: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -12834,7 +14649,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 10,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -12845,6 +14660,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -12875,7 +14691,10 @@ export interface operations {
   getDestination: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The destination's id
@@ -12890,6 +14709,8 @@ export interface operations {
       /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -12904,7 +14725,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 10,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -12915,6 +14736,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -12994,7 +14816,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 10,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -13005,6 +14827,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -13116,7 +14939,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 5,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -13127,6 +14950,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -13186,7 +15010,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 10,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -13197,6 +15021,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": "2026-01-01T00:00:00.000Z",
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -13256,7 +15081,7 @@ export interface operations {
            *         "url": "https://api.example.com/hooks",
            *         "http_method": null,
            *         "path_forwarding_disabled": false,
-           *         "forward_credentials": true,
+           *         "forward_credentials": null,
            *         "rate_limit": 10,
            *         "rate_limit_period": "second",
            *         "max_concurrency": null,
@@ -13267,6 +15092,7 @@ export interface operations {
            *         }
            *       },
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "attempts_24h_count": 42,
            *       "attempts_24h_bins": [
            *         0,
@@ -13297,7 +15123,13 @@ export interface operations {
   startDestinationConsent: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The destination's id
@@ -13339,13 +15171,15 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
+        /** @description Follows events as they are stored, without loss: now, or next_cursor of the page before */
+        after?: string
         /** @description The bulk operation that made them */
         batch_operation_id?: string
-        /** @description Of the bulk operation: the events it made (retries), those it retried (targets), or both */
+        /** @description Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both */
         batch_operation_scope?: "retries" | "targets" | "related"
         /** @description Alias of batch_operation_id */
         bulk_operation_id?: string
-        /** @description Connections; repeat or separate by commas */
+        /** @description Only events of these connections; repeat or separate by commas */
         connection_id?: string[]
         /** @description next_cursor of the page before */
         cursor?: string
@@ -13353,10 +15187,14 @@ export interface operations {
         destination_id?: string[]
         /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
         end?: string
+        /** @description Only events whose last attempt failed with these codes; repeat or separate by commas */
+        error_code?: string[]
         /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
         from?: string
         /** @description What to show of each row beyond its record; repeat or separate by commas */
         include?: "data"[]
+        /** @description Whether it is a retry, or a replay */
+        is_retry?: boolean
         /** @description Rows in a page; more than 100 is taken as 100 */
         limit?: number
         /** @description Alias of cursor */
@@ -13365,6 +15203,12 @@ export interface operations {
         q?: string
         /** @description Only events of these requests, whenever they were made unless a window is given; repeat or separate by commas */
         request_id?: string[]
+        /** @description Whether a later retry of it has succeeded */
+        resolved?: boolean
+        /** @description Only events whose last answer had these statuses: 500, or 500-599; repeat or separate by commas */
+        response_status?: string[]
+        /** @description Only retries of one, or of a bulk operation */
+        retry_kind?: "single" | "bulk"
         /** @description Alias of q */
         search?: string
         /** @description Alias of q */
@@ -13380,7 +15224,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -13389,6 +15236,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -13436,8 +15285,11 @@ export interface operations {
            *           "retry_parent_event_id": null,
            *           "retry_operation_id": null,
            *           "retried_at": null,
+           *           "resolved_at": null,
+           *           "resolved_by_event_id": null,
            *           "ingested_at": "2026-01-01T00:00:00.000Z",
            *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "stored_at": "2026-01-01T00:00:00.000Z",
            *           "updated_at": "2026-01-01T00:00:00.180Z"
            *         }
            *       ]
@@ -13459,6 +15311,8 @@ export interface operations {
               to: string
             }
             count: number
+            /** @description Of a feed: whether there are more to be read now */
+            has_more?: boolean
             limit: number
             models: components["schemas"]["Event"][]
             next: string | null
@@ -13489,7 +15343,10 @@ export interface operations {
   getEvent: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The event's id
@@ -13504,6 +15361,8 @@ export interface operations {
       /** @description Event */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -13533,8 +15392,11 @@ export interface operations {
            *       "retry_parent_event_id": null,
            *       "retry_operation_id": null,
            *       "retried_at": null,
+           *       "resolved_at": null,
+           *       "resolved_by_event_id": null,
            *       "ingested_at": "2026-01-01T00:00:00.000Z",
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "stored_at": "2026-01-01T00:00:00.000Z",
            *       "updated_at": "2026-01-01T00:00:00.180Z",
            *       "data": {
            *         "request": {
@@ -13581,7 +15443,13 @@ export interface operations {
   retryEvent: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The event's id
@@ -13633,7 +15501,10 @@ export interface operations {
         /** @description Alias of bucket */
         view?: "all" | "ongoing" | "history"
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -13642,6 +15513,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -13662,15 +15535,23 @@ export interface operations {
            *             ],
            *             "connection_id": [
            *               "web_01kak1x7p8e5z1h4g9f7d6c8jk"
-           *             ]
+           *             ],
+           *             "resolved": false
            *           },
+           *           "rate": null,
+           *           "confirmed": true,
            *           "requested_by": null,
            *           "total_count": 120,
            *           "queued_count": 50,
            *           "done_count": 50,
            *           "failed_count": 2,
+           *           "sample": [
+           *             "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *           ],
+           *           "error": null,
            *           "cancelable": true,
            *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "planned_at": "2026-01-01T00:00:00.000Z",
            *           "started_at": "2026-01-01T00:00:00.000Z",
            *           "finished_at": null
            *         }
@@ -13697,7 +15578,13 @@ export interface operations {
   createEventBulkOperation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -13735,15 +15622,23 @@ export interface operations {
            *         ],
            *         "connection_id": [
            *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
-           *         ]
+           *         ],
+           *         "resolved": false
            *       },
+           *       "rate": null,
+           *       "confirmed": true,
            *       "requested_by": null,
            *       "total_count": 120,
            *       "queued_count": 50,
            *       "done_count": 50,
            *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
            *       "cancelable": true,
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
            *       "started_at": "2026-01-01T00:00:00.000Z",
            *       "finished_at": null
            *     }
@@ -13765,7 +15660,10 @@ export interface operations {
   getEventBulkOperation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The bulkOperation's id
@@ -13780,6 +15678,8 @@ export interface operations {
       /** @description BulkOperation */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -13797,15 +15697,23 @@ export interface operations {
            *         ],
            *         "connection_id": [
            *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
-           *         ]
+           *         ],
+           *         "resolved": false
            *       },
+           *       "rate": null,
+           *       "confirmed": true,
            *       "requested_by": null,
            *       "total_count": 120,
            *       "queued_count": 50,
            *       "done_count": 50,
            *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
            *       "cancelable": true,
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
            *       "started_at": "2026-01-01T00:00:00.000Z",
            *       "finished_at": null
            *     }
@@ -13827,7 +15735,13 @@ export interface operations {
   cancelEventBulkOperation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The bulkOperation's id
@@ -13859,17 +15773,101 @@ export interface operations {
            *         ],
            *         "connection_id": [
            *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
-           *         ]
+           *         ],
+           *         "resolved": false
            *       },
+           *       "rate": null,
+           *       "confirmed": true,
            *       "requested_by": null,
            *       "total_count": 120,
            *       "queued_count": 50,
            *       "done_count": 50,
            *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
            *       "cancelable": false,
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
            *       "started_at": "2026-01-01T00:00:00.000Z",
            *       "finished_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  runEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "event_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "FAILED"
+           *         ],
+           *         "connection_id": [
+           *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+           *         ],
+           *         "resolved": false
+           *       },
+           *       "rate": null,
+           *       "confirmed": true,
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
            *     }
            */
           "application/json": components["schemas"]["BulkOperation"]
@@ -13891,22 +15889,32 @@ export interface operations {
       query?: {
         /** @description The bulk operation that made them */
         batch_operation_id?: string
-        /** @description Of the bulk operation: the events it made (retries), those it retried (targets), or both */
+        /** @description Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both */
         batch_operation_scope?: "retries" | "targets" | "related"
         /** @description Alias of batch_operation_id */
         bulk_operation_id?: string
-        /** @description Connections; repeat or separate by commas */
+        /** @description Only events of these connections; repeat or separate by commas */
         connection_id?: string[]
         /** @description Only events to these destinations; repeat or separate by commas */
         destination_id?: string[]
         /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
         end?: string
+        /** @description Only events whose last attempt failed with these codes; repeat or separate by commas */
+        error_code?: string[]
         /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
         from?: string
+        /** @description Whether it is a retry, or a replay */
+        is_retry?: boolean
         /** @description Looks for this in ids and further fields */
         q?: string
         /** @description Only events of these requests, whenever they were made unless a window is given; repeat or separate by commas */
         request_id?: string[]
+        /** @description Whether a later retry of it has succeeded */
+        resolved?: boolean
+        /** @description Only events whose last answer had these statuses: 500, or 500-599; repeat or separate by commas */
+        response_status?: string[]
+        /** @description Only retries of one, or of a bulk operation */
+        retry_kind?: "single" | "bulk"
         /** @description Alias of q */
         search?: string
         /** @description Alias of q */
@@ -13922,7 +15930,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -13931,6 +15942,8 @@ export interface operations {
       /** @description EventCount */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -13975,7 +15988,10 @@ export interface operations {
         /** @description What the list is ordered by */
         order_by?: "name" | "created_at" | "updated_at"
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -13984,6 +16000,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -14177,7 +16195,13 @@ export interface operations {
   createFilter: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -14285,7 +16309,10 @@ export interface operations {
   getFilter: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The filter's id
@@ -14300,6 +16327,8 @@ export interface operations {
       /** @description A stored filter with the connections that link it, at most 100 of them. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -14507,7 +16536,13 @@ export interface operations {
   testFilter: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -14579,6 +16614,585 @@ export interface operations {
       }
     }
   }
+  listAllIgnoredEvents: {
+    parameters: {
+      query?: {
+        /** @description Only what was ignored for these reasons; repeat or separate by commas */
+        cause?: (
+          | "FILTERED"
+          | "TRANSFORMATION_FAILED"
+          | "DEDUPLICATED"
+          | "HANDSHAKE"
+          | "DISABLED"
+          | "CLI_DISCONNECTED"
+          | "PROCESS_ENDED"
+        )[]
+        /** @description Only of these connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Rows in a page; more than 100 is taken as 100 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Only of these requests; repeat or separate by commas */
+        request_id?: string[]
+        /** @description Only of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 1,
+           *       "total_exact": true,
+           *       "limit": 100,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "next_cursor": null,
+           *       "next": null,
+           *       "prev": null,
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "ign_01kak203r6j9d5n8m3k1h0g2pq",
+           *           "team_id": "tm_demo",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "cause": "FILTERED",
+           *           "meta": [
+           *             "body"
+           *           ],
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            applied_range: {
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              from: string
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              to: string
+            }
+            count: number
+            /** @description Of a feed: whether there are more to be read now */
+            has_more?: boolean
+            limit: number
+            models: components["schemas"]["IgnoredEvent"][]
+            next: string | null
+            next_cursor: string | null
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+            prev: string | null
+            total: number
+            total_exact: boolean
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listIgnoredEventBulkOperations: {
+    parameters: {
+      query?: {
+        /** @description Only those that are not at their end (ongoing), or that are (history) */
+        bucket?: "all" | "ongoing" | "history"
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of bucket */
+        view?: "all" | "ongoing" | "history"
+      }
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *           "team_id": "tm_demo",
+           *           "type": "ignored_event_bulk_retry",
+           *           "status": "RUNNING",
+           *           "filter": {
+           *             "from": "2025-12-31T23:00:00.000Z",
+           *             "to": "2026-01-01T00:00:00.000Z",
+           *             "cause": [
+           *               "TRANSFORMATION_FAILED"
+           *             ]
+           *           },
+           *           "rate": null,
+           *           "confirmed": true,
+           *           "requested_by": null,
+           *           "total_count": 120,
+           *           "queued_count": 50,
+           *           "done_count": 50,
+           *           "failed_count": 2,
+           *           "sample": [
+           *             "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *           ],
+           *           "error": null,
+           *           "cancelable": true,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "planned_at": "2026-01-01T00:00:00.000Z",
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": null
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["BulkOperation"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createIgnoredEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "from": "now-1h",
+         *       "to": "now",
+         *       "cause": "TRANSFORMATION_FAILED",
+         *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+         *     }
+         */
+        "application/json": components["schemas"]["IgnoredEventBulkRetry"]
+      }
+    }
+    responses: {
+      /** @description BulkOperation */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "ignored_event_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "cause": [
+           *           "TRANSFORMATION_FAILED"
+           *         ]
+           *       },
+           *       "rate": null,
+           *       "confirmed": true,
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getIgnoredEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "ignored_event_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "cause": [
+           *           "TRANSFORMATION_FAILED"
+           *         ]
+           *       },
+           *       "rate": null,
+           *       "confirmed": true,
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  cancelIgnoredEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "ignored_event_bulk_retry",
+           *       "status": "CANCELLED",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "cause": [
+           *           "TRANSFORMATION_FAILED"
+           *         ]
+           *       },
+           *       "rate": null,
+           *       "confirmed": true,
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
+           *       "cancelable": false,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  runIgnoredEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "ignored_event_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "cause": [
+           *           "TRANSFORMATION_FAILED"
+           *         ]
+           *       },
+           *       "rate": null,
+           *       "confirmed": true,
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  countIgnoredEvents: {
+    parameters: {
+      query?: {
+        /** @description Only what was ignored for these reasons; repeat or separate by commas */
+        cause?: (
+          | "FILTERED"
+          | "TRANSFORMATION_FAILED"
+          | "DEDUPLICATED"
+          | "HANDSHAKE"
+          | "DISABLED"
+          | "CLI_DISCONNECTED"
+          | "PROCESS_ENDED"
+        )[]
+        /** @description Only of these connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Only of these requests; repeat or separate by commas */
+        request_id?: string[]
+        /** @description Only of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description EventCount */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 42,
+           *       "count": 42,
+           *       "total_exact": true,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["EventCount"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   getConnectionMetrics: {
     parameters: {
       query?: {
@@ -14600,7 +17214,10 @@ export interface operations {
         /** @description Alias of id; repeat or separate by commas */
         webhook_ids?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -14609,6 +17226,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -14705,7 +17324,10 @@ export interface operations {
         /** @description Alias of id; repeat or separate by commas */
         ids?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -14714,6 +17336,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -14805,16 +17429,18 @@ export interface operations {
       query?: {
         /** @description The bulk operation that made them */
         batch_operation_id?: string
-        /** @description Of the bulk operation: the events it made (retries), those it retried (targets), or both */
+        /** @description Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both */
         batch_operation_scope?: "retries" | "targets" | "related"
         /** @description Alias of batch_operation_id */
         bulk_operation_id?: string
-        /** @description Connections; repeat or separate by commas */
+        /** @description Only events of these connections; repeat or separate by commas */
         connection_id?: string[]
         /** @description Only events to these destinations; repeat or separate by commas */
         destination_id?: string[]
         /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
         end?: string
+        /** @description Only events whose last attempt failed with these codes; repeat or separate by commas */
+        error_code?: string[]
         /**
          * @description Start of the range, required under one of its names: ISO 8601, now, or now-<n><s|m|h|d>
          * @example now-30m
@@ -14822,6 +17448,8 @@ export interface operations {
         from?: string
         /** @description How long a bucket is; the finest with at most 300 buckets unless told */
         granularity?: "1s" | "5s" | "10s" | "30s" | "1m" | "5m" | "15m" | "1h"
+        /** @description Whether it is a retry, or a replay */
+        is_retry?: boolean
         /** @description Alias of measures; repeat or separate by commas */
         measure?: (
           | "count"
@@ -14844,6 +17472,14 @@ export interface operations {
         )[]
         /** @description Looks for this in ids and further fields */
         q?: string
+        /** @description Only events of these requests, whenever they were made unless a window is given; repeat or separate by commas */
+        request_id?: string[]
+        /** @description Whether a later retry of it has succeeded */
+        resolved?: boolean
+        /** @description Only events whose last answer had these statuses: 500, or 500-599; repeat or separate by commas */
+        response_status?: string[]
+        /** @description Only retries of one, or of a bulk operation */
+        retry_kind?: "single" | "bulk"
         /** @description Alias of q */
         search?: string
         /** @description Alias of q */
@@ -14862,7 +17498,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -14871,6 +17510,8 @@ export interface operations {
       /** @description EventSeries */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -14927,6 +17568,8 @@ export interface operations {
         batch_operation_id?: string
         /** @description Alias of batch_operation_id */
         bulk_operation_id?: string
+        /** @description Only requests that went to these connections; repeat or separate by commas */
+        connection_id?: string[]
         /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
         end?: string
         /**
@@ -14936,12 +17579,18 @@ export interface operations {
         from?: string
         /** @description How long a bucket is; the finest with at most 300 buckets unless told */
         granularity?: "1s" | "5s" | "10s" | "30s" | "1m" | "5m" | "15m" | "1h"
+        /** @description Whether it is a retry, or a replay */
+        is_retry?: boolean
         /** @description Alias of measures; repeat or separate by commas */
         measure?: ("count" | "accepted_count" | "rejected_count")[]
         /** @description Only these measures; all unless told; repeat or separate by commas */
         measures?: ("count" | "accepted_count" | "rejected_count")[]
         /** @description Looks for this in ids and further fields */
         q?: string
+        /** @description Only requests that were rejected for these causes; repeat or separate by commas */
+        rejection_cause?: string[]
+        /** @description Only retries of one, or of a bulk operation */
+        retry_kind?: "single" | "bulk"
         /** @description Alias of q */
         search?: string
         /** @description Alias of q */
@@ -14957,8 +17606,15 @@ export interface operations {
          * @example now
          */
         to?: string
+        /** @description Whether verification ran and passed */
+        verified?: boolean
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -14967,6 +17623,8 @@ export interface operations {
       /** @description RequestSeries */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15026,7 +17684,10 @@ export interface operations {
         /** @description Alias of id; repeat or separate by commas */
         source_ids?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -15035,6 +17696,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15149,7 +17812,10 @@ export interface operations {
         /** @description Alias of id; repeat or separate by commas */
         transformation_ids?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -15158,6 +17824,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15226,7 +17894,10 @@ export interface operations {
         /** @description Alias of id; repeat or separate by commas */
         workflow_ids?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -15235,6 +17906,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15295,12 +17968,51 @@ export interface operations {
       }
     }
   }
+  showDestinationConsent: {
+    parameters: {
+      query?: {
+        /** @description What it has brought */
+        code?: string
+        /** @description What the page sends back when somebody has said yes there */
+        confirmed?: string
+        /** @description Why it has brought none */
+        error?: string
+        /** @description What the consent was begun with */
+        state?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /** @example <!doctype html> … <h1>Do you consent?</h1> … */
+          "text/html": string
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   endDestinationConsent: {
     parameters: {
       query?: {
         /** @description What it has brought */
         code?: string
-        /** @description What the page for browsers sends back when somebody has said yes there */
+        /** @description What the page sends back when somebody has said yes there */
         confirmed?: string
         /** @description Why it has brought none */
         error?: string
@@ -15343,7 +18055,10 @@ export interface operations {
   listProjectKeys: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -15352,6 +18067,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15402,7 +18119,13 @@ export interface operations {
   createProjectKey: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -15477,7 +18200,10 @@ export interface operations {
   getProjectKey: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The key's id
@@ -15492,6 +18218,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15675,7 +18403,10 @@ export interface operations {
   listKeyDecisions: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The key's id
@@ -15690,6 +18421,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15731,7 +18464,10 @@ export interface operations {
   getProjectSecrets: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -15740,6 +18476,8 @@ export interface operations {
       /** @description The team's API key and signing secret. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -15832,11 +18570,17 @@ export interface operations {
   rotateProjectSecrets: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
         /**
          * @example {
@@ -15867,7 +18611,8 @@ export interface operations {
            *         "has_secret": true,
            *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
            *         "masked_value": "gws_****cdef",
-           *         "value": "gws_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+           *         "value": "gws_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+           *         "whsec_value": "whsec_Z3dzXzAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
            *       },
            *       "created_at": "2026-01-01T00:00:00.000Z",
            *       "updated_at": "2026-01-01T00:00:00.000Z"
@@ -15934,6 +18679,8 @@ export interface operations {
         limit?: number
       }
       header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
         /**
          * @description The bin's token
          * @example pbn_0123456789abcdef0123456789abcdef0123456789abcdef
@@ -15954,6 +18701,8 @@ export interface operations {
       /** @description PublicBin */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16009,6 +18758,11 @@ export interface operations {
     parameters: {
       query?: never
       header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
         /**
          * @description The bin's token
          * @example pbn_0123456789abcdef0123456789abcdef0123456789abcdef
@@ -16102,7 +18856,10 @@ export interface operations {
         /** @description Only fixtures of these sources; repeat or separate by commas */
         source_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -16111,6 +18868,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16154,7 +18913,13 @@ export interface operations {
   createFixture: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -16227,7 +18992,10 @@ export interface operations {
   getFixture: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The fixture's id
@@ -16242,6 +19010,8 @@ export interface operations {
       /** @description Fixture */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16413,7 +19183,13 @@ export interface operations {
   replayFixture: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The fixture's id
@@ -16468,7 +19244,10 @@ export interface operations {
   listFixtureTargets: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The fixture's id
@@ -16483,6 +19262,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16526,7 +19307,7 @@ export interface operations {
         batch_operation_id?: string
         /** @description Alias of batch_operation_id */
         bulk_operation_id?: string
-        /** @description Connections; repeat or separate by commas */
+        /** @description Only requests that went to these connections; repeat or separate by commas */
         connection_id?: string[]
         /** @description next_cursor of the page before */
         cursor?: string
@@ -16536,7 +19317,7 @@ export interface operations {
         from?: string
         /** @description What to show of each row beyond its record; repeat or separate by commas */
         include?: ("data" | "event_summary")[]
-        /** @description Whether it is a replay */
+        /** @description Whether it is a retry, or a replay */
         is_retry?: boolean
         /** @description Rows in a page; more than 100 is taken as 100 */
         limit?: number
@@ -16544,7 +19325,9 @@ export interface operations {
         next?: string
         /** @description Looks for this in ids and further fields */
         q?: string
-        /** @description Only replays of one request, or of a bulk operation */
+        /** @description Only requests that were rejected for these causes; repeat or separate by commas */
+        rejection_cause?: string[]
+        /** @description Only retries of one, or of a bulk operation */
         retry_kind?: "single" | "bulk"
         /** @description Alias of q */
         search?: string
@@ -16563,7 +19346,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -16572,6 +19358,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16668,7 +19456,10 @@ export interface operations {
   getRequest: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The request's id
@@ -16683,6 +19474,8 @@ export interface operations {
       /** @description Request */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16799,7 +19592,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The request's id
@@ -16814,6 +19610,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16853,8 +19651,11 @@ export interface operations {
            *           "retry_parent_event_id": null,
            *           "retry_operation_id": null,
            *           "retried_at": null,
+           *           "resolved_at": null,
+           *           "resolved_by_event_id": null,
            *           "ingested_at": "2026-01-01T00:00:00.000Z",
            *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "stored_at": "2026-01-01T00:00:00.000Z",
            *           "updated_at": "2026-01-01T00:00:00.180Z"
            *         }
            *       ]
@@ -16901,7 +19702,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The request's id
@@ -16916,6 +19720,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -16975,7 +19781,13 @@ export interface operations {
   retryRequest: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The request's id
@@ -16985,7 +19797,7 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
         /**
          * @example {
@@ -17039,7 +19851,13 @@ export interface operations {
   shareRequest: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The request's id
@@ -17049,7 +19867,7 @@ export interface operations {
       }
       cookie?: never
     }
-    requestBody: {
+    requestBody?: {
       content: {
         /**
          * @example {
@@ -17124,6 +19942,50 @@ export interface operations {
       }
     }
   }
+  revokeShares: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "revoked": 2
+           *     }
+           */
+          "application/json": {
+            request_id: string
+            revoked: number
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   revokeShare: {
     parameters: {
       query?: never
@@ -17173,7 +20035,10 @@ export interface operations {
   getTrace: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The request's id
@@ -17188,6 +20053,8 @@ export interface operations {
       /** @description Trace */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -17241,8 +20108,11 @@ export interface operations {
            *           "retry_parent_event_id": null,
            *           "retry_operation_id": null,
            *           "retried_at": null,
+           *           "resolved_at": null,
+           *           "resolved_by_event_id": null,
            *           "ingested_at": "2026-01-01T00:00:00.000Z",
            *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "stored_at": "2026-01-01T00:00:00.000Z",
            *           "updated_at": "2026-01-01T00:00:00.180Z"
            *         }
            *       ],
@@ -17370,7 +20240,10 @@ export interface operations {
         /** @description Alias of bucket */
         view?: "all" | "ongoing" | "history"
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -17379,6 +20252,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -17398,13 +20273,20 @@ export interface operations {
            *               "rejected"
            *             ]
            *           },
+           *           "rate": null,
+           *           "confirmed": true,
            *           "requested_by": null,
            *           "total_count": 120,
            *           "queued_count": 50,
            *           "done_count": 50,
            *           "failed_count": 2,
+           *           "sample": [
+           *             "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *           ],
+           *           "error": null,
            *           "cancelable": true,
            *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "planned_at": "2026-01-01T00:00:00.000Z",
            *           "started_at": "2026-01-01T00:00:00.000Z",
            *           "finished_at": null
            *         }
@@ -17431,7 +20313,13 @@ export interface operations {
   createRequestBulkOperation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -17468,13 +20356,20 @@ export interface operations {
            *           "rejected"
            *         ]
            *       },
+           *       "rate": null,
+           *       "confirmed": true,
            *       "requested_by": null,
            *       "total_count": 120,
            *       "queued_count": 50,
            *       "done_count": 50,
            *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
            *       "cancelable": true,
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
            *       "started_at": "2026-01-01T00:00:00.000Z",
            *       "finished_at": null
            *     }
@@ -17496,7 +20391,10 @@ export interface operations {
   getRequestBulkOperation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The bulkOperation's id
@@ -17511,6 +20409,8 @@ export interface operations {
       /** @description BulkOperation */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -17527,13 +20427,20 @@ export interface operations {
            *           "rejected"
            *         ]
            *       },
+           *       "rate": null,
+           *       "confirmed": true,
            *       "requested_by": null,
            *       "total_count": 120,
            *       "queued_count": 50,
            *       "done_count": 50,
            *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
            *       "cancelable": true,
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
            *       "started_at": "2026-01-01T00:00:00.000Z",
            *       "finished_at": null
            *     }
@@ -17555,7 +20462,13 @@ export interface operations {
   cancelRequestBulkOperation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The bulkOperation's id
@@ -17586,15 +20499,94 @@ export interface operations {
            *           "rejected"
            *         ]
            *       },
+           *       "rate": null,
+           *       "confirmed": true,
            *       "requested_by": null,
            *       "total_count": 120,
            *       "queued_count": 50,
            *       "done_count": 50,
            *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
            *       "cancelable": false,
            *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
            *       "started_at": "2026-01-01T00:00:00.000Z",
            *       "finished_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  runRequestBulkOperation: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "request_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "rejected"
+           *         ]
+           *       },
+           *       "rate": null,
+           *       "confirmed": true,
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "sample": [
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np"
+           *       ],
+           *       "error": null,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "planned_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
            *     }
            */
           "application/json": components["schemas"]["BulkOperation"]
@@ -17618,17 +20610,19 @@ export interface operations {
         batch_operation_id?: string
         /** @description Alias of batch_operation_id */
         bulk_operation_id?: string
-        /** @description Connections; repeat or separate by commas */
+        /** @description Only requests that went to these connections; repeat or separate by commas */
         connection_id?: string[]
         /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
         end?: string
         /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
         from?: string
-        /** @description Whether it is a replay */
+        /** @description Whether it is a retry, or a replay */
         is_retry?: boolean
         /** @description Looks for this in ids and further fields */
         q?: string
-        /** @description Only replays of one request, or of a bulk operation */
+        /** @description Only requests that were rejected for these causes; repeat or separate by commas */
+        rejection_cause?: string[]
+        /** @description Only retries of one, or of a bulk operation */
         retry_kind?: "single" | "bulk"
         /** @description Alias of q */
         search?: string
@@ -17647,7 +20641,10 @@ export interface operations {
         /** @description Alias of connection_id; repeat or separate by commas */
         webhook_id?: string[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -17656,6 +20653,8 @@ export interface operations {
       /** @description RequestCount */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -17686,10 +20685,83 @@ export interface operations {
       }
     }
   }
+  listShares: {
+    parameters: {
+      query?: {
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Only shares of these requests; repeat or separate by commas */
+        request_id?: string[]
+        /** @description Only those that are so now; repeat or separate by commas */
+        status?: ("active" | "expired" | "revoked")[]
+      }
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "next_cursor": null,
+           *       "models": [
+           *         {
+           *           "id": "shr_0123456789abcdef01234567",
+           *           "team_id": "tm_demo",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "title": "Bug 12",
+           *           "status": "active",
+           *           "expires_at": "2026-01-01T01:00:00.000Z",
+           *           "revoked_at": null,
+           *           "access_count": 2,
+           *           "last_accessed_at": "2026-01-01T00:00:00.000Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["ListedShare"][]
+            next_cursor: string | null
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   openShare: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The link's token
@@ -17704,6 +20776,8 @@ export interface operations {
       /** @description PublicShare */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -17770,7 +20844,10 @@ export interface operations {
         /** @description Only this type */
         type?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -17779,6 +20856,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -17882,7 +20961,7 @@ export interface operations {
       }
     }
     responses: {
-      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      /** @description The record, with what is left open */
       200: {
         headers: {
           [name: string]: unknown
@@ -17925,7 +21004,7 @@ export interface operations {
            *       "updated_at": "2026-01-01T00:00:00.000Z"
            *     }
            */
-          "application/json": components["schemas"]["Source"]
+          "application/json": components["schemas"]["WrittenSource"]
         }
       }
       /** @description What was wrong */
@@ -17942,7 +21021,13 @@ export interface operations {
   createSource: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -17967,7 +21052,7 @@ export interface operations {
       }
     }
     responses: {
-      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      /** @description The record, with what is left open */
       200: {
         headers: {
           [name: string]: unknown
@@ -18010,7 +21095,7 @@ export interface operations {
            *       "updated_at": "2026-01-01T00:00:00.000Z"
            *     }
            */
-          "application/json": components["schemas"]["Source"]
+          "application/json": components["schemas"]["WrittenSource"]
         }
       }
       /** @description What was wrong */
@@ -18027,7 +21112,10 @@ export interface operations {
   getSource: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The source's id
@@ -18042,6 +21130,8 @@ export interface operations {
       /** @description A source; secrets are masked, and status repeats disabled_at. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -18161,7 +21251,7 @@ export interface operations {
       }
     }
     responses: {
-      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      /** @description The record, with what is left open */
       200: {
         headers: {
           [name: string]: unknown
@@ -18204,7 +21294,7 @@ export interface operations {
            *       "updated_at": "2026-01-01T00:00:00.000Z"
            *     }
            */
-          "application/json": components["schemas"]["Source"]
+          "application/json": components["schemas"]["WrittenSource"]
         }
       }
       /** @description What was wrong */
@@ -18365,7 +21455,10 @@ export interface operations {
   getSourceHealth: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The source's id
@@ -18380,6 +21473,8 @@ export interface operations {
       /** @description What became of a source's requests in the last 24 hours, and where its ingest limit stands. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -18414,6 +21509,413 @@ export interface operations {
       }
     }
   }
+  getTeam: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Team */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "tm_demo",
+           *       "name": "Payments",
+           *       "members": 1,
+           *       "retention": {
+           *         "payload_days": 30,
+           *         "record_days": 90,
+           *         "most_payload_days": 30,
+           *         "most_record_days": 90
+           *       },
+           *       "created_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Team"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateTeam: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "retention": {
+         *         "payload_days": 7
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TeamPatch"]
+      }
+    }
+    responses: {
+      /** @description Team */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "tm_demo",
+           *       "name": "Payments",
+           *       "members": 1,
+           *       "retention": {
+           *         "payload_days": 7,
+           *         "record_days": 90,
+           *         "most_payload_days": 30,
+           *         "most_record_days": 90
+           *       },
+           *       "created_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Team"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listTeamMembers: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": [
+           *         {
+           *           "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *           "email": "ada@example.com",
+           *           "name": "Ada",
+           *           "role": "owner",
+           *           "expected": false,
+           *           "created_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["TeamMember"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  addTeamMember: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "email": "grace@example.com",
+         *       "role": "member"
+         *     }
+         */
+        "application/json": components["schemas"]["TeamMemberWrite"]
+      }
+    }
+    responses: {
+      /** @description TeamMember */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *       "email": "grace@example.com",
+           *       "name": null,
+           *       "role": "member",
+           *       "expected": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["TeamMember"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  removeTeamMember: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The member's id
+         * @example usr_01jgfjjz00abcdefghjkmnpqrs
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateTeamMember: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The member's id
+         * @example usr_01jgfjjz00abcdefghjkmnpqrs
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "role": "owner"
+         *     }
+         */
+        "application/json": components["schemas"]["TeamMemberPatch"]
+      }
+    }
+    responses: {
+      /** @description TeamMember */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *       "email": "ada@example.com",
+           *       "name": "Ada",
+           *       "role": "owner",
+           *       "expected": false,
+           *       "created_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["TeamMember"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listTeams: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": [
+           *         {
+           *           "id": "tm_demo",
+           *           "name": "Payments",
+           *           "role": "owner"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["OwnTeam"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createTeam: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Payments"
+         *     }
+         */
+        "application/json": components["schemas"]["TeamWrite"]
+      }
+    }
+    responses: {
+      /** @description Team */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "tm_demo",
+           *       "name": "Payments",
+           *       "members": 1,
+           *       "retention": {
+           *         "payload_days": 30,
+           *         "record_days": 90,
+           *         "most_payload_days": 30,
+           *         "most_record_days": 90
+           *       },
+           *       "created_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Team"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   listTransformations: {
     parameters: {
       query?: {
@@ -18434,7 +21936,10 @@ export interface operations {
         /** @description What the list is ordered by */
         order_by?: "name" | "created_at" | "updated_at"
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -18443,6 +21948,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -18602,7 +22109,13 @@ export interface operations {
   createTransformation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -18682,7 +22195,10 @@ export interface operations {
   getTransformation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The transformation's id
@@ -18697,6 +22213,8 @@ export interface operations {
       /** @description Transformation */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -18897,7 +22415,10 @@ export interface operations {
         /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
         to?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The transformation's id
@@ -18912,6 +22433,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -18983,6 +22506,8 @@ export interface operations {
               to: string
             }
             count: number
+            /** @description Of a feed: whether there are more to be read now */
+            has_more?: boolean
             limit: number
             models: components["schemas"]["Execution"][]
             next: string | null
@@ -19016,7 +22541,10 @@ export interface operations {
         /** @description The request that it ran for; not needed */
         request_id?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The execution's id
@@ -19036,6 +22564,8 @@ export interface operations {
       /** @description ExecutionDetail */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -19124,7 +22654,10 @@ export interface operations {
   getTransformationCapabilities: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -19133,6 +22666,8 @@ export interface operations {
       /** @description TransformationCapabilities */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -19202,7 +22737,13 @@ export interface operations {
   runTransformation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -19372,7 +22913,10 @@ export interface operations {
         /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
         to?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -19381,6 +22925,8 @@ export interface operations {
       /** @description WorkflowActivityList */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -19461,7 +23007,10 @@ export interface operations {
   getFormatterCatalog: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -19470,6 +23019,8 @@ export interface operations {
       /** @description All operations, with all that a form of one needs. */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -19576,7 +23127,13 @@ export interface operations {
   testFormatter: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -19672,7 +23229,10 @@ export interface operations {
   listWorkflowTemplates: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -19681,6 +23241,8 @@ export interface operations {
       /** @description WorkflowTemplateList */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -19762,7 +23324,10 @@ export interface operations {
   getWorkflowTemplate: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The template's key
@@ -19774,9 +23339,11 @@ export interface operations {
     }
     requestBody?: never
     responses: {
-      /** @description WorkflowTemplate */
+      /** @description WorkflowTemplateDetail */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -19833,10 +23400,110 @@ export interface operations {
            *           "name": "ada lovelace"
            *         }
            *       },
-           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "definition": {
+           *         "steps": [
+           *           {
+           *             "id": "only_failed",
+           *             "kind": "filter",
+           *             "name": "Failed payments only",
+           *             "config": {
+           *               "conditions": {
+           *                 "body": {
+           *                   "type": {
+           *                     "$in": [
+           *                       "payment.failed",
+           *                       "charge.failed"
+           *                     ]
+           *                   }
+           *                 }
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "amount",
+           *             "kind": "action",
+           *             "name": "Amount",
+           *             "action": {
+           *               "provider_key": "formatter",
+           *               "action_key": "number.currency",
+           *               "version": "1.0.0"
+           *             },
+           *             "invocation_inputs": {
+           *               "input": "{{trigger.body.amount}}",
+           *               "currency": "{{trigger.body.currency ?? \"USD\"}}"
+           *             },
+           *             "config": {
+           *               "formatter": {
+           *                 "options": {
+           *                   "pattern": "¤#,##0.00"
+           *                 }
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "customer",
+           *             "kind": "action",
+           *             "name": "Customer",
+           *             "action": {
+           *               "provider_key": "formatter",
+           *               "action_key": "text.titlecase",
+           *               "version": "1.0.0"
+           *             },
+           *             "invocation_inputs": {
+           *               "input": "{{trigger.body.customer.name ?? \"unknown\"}}"
+           *             },
+           *             "config": {
+           *               "formatter": {
+           *                 "options": {}
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "alert",
+           *             "kind": "destination",
+           *             "name": "Alert",
+           *             "resource_id": "<alerts>",
+           *             "invocation_inputs": {
+           *               "body": {
+           *                 "text": "Payment {{trigger.body.id}} of {{steps.amount.output.result}} by {{steps.customer.output.result}} has failed"
+           *               }
+           *             },
+           *             "config": {
+           *               "retry": {
+           *                 "strategy": "exponential",
+           *                 "interval": 2000,
+           *                 "count": 3
+           *               }
+           *             }
+           *           }
+           *         ],
+           *         "edges": [
+           *           {
+           *             "source_type": "trigger",
+           *             "source_step_id": null,
+           *             "target_step_id": "only_failed"
+           *           },
+           *           {
+           *             "source_type": "step",
+           *             "source_step_id": "only_failed",
+           *             "target_step_id": "amount"
+           *           },
+           *           {
+           *             "source_type": "step",
+           *             "source_step_id": "amount",
+           *             "target_step_id": "customer"
+           *           },
+           *           {
+           *             "source_type": "step",
+           *             "source_step_id": "customer",
+           *             "target_step_id": "alert"
+           *           }
+           *         ]
+           *       }
            *     }
            */
-          "application/json": components["schemas"]["WorkflowTemplate"]
+          "application/json": components["schemas"]["WorkflowTemplateDetail"]
         }
       }
       /** @description What was wrong */
@@ -19853,7 +23520,13 @@ export interface operations {
   instantiateWorkflowTemplate: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The template's key
@@ -20005,7 +23678,10 @@ export interface operations {
         /** @description Of these states; repeat or separate by commas */
         status?: ("draft" | "active" | "paused" | "disabled")[]
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path?: never
       cookie?: never
     }
@@ -20014,6 +23690,8 @@ export interface operations {
       /** @description Success */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -20188,7 +23866,7 @@ export interface operations {
       }
     }
     responses: {
-      /** @description Workflow */
+      /** @description The record, with what is left open */
       200: {
         headers: {
           [name: string]: unknown
@@ -20271,7 +23949,7 @@ export interface operations {
            *       "updated_at": "2026-01-01T00:00:00.000Z"
            *     }
            */
-          "application/json": components["schemas"]["Workflow"]
+          "application/json": components["schemas"]["WrittenWorkflow"]
         }
       }
       /** @description What was wrong */
@@ -20288,7 +23966,13 @@ export interface operations {
   createWorkflow: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }
@@ -20344,7 +24028,7 @@ export interface operations {
       }
     }
     responses: {
-      /** @description Workflow */
+      /** @description The record, with what is left open */
       200: {
         headers: {
           [name: string]: unknown
@@ -20427,7 +24111,7 @@ export interface operations {
            *       "updated_at": "2026-01-01T00:00:00.000Z"
            *     }
            */
-          "application/json": components["schemas"]["Workflow"]
+          "application/json": components["schemas"]["WrittenWorkflow"]
         }
       }
       /** @description What was wrong */
@@ -20444,7 +24128,10 @@ export interface operations {
   getWorkflow: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The workflow's id
@@ -20459,6 +24146,8 @@ export interface operations {
       /** @description Workflow */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -20621,7 +24310,7 @@ export interface operations {
       }
     }
     responses: {
-      /** @description Workflow */
+      /** @description The record, with what is left open */
       200: {
         headers: {
           [name: string]: unknown
@@ -20704,7 +24393,7 @@ export interface operations {
            *       "updated_at": "2026-01-01T00:00:00.000Z"
            *     }
            */
-          "application/json": components["schemas"]["Workflow"]
+          "application/json": components["schemas"]["WrittenWorkflow"]
         }
       }
       /** @description What was wrong */
@@ -20738,7 +24427,10 @@ export interface operations {
         /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
         to?: string
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The workflow's id
@@ -20753,6 +24445,8 @@ export interface operations {
       /** @description WorkflowRunList */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -20852,7 +24546,10 @@ export interface operations {
         /** @description Shows what began the run, and what its steps were given and gave, without secrets */
         include_previews?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"]
+      }
       path: {
         /**
          * @description The workflow's id
@@ -20872,6 +24569,8 @@ export interface operations {
       /** @description WorkflowRunDetail */
       200: {
         headers: {
+          /** @description Of these bytes; `If-None-Match` asks whether they are others by now */
+          ETag?: string
           [name: string]: unknown
         }
         content: {
@@ -21055,7 +24754,13 @@ export interface operations {
   retryWorkflowStep: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The workflow's id
@@ -21117,7 +24822,13 @@ export interface operations {
   testWorkflow: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path: {
         /**
          * @description The workflow's id
@@ -21529,7 +25240,13 @@ export interface operations {
   testUnsavedWorkflow: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /**
+         * @description The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII
+         * @example "8e03978e-40d5-43e8-bc93-6894a57f9324"
+         */
+        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"]
+      }
       path?: never
       cookie?: never
     }

@@ -153,3 +153,8 @@ it("Retry-After is seconds or a date", () => {
   const headers = ["3", "Thu, 01 Jan 2026 00:00:05 GMT", "Wed, 31 Dec 2025 00:00:05 GMT", "soon", null]
   expect(headers.map((header) => retryAfter(header, now))).toEqual([3_000, 5_000, 0, null, null])
 })
+
+it("An error as a text has its code and status, as well as what it says", () => {
+  const error = new TidegateError(json(404, {}), { code: "NOT_FOUND", message: "source src_1 was not found" })
+  expect(String(error)).toBe("TidegateError: NOT_FOUND (404): source src_1 was not found")
+})

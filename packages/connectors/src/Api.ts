@@ -1,3 +1,4 @@
+import { decodedBody } from "@tidegate/model/ContentCoding"
 import { parseJson } from "@tidegate/model/JsonText"
 import type { Message } from "@tidegate/model/Message"
 import {
@@ -62,14 +63,42 @@ export const flat = (headers: Readonly<Record<string, string>>): ReadonlyArray<s
 export const json = "application/json; charset=utf-8"
 export const form = "application/x-www-form-urlencoded; charset=utf-8"
 
+/** More is not made of an answer that is compressed: whoever asks for nothing of the kind may be sent it all the same. */
+const mostDecoded = 1024 * 1024
+
 /** The object that an answer's body is; empty when it is none, or was cut. */
-export const answered = ({ body, bodyTruncated }: Answer): Readonly<Record<string, unknown>> => {
-  if (bodyTruncated) return {}
-  const parsed = parseJson(body)
+export const answered = ({ body, bodyTruncated, headers }: Answer): Readonly<Record<string, unknown>> => {
+  const plain = bodyTruncated ? null : decodedBody(body, headers["content-encoding"], mostDecoded)
+  if (plain === null) return {}
+  const parsed = parseJson(plain)
   return parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null
     ? (parsed.value as Readonly<Record<string, unknown>>)
     : {}
 }
+
+/** Whether it is a page: of a proxy, a portal, a load balancer. No API that is called here answers with one. */
+const isPage = ({ body, headers }: Partial<Pick<Answer, "headers" | "body">>): boolean =>
+  /^text\/html\b/i.test(String(headers?.["content-type"] ?? "")) ||
+  (body !== undefined && /^\s*<(?:!doctype\s+html|html)\b/i.test(body.toString("latin1", 0, 256)))
+
+/**
+ * A success that the API itself has told of, and nobody in between: a page of a portal or of a proxy comes with a 200 as well. Not
+ * final: what stands in between may be gone with the next attempt.
+ */
+export const proved = (answer: Answer, verdict: Verdict, isProof: boolean): Verdict =>
+  verdict !== "successful" || isProof
+    ? verdict
+    : {
+        code: "BAD_RESPONSE",
+        message: isPage(answer)
+          ? `HTTP ${answer.status} with a page, and not the API's answer: something stands between the gateway and the API`
+          : `HTTP ${answer.status} without what the API answers when it has done what it was asked`,
+        final: false
+      }
+
+/** Whether what is kept of an answer begins as a JSON object, where it was cut and cannot be read. */
+export const beginsAsObject = ({ body, bodyTruncated }: Answer, pattern = /^\s*\{\s*"/): boolean =>
+  bodyTruncated && pattern.test(body.toString("latin1", 0, 64))
 
 /** Asked again, the same is said of the same request; the others may pass. */
 const isLasting = (status: number): boolean =>
@@ -79,10 +108,22 @@ const isLasting = (status: number): boolean =>
  * What the status of an API's answer means: 2xx is success. A request that is refused as it is would be refused again. Refused
  * credentials may be mended while the retries last. `said`: the API's own word for it, as far as it is one.
  */
-export const judgeCall = ({ status }: Pick<Answer, "status">, said?: unknown): Verdict => {
+export const judgeCall = (
+  answer: Pick<Answer, "status"> & Partial<Pick<Answer, "headers" | "body">>,
+  said?: unknown
+): Verdict => {
+  const { status } = answer
   if (status >= 200 && status < 300) return "successful"
-  return status === 401 || status === 403 ? rejected(`HTTP ${status}`, said) : failed(status, said, isLasting(status))
+  if (status === 401 || status === 403) return rejected(`HTTP ${status}`, said)
+  // What a page says is not the API's word, and need not last.
+  return failed(status, said, isLasting(status) && !isPage(answer))
 }
+
+/** A verdict that says, too, which part of a call has been refused: `where` as the API says it, as far as it is nothing that was sent. */
+export const located = (verdict: Verdict, where: string | null): Verdict =>
+  verdict === "successful" || where === null || !/^[\w .,:;'/[\]()-]{1,200}$/.test(where)
+    ? verdict
+    : { ...verdict, message: `${verdict.message}: ${where}` }
 
 /** An answer that is none of success, and not about the credentials. */
 export const failed = (status: number, said: unknown, final: boolean): Failure => ({

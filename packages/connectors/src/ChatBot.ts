@@ -1,14 +1,26 @@
 import { type Escape, jsonEscape } from "@tidegate/templates/Escape"
-import { answered, apiSender, flat, json, judgeCall, refused, rejected } from "./Api.ts"
+import {
+  answered,
+  apiSender,
+  beginsAsObject,
+  flat,
+  json,
+  judgeCall,
+  located,
+  proved,
+  refused,
+  rejected
+} from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
-import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { needed, pacing, setting } from "./Settings.ts"
+import { shortened } from "./Cutting.ts"
+import { filled, filledJson, template, TemplateText } from "./Rendering.ts"
+import { needed, setting } from "./Settings.ts"
+import { blocksOf } from "./SlackBlocks.ts"
 
 const api = "https://slack.com"
 
 /** Longer ones are cut by the API, in the middle of anything. */
 const longestText = 40_000
-const mostBlocks = 50
 
 /** What it says when it is about the credentials, and when the same call may succeed later. */
 const ofCredentials = new Set([
@@ -59,9 +71,9 @@ export const chatBot = connector({
         description: "JSON: a list of blocks, or an object with `blocks`; placeholders stand in its texts"
       }),
       null
-    ),
-    ...pacing
+    )
   },
+  pace: { perSecond: 1, because: "the API takes one message a second to a channel" },
   auths: ["CHAT_BOT_TOKEN"],
   origins: [api],
   credentials: "mask",
@@ -90,35 +102,33 @@ export const chatBot = connector({
         body: JSON.stringify({
           channel: filled(fill, to, "channel"),
           text: shortened(filled(fill, text, "text_template", inText), longestText),
-          ...(layout === null ? {} : { blocks: blocksOf(filledJson(fill, layout, "blocks_template", inBlocks)) })
+          ...(layout === null ? {} : laidOut(blocksOf(filledJson(fill, layout, "blocks_template", inBlocks))))
         })
       })
     })
   }
 })
 
-const blocksOf = (made: unknown): ReadonlyArray<unknown> => {
-  const blocks = typeof made === "object" && made !== null && "blocks" in made ? made.blocks : made
-  if (!Array.isArray(blocks)) {
-    throw new Unrenderable("config.blocks_template makes neither a list of blocks nor an object with one")
-  }
-  if (blocks.length > mostBlocks) throw new Unrenderable(`config.blocks_template makes more than ${mostBlocks} blocks`)
-  return blocks
-}
+/** Without any block the text stands alone. */
+const laidOut = (blocks: ReadonlyArray<unknown>) => (blocks.length === 0 ? {} : { blocks })
 
 /** It answers 200 and says in the body whether it did what it was asked. */
 const judge = (answer: Answer): Verdict => {
   // It repeats the message, which may be longer than what is kept of an answer.
-  if (
-    answer.bodyTruncated &&
-    answer.status === 200 &&
-    /^\s*\{\s*"ok"\s*:\s*true\b/.test(answer.body.toString("latin1", 0, 64))
-  ) {
-    return "successful"
-  }
-  const { error, ok } = answered(answer)
-  const verdict = judgeCall(answer, error)
+  if (answer.status === 200 && beginsAsObject(answer, /^\s*\{\s*"ok"\s*:\s*true\b/)) return "successful"
+  const { error, ok, response_metadata } = answered(answer)
+  const verdict = proved(answer, judgeCall(answer, error), typeof ok === "boolean")
   if (verdict !== "successful" || ok === true) return verdict
   if (typeof error !== "string") return refused("no answer that can be read", false)
-  return ofCredentials.has(error) ? rejected("the call", error) : refused(error, !passing.has(error))
+  return ofCredentials.has(error)
+    ? rejected("the call", error)
+    : located(refused(error, !passing.has(error)), placeIn(response_metadata))
+}
+
+/** What it refuses of blocks: `[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]`. */
+const placeIn = (metadata: unknown): string | null => {
+  const messages =
+    typeof metadata === "object" && metadata !== null && "messages" in metadata ? metadata.messages : null
+  const [first] = Array.isArray(messages) ? (messages as ReadonlyArray<unknown>) : []
+  return typeof first === "string" ? first.replace(/^\[ERROR\] /, "") : null
 }

@@ -2,15 +2,16 @@ import { Schema } from "effect"
 import { urlFault } from "@tidegate/model/UrlFault"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { maskSecret } from "@tidegate/signatures/Masking"
-import { answered, apiSender, json, judgeCall, waiting } from "./Api.ts"
+import { answered, apiSender, beginsAsObject, json, judgeCall, located, proved, waiting } from "./Api.ts"
 import { type Answer, connector, payloadPerStep, type Verdict } from "./Connector.ts"
-import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { HttpUrl, needed, pacing, secret, setting } from "./Settings.ts"
+import { shortenedPoints } from "./Cutting.ts"
+import { embedsOf, fetchedUrl, picturesOf } from "./DiscordEmbeds.ts"
+import { type DeliveryTemplate, type Fill, filledJson, template, TemplateText, Unrenderable } from "./Rendering.ts"
+import { HttpUrl, needed, secret, setting } from "./Settings.ts"
 
 /** More is refused by the API. */
 const longestContent = 2_000
 const longestName = 80
-const mostEmbeds = 10
 
 /** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
 const maskedUrl = (written: string): string => {
@@ -37,7 +38,7 @@ export const chatWebhook = connector({
     ),
     content_template: setting(
       TemplateText(16_384).annotate({
-        description: `The message; what is beyond ${longestContent} characters is cut off`
+        description: `The message; what is beyond ${longestContent} characters is cut off. It may be empty where there are embeds`
       }),
       "Event {{event_id}}\n{{payload}}"
     ),
@@ -53,9 +54,9 @@ export const chatWebhook = connector({
         .check(Schema.isMaxLength(3, { message: "must be at most 3 words" })),
       [],
       "must be a list of roles, users, everyone"
-    ),
-    ...pacing
+    )
   },
+  pace: { perSecond: 2, because: "the API takes five messages in two seconds through a webhook" },
   check: ({ avatar_url }) =>
     avatar_url !== null && !avatar_url.includes("{{") && urlFault(avatar_url, 2_048) !== null
       ? [{ path: "config.avatar_url", message: "must be an absolute http or https URL, or a template of one" }]
@@ -75,67 +76,44 @@ export const chatWebhook = connector({
       shownUrl: maskedUrl(url),
       judge: judgeOf(versionOf(url)),
       call: (fill) => {
-        const picture = avatar ? filled(fill, avatar, "avatar_url") : null
-        const made = layout ? embedsOf(filledJson(fill, layout, "embeds")) : null
+        const text = shortenedPoints(textOf(fill, content), longestContent)
+        const by = name ? shortenedPoints(textOf(fill, name), longestName) : ""
+        const picture = avatar ? textOf(fill, avatar) : ""
+        const made = layout ? embedsOf(filledJson(fill, layout, "embeds")) : []
+        if (text === "" && made.length === 0) {
+          throw new Unrenderable(
+            layout
+              ? "config.content_template and config.embeds make an empty message of this event"
+              : "config.content_template makes an empty text of this event"
+          )
+        }
         return {
           url: confirmed(url),
           headers: [],
           contentType: json,
           body: JSON.stringify({
-            content: shortened(filled(fill, content, "content_template"), longestContent),
-            ...(name ? { username: shortened(filled(fill, name, "username"), longestName) } : {}),
-            ...(picture === null ? {} : { avatar_url: picture }),
-            ...(made === null ? {} : { embeds: made }),
+            ...(text === "" ? {} : { content: text }),
+            ...(by === "" ? {} : { username: by }),
+            ...(picture === "" ? {} : { avatar_url: picture }),
+            ...(made.length === 0 ? {} : { embeds: made }),
             // Without it a payload that holds @everyone would notify everyone.
             allowed_mentions: { parse: allowed_mentions }
           }),
-          fetched: [
-            ...(picture === null ? [] : [fetchedUrl(picture, "avatar_url")]),
-            ...(made ?? []).flatMap(picturesOf)
-          ]
+          fetched: [...(picture === "" ? [] : [fetchedUrl(picture, "avatar_url")]), ...made.flatMap(picturesOf)]
         }
       }
     })
   }
 })
 
+/** A text that may be empty: then the webhook's own holds, or there is none. */
+const textOf = (fill: Fill, one: DeliveryTemplate): string => fill(one).trim().toWellFormed()
+
 /** It answers with the message only when it is asked to wait for it; else with 204, before it knows. */
 const confirmed = (written: string): string => {
   const url = new URL(written)
   url.searchParams.set("wait", "true")
   return url.href
-}
-
-/** A URL that the API fetches: from the public network alone. */
-const fetchedUrl = (written: string, setting: string): string => {
-  if (urlFault(written, 2_048) !== null) throw new Unrenderable(`config.${setting} does not make a URL of this event`)
-  return written
-}
-
-/** What the API fetches of an embed. */
-const picturesOf = (embed: Embed): ReadonlyArray<string> => {
-  const { author, footer, image, thumbnail, video } = embed
-  const places = [
-    ...[image, thumbnail, video].map((one) => memberOf(one, "url")),
-    ...[author, footer].map((one) => memberOf(one, "icon_url"))
-  ]
-  return places
-    .filter((one) => one !== undefined && one !== null)
-    .map((one) => fetchedUrl(typeof one === "string" ? one : "", "embeds"))
-}
-
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? (value as Embed)[name] : undefined
-
-type Embed = Readonly<Record<string, unknown>>
-
-const embedsOf = (made: unknown): ReadonlyArray<Embed> => {
-  const embeds = Array.isArray(made) ? made : [made]
-  if (!embeds.every((one) => typeof one === "object" && one !== null && !Array.isArray(one))) {
-    throw new Unrenderable("config.embeds makes neither an object nor a list of them")
-  }
-  if (embeds.length > mostEmbeds) throw new Unrenderable(`config.embeds makes more than ${mostEmbeds} embeds`)
-  return embeds as ReadonlyArray<Embed>
 }
 
 /** `/api/v10/webhooks/…`; a URL as the channel's settings show it names none, and is taken for the API's default. */
@@ -145,12 +123,25 @@ const versionOf = (url: string): number => {
   return version === undefined ? defaultVersion : Number(version)
 }
 
+/** What it refuses of a message: `embeds.0.title BASE_TYPE_MAX_LENGTH`; null: it does not say. */
+const placeIn = (errors: unknown, path: ReadonlyArray<string> = []): string | null => {
+  if (typeof errors !== "object" || errors === null || path.length > 8) return null
+  const { _errors: own } = errors as { readonly _errors?: unknown }
+  const [first] = Array.isArray(own) ? (own as ReadonlyArray<unknown>) : []
+  if (typeof first === "object" && first !== null && "code" in first) {
+    return `${path.join(".") || "message"} ${String(first.code)}`
+  }
+  const [next] = Object.entries(errors)
+  return next === undefined ? null : placeIn(next[1], [...path, next[0]])
+}
+
 /** What it waits for is in seconds from version 8 on, and in milliseconds before, in its body and in `retry-after` alike. */
 const judgeOf =
   (version: number) =>
   (answer: Answer): Verdict => {
-    const { code, retry_after } = answered(answer)
-    const verdict = judgeCall(answer, code)
+    const { code, errors, id, retry_after } = answered(answer)
+    const isMade = typeof id === "string" || beginsAsObject(answer)
+    const verdict = located(proved(answer, judgeCall(answer, code), isMade), placeIn(errors))
     if (answer.status !== 429) return verdict
     const resetAfter = answer.headers["x-ratelimit-reset-after"]
     // In seconds in all versions.

@@ -23,6 +23,7 @@ export const cli = connector({
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
   leadsTo: () => "whoever holds the tunnel open",
   credentials: "forward",
+  carriesPath: () => true,
   isTunnel: true,
   example: { name: "my-laptop", type: "CLI", config: { path: "/webhooks" } },
   open: ({ http_method, path }, { headers, signing }) => ({

@@ -8,6 +8,8 @@ import {
   type Config,
   type FieldErrors,
   type NoSetting,
+  type Pace,
+  pacingOf,
   type Setting,
   setting,
   type Settings,
@@ -28,6 +30,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly none?: Readonly<Record<string, NoSetting>>
   /** Puts what is written by other names in its place; their own schemas stand in `none`. */
   readonly aliases?: (written: Config) => Config
+  /** How fast its destinations deliver unless their settings say otherwise; it has the settings of `pacingOf` by that. */
+  readonly pace?: Pace
   /** What is wrong with the settings as a whole. */
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
   /** The rows of `OutboundAuth.ts` that it can use. */
@@ -40,6 +44,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly credentials: "forward" | "mask" | "omit"
   /** How a workflow's step sends by it, where that is not told by the settings alone. */
   readonly perStep?: PerStep
+  /** Whether deliveries say the path and the query of their request. Without it they do where a template names them. */
+  readonly carriesPath?: (config: Config) => boolean
   /** Whether its senders are tunnels': requests count the events that go through one. */
   readonly isTunnel?: true
   /** Where the credentials of a destination are sent, if its settings say so: they stay where they were written for. */
@@ -71,7 +77,10 @@ export interface PerStep {
 /** A row of the table, whatever its settings are. */
 export const connector = <const Own extends Settings>(row: Connector<Own>): Connector =>
   // It is opened with what its own settings have judged.
-  row as unknown as Connector
+  ({
+    ...row,
+    settings: row.pace === undefined ? row.settings : { ...row.settings, ...pacingOf(row.pace) }
+  }) as unknown as Connector
 
 /** Of types that send the payload itself. */
 export const payloadPerStep = (description: string): PerStep => ({

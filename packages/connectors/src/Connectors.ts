@@ -44,8 +44,17 @@ export const knownOrigins: ReadonlySet<string> = new Set([
   "https://oauth2.googleapis.com"
 ])
 
-/** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set([])
+const parts = ["path", "query"] as const
+
+const names = (config: Config, part: string): boolean => new RegExp(`\\b${part}\\b`).test(JSON.stringify(config))
+
+/** The parts of a request that a stored destination leaves out of what it sends: a step that gives one would believe that it decides something. */
+export const ignoredParts = (type: string, config: Config): ReadonlyArray<string> => {
+  const row = connectorOf(type)
+  if (row === undefined) return []
+  const carries = row.carriesPath
+  return carries === undefined ? parts.filter((part) => !names(config, part)) : carries(config) ? [] : parts
+}
 
 /** The settings of a checked `config`, complete and judged as a whole. */
 export const settingsOf = (

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { apiSender, flat, json, judgeCall, untilReset, waiting } from "./Api.ts"
+import { answered, apiSender, flat, json, judgeCall, located, proved, untilReset, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"
 import { template, TemplateText } from "./Rendering.ts"
-import { needed, pacingOf, setting } from "./Settings.ts"
+import { needed, setting } from "./Settings.ts"
 
 const api = "https://api.sendgrid.com"
 const apis = [api, "https://api.eu.sendgrid.com"] as const
@@ -29,8 +29,11 @@ export const emailApi = connector({
     ),
     from_name: setting(TemplateText(256).annotate({ description: "The sender's name" }), null),
     ...mailSettings,
-    api_base: setting(OneOf(apis).annotate({ description: "The API of the account's region" }), api),
-    ...pacingOf(1)
+    api_base: setting(OneOf(apis).annotate({ description: "The API of the account's region" }), api)
+  },
+  pace: {
+    perSecond: 1,
+    because: "trial accounts and new senders are held to little, and a burst of letters counts as abuse"
   },
   // What was stored before is judged as well: who may send as which domain is found out when it is written.
   check: ({ from, ...rest }) => [
@@ -78,10 +81,10 @@ export const emailApi = connector({
             ],
             from: {
               email: compiled.address(fill, sender, "from"),
-              ...(name ? { name: compiled.line(fill, name) } : {})
+              ...(name ? { name: undecoded(compiled.line(fill, name)) } : {})
             },
             ...(replyTo === null ? {} : { reply_to: { email: replyTo } }),
-            subject,
+            subject: undecoded(subject),
             content: [
               ...(text === null ? [] : [{ type: "text/plain", value: text }]),
               ...(html === null ? [] : [{ type: "text/html", value: html }])
@@ -93,10 +96,22 @@ export const emailApi = connector({
   }
 })
 
+/** The API writes it into a header, where an encoded word would be shown as what it stands for. */
+const undecoded = (text: string): string => text.replaceAll("=?", "= ?")
+
 const judge = (answer: Answer): Verdict => {
-  const verdict = judgeCall(answer)
+  // It takes a letter by a 202 and no words.
+  const verdict = located(proved(answer, judgeCall(answer), answer.status === 202), placeIn(answered(answer)["errors"]))
   // It says by a moment of its own when it takes calls again, and not always how long that is.
   return answer.status === 429 && answer.headers["retry-after"] === undefined
     ? waiting(verdict, untilReset(answer, "x-ratelimit-reset"))
     : verdict
+}
+
+/** The member of a letter that it refuses, like `personalizations.0.to`. */
+const placeIn = (errors: unknown): string | null => {
+  const [first] = Array.isArray(errors) ? (errors as ReadonlyArray<unknown>) : []
+  return typeof first === "object" && first !== null && "field" in first && typeof first.field === "string"
+    ? first.field
+    : null
 }

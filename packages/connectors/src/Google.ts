@@ -1,4 +1,4 @@
-import { answered, failed, judgeCall, waiting } from "./Api.ts"
+import { answered, beginsAsObject, failed, judgeCall, proved, waiting } from "./Api.ts"
 import type { Answer, Failure, Verdict } from "./Connector.ts"
 
 /** What Google's APIs answer when they do not do what they were asked. */
@@ -64,7 +64,9 @@ const errorOf = (answer: Answer): GoogleError => {
 /** `isDone`: whether a 2xx says that it was. It need not be read in full. */
 export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<string, unknown>>) => boolean): Verdict => {
   if (answer.status >= 200 && answer.status < 300) {
-    return answer.bodyTruncated || isDone(answered(answer)) ? "successful" : nothingDone
+    const said = answered(answer)
+    if (isDone(said) || beginsAsObject(answer)) return "successful"
+    return Object.keys(said).length === 0 ? proved(answer, "successful", false) : nothingDone
   }
   const { isTooMany, retryAfter, said } = errorOf(answer)
   // They say it with 403 as well, and without a header.

@@ -2,7 +2,7 @@ import { connector, judgeStatus } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
 import { Schema } from "effect"
 import { tokenAuths } from "@tidegate/signatures/outbound/OAuth"
-import { concurrency, forwarding, HttpUrl, needed, pacing } from "./Settings.ts"
+import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing } from "./Settings.ts"
 
 /** Requests forwarded to a URL. */
 export const http = connector({
@@ -24,6 +24,7 @@ export const http = connector({
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", ...tokenAuths],
   leadsTo: ({ url }) => new URL(url).origin,
   credentials: "forward",
+  carriesPath: forwardsPath,
   example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
   open: (settings, auth) => ({ kind: "http", prepare: forward(settings, auth), judge: judgeStatus })
 })

@@ -1,15 +1,8 @@
 import { Schema } from "effect"
 import { xmlEscape } from "@tidegate/templates/Escape"
 import { payloadPerStep } from "./Connector.ts"
-import {
-  type DeliveryTemplate,
-  type Fill,
-  filled,
-  shortened,
-  template,
-  TemplateText,
-  Unrenderable
-} from "./Rendering.ts"
+import { shortened } from "./Cutting.ts"
+import { type DeliveryTemplate, type Fill, filled, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { type FieldErrors, needed, setting, type SettingsOf } from "./Settings.ts"
 
 /** What the types that send e-mail have in common: to whom, and what. */
@@ -54,8 +47,15 @@ type MailSettings = SettingsOf<typeof mailSettings>
 const listOf = (recipients: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
   recipients === null ? [] : typeof recipients === "string" ? [recipients] : recipients
 
-/** One address, and nothing that could be read as a second one. */
-const isAddress = (text: string): boolean => /^[^\s,;:<>()[\]\\"@\p{Cc}]+@[^\s,;:<>()[\]\\"@\p{Cc}]+$/u.test(text)
+/**
+ * One address, and nothing that could be read as a second one: nor as an encoded word (`=?utf-8?q?…?=`, RFC 2047), which whoever reads
+ * the header decodes into other addresses.
+ */
+const isAddress = (text: string): boolean =>
+  /^[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+@[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+$/u.test(text) && !isEncodedWord(text)
+
+/** Whether a reader of a header would take some of it for an encoded word. */
+export const isEncodedWord = (text: string): boolean => text.includes("=?")
 
 /** What is wrong with the recipients together, and with an address that no event changes. */
 export const faultsOfEnvelope = ({

@@ -3,8 +3,7 @@ import type MimeNode from "nodemailer/lib/mime-node"
 import { apiSender, flat, json } from "./Api.ts"
 import { connector } from "./Connector.ts"
 import { judgeGoogle } from "./Google.ts"
-import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"
-import { pacingOf } from "./Settings.ts"
+import { bodies, envelope, faultsOfEnvelope, isEncodedWord, letter, mailPerStep, mailSettings } from "./Mail.ts"
 
 const api = "https://gmail.googleapis.com"
 
@@ -12,7 +11,8 @@ const api = "https://gmail.googleapis.com"
 export const mailbox = connector({
   type: "MAILBOX_EMAIL",
   description: "Sends an e-mail from a mailbox (Gmail).",
-  settings: { ...mailSettings, ...pacingOf(1) },
+  settings: mailSettings,
+  pace: { perSecond: 1, because: "a mailbox sends about two letters a second, and some hundred a day" },
   check: faultsOfEnvelope,
   auths: ["OAUTH_REFRESH_TOKEN", "OAUTH2_AUTHORIZATION_CODE"],
   scope: "https://www.googleapis.com/auth/gmail.send",
@@ -75,7 +75,7 @@ const written = ({ bcc, cc, date, html, id, replyTo, subject, text, to }: Mail):
     cc: [...cc],
     bcc: [...bcc],
     ...(replyTo === null ? {} : { replyTo }),
-    subject,
+    subject: isEncodedWord(subject) ? encodedWords(subject) : subject,
     date,
     messageId: `<${id}@tidegate.invalid>`,
     baseBoundary: id,
@@ -90,6 +90,20 @@ const written = ({ bcc, cc, date, html, id, replyTo, subject, text, to }: Mail):
   // The API takes those who get a hidden copy from the letter, and takes them out of it.
   root.keepBcc = true
   return partOf(root)
+}
+
+/** A text that reads as an encoded word would be shown as another one: it is encoded whole, as what is not ASCII is. */
+const encodedWords = (text: string): string => {
+  const words: Array<string> = []
+  let word = ""
+  for (const character of text) {
+    if (Buffer.byteLength(word + character) > 42) {
+      words.push(word)
+      word = ""
+    }
+    word += character
+  }
+  return [...words, word].map((one) => `=?UTF-8?B?${Buffer.from(one).toString("base64")}?=`).join(" ")
 }
 
 /** No line of a text can be taken for a part's end, or be too long. */

@@ -1,19 +1,19 @@
 import { Schema } from "effect"
 import { urlFault } from "@tidegate/model/UrlFault"
-import { answered, apiSender, flat, form, judgeCall, refused, rejected } from "./Api.ts"
+import { answered, apiSender, flat, form, judgeCall, proved, refused, rejected } from "./Api.ts"
 import { type Answer, connector, type OpenAuth, type Verdict } from "./Connector.ts"
+import { shortened } from "./Cutting.ts"
 import type { Origins } from "./Origins.ts"
 import {
   type DeliveryTemplate,
   type Fill,
   filled,
   filledJson,
-  shortened,
   template,
   TemplateText,
   Unrenderable
 } from "./Rendering.ts"
-import { type FieldErrors, needed, pacing, pacingOf, setting, text } from "./Settings.ts"
+import { type FieldErrors, needed, type Pace, setting, text } from "./Settings.ts"
 
 /** Text messages by an API (Twilio, Messages). */
 
@@ -34,9 +34,31 @@ const sid = (prefix: string, description: string) =>
     null
   )
 
+/** A number of E.164, and who is meant on a channel of its own. */
+const number = /^\+[1-9]\d{6,14}$/
+const ofChannel = /^(?:(?:whatsapp|rcs):\+[1-9]\d{6,14}|messenger:[\w.-]{1,64})$/
+/** What senders beside numbers are: short codes, and names. */
+const senderName = /^[A-Za-z0-9 &+_.-]{1,20}$/
+
+/** People write numbers with spaces, dots, dashes and brackets. */
+const compact = (text: string): string => (/^[a-z]*:?\+[\d ().-]+$/.test(text) ? text.replaceAll(/[ ().-]/g, "") : text)
+
+/** Whether a text is one recipient: a number, or, where `chats` is set, somebody on a channel. */
+const isRecipient = (text: string, chats: boolean): boolean => number.test(text) || (chats && ofChannel.test(text))
+
+const notNumber = "must be one number of E.164, like +15005550006, or a template of one"
+const notChat = "must be one number of E.164, like +15005550006 or whatsapp:+15005550006, or a template of one"
+
+const Recipient = (chats: boolean) =>
+  TemplateText(256).check(
+    Schema.makeFilter(
+      (to: string) => to.includes("{{") || isRecipient(compact(to), chats) || (chats ? notChat : notNumber)
+    )
+  )
+
 const sender = {
   to: needed(
-    TemplateText(256).annotate({ description: "A number, usually E.164", examples: ["+15005550006"] }),
+    Recipient(false).annotate({ description: "One number, in E.164", examples: ["+15005550006"] }),
     "the number of the recipient"
   ),
   from: setting(
@@ -51,6 +73,11 @@ const Body = TemplateText(16_384).annotate({
 })
 
 const bodied = { ...sender, body_template: needed(Body, "the text of the message") }
+
+const perNumber: Pace = {
+  perSecond: 1,
+  because: "a long number sends one message a second; the API queues more, and drops what waits too long"
+}
 
 const Media = TemplateText(2_048)
 const manyMedia = "must be a list of 1 to 10 URLs"
@@ -86,29 +113,53 @@ const exampleConfig = {
   auth: { account_sid: "AC00000000000000000000000000000000", auth_token: "token" }
 }
 
-/** POSTs the form of a message. `rest` are its other fields. */
+const channelOf = (address: string): string | null => /^([a-z]+):/.exec(address)?.[1] ?? null
+
+/**
+ * Who is sent to: one, whatever the payload holds. A text message stays one: a payload does not turn it into a chat message by a channel
+ * before the number, nor a chat message of a sender on a channel into a text message by leaving it out.
+ */
+const recipientOf = (text: string, from: string | null, chats: boolean): string => {
+  const to = compact(text)
+  if (!isRecipient(to, chats)) throw new Unrenderable("config.to does not make one recipient's number of this event")
+  const channel = from === null ? null : channelOf(from)
+  if (channel !== null && channelOf(to) !== channel) {
+    throw new Unrenderable("config.to makes a number of this event that is not on the sender's channel")
+  }
+  return to
+}
+
+const senderOf = (text: string, chats: boolean): string => {
+  const from = compact(text)
+  if (number.test(from) || senderName.test(from) || (chats && ofChannel.test(from))) return from
+  throw new Unrenderable("config.from does not make one sender of this event")
+}
+
+/** POSTs the form of a message. `chats`: whether to somebody on a channel; `rest` are its other fields. */
 const messages = (
   { from, messaging_service_sid, to }: Numbers,
   { headers, settings }: OpenAuth,
   origins: Origins,
+  chats: boolean,
   rest: (fill: Fill) => ReadonlyArray<Field>
 ) => {
   const account = typeof settings["account_sid"] === "string" ? settings["account_sid"] : "-"
   const url = `${origins(api)}/2010-04-01/Accounts/${account}/Messages.json`
   const recipient = template(to)
-  const number = from === null ? null : template(from)
+  const by = from === null ? null : template(from)
   return apiSender({
     shownUrl: url,
     judge,
     call: (fill) => {
       const fields = rest(fill)
+      const sentBy = by === null ? null : senderOf(filled(fill, by, "from"), chats)
       return {
         url,
         headers: flat(headers),
         contentType: form,
         body: new URLSearchParams([
-          ["To", filled(fill, recipient, "to")],
-          ...(number === null ? [] : [["From", filled(fill, number, "from")] as Field]),
+          ["To", recipientOf(filled(fill, recipient, "to"), sentBy, chats)],
+          ...(sentBy === null ? [] : [["From", sentBy] as Field]),
           ...(messaging_service_sid === null ? [] : [["MessagingServiceSid", messaging_service_sid] as Field]),
           ...fields
         ]).toString(),
@@ -127,10 +178,10 @@ const bodyOf = (fill: Fill, one: DeliveryTemplate): Field => [
 const passing: ReadonlySet<unknown> = new Set([14_107, 20_429, 20_500, 20_503, 21_611, 30_001, 63_018])
 
 const judge = (answer: Answer): Verdict => {
-  const { code, error_code, status } = answered(answer)
+  const { code, error_code, sid, status } = answered(answer)
   // The resource is there for each account: what is not found is the account.
   if (answer.status === 404) return rejected("HTTP 404", code)
-  const verdict = judgeCall(answer, code)
+  const verdict = proved(answer, judgeCall(answer, code), typeof sid === "string" && sid !== "")
   // It has made a message, and may know already that it will not arrive.
   if (verdict === "successful") {
     return typeof error_code === "number" || status === "failed" || status === "undelivered"
@@ -143,7 +194,8 @@ const judge = (answer: Answer): Verdict => {
 export const messagingSms = connector({
   type: "MESSAGING_SMS",
   description: "Sends a text message (Twilio).",
-  settings: { ...bodied, ...pacing },
+  settings: bodied,
+  pace: perNumber,
   check: faultsOfSender,
   auths,
   origins: [api],
@@ -151,7 +203,7 @@ export const messagingSms = connector({
   example: { name: "sms", type: "MESSAGING_SMS", config: exampleConfig },
   open: (settings, auth, origins) => {
     const body = template(settings.body_template)
-    return messages(settings, auth, origins, (fill) => [bodyOf(fill, body)])
+    return messages(settings, auth, origins, false, (fill) => [bodyOf(fill, body)])
   }
 })
 
@@ -166,9 +218,9 @@ export const messagingMms = connector({
         .check(Schema.isMinLength(1, { message: manyMedia }), Schema.isMaxLength(10, { message: manyMedia })),
       "1 to 10 public http or https URLs",
       manyMedia
-    ),
-    ...pacing
+    )
   },
+  pace: perNumber,
   check: (settings) => [
     ...faultsOfSender(settings),
     ...(settings.media_urls.some((one) => !one.includes("{{") && urlFault(one, 2_048) !== null)
@@ -186,7 +238,7 @@ export const messagingMms = connector({
   open: (settings, auth, origins) => {
     const body = template(settings.body_template)
     const media = settings.media_urls.map(template)
-    return messages(settings, auth, origins, (fill) => [
+    return messages(settings, auth, origins, false, (fill) => [
       bodyOf(fill, body),
       ...media.map((one) => ["MediaUrl", mediaUrl(fill, one)] as Field)
     ])
@@ -205,7 +257,10 @@ export const messagingChat = connector({
   settings: {
     ...sender,
     to: needed(
-      TemplateText(256).annotate({ description: "Usually prefixed E.164", examples: ["whatsapp:+15005550006"] }),
+      Recipient(true).annotate({
+        description: "One number in E.164, with its channel before it; the channel is the sender's where that has one",
+        examples: ["whatsapp:+15005550006"]
+      }),
       "the address of the recipient"
     ),
     body_template: setting(Body, null),
@@ -213,9 +268,9 @@ export const messagingChat = connector({
     content_variables: setting(
       TemplateText(16_384).annotate({ description: "JSON object: the template's variables" }),
       null
-    ),
-    ...pacingOf(1)
+    )
   },
+  pace: perNumber,
   check: (settings) => {
     const { body_template, content_sid, content_variables, messaging_service_sid } = settings
     return [
@@ -242,7 +297,7 @@ export const messagingChat = connector({
   open: ({ body_template, content_sid, content_variables, ...settings }, auth, origins) => {
     const body = body_template === null ? null : template(body_template)
     const values = content_variables === null ? null : template(content_variables)
-    return messages(settings, auth, origins, (fill) => [
+    return messages(settings, auth, origins, true, (fill) => [
       ...(body === null ? [] : [bodyOf(fill, body)]),
       ...(content_sid === null ? [] : [["ContentSid", content_sid] as Field]),
       ...(values === null
@@ -256,5 +311,22 @@ const variablesOf = (made: unknown): string => {
   if (typeof made !== "object" || made === null || Array.isArray(made)) {
     throw new Unrenderable("config.content_variables does not make a JSON object of this event")
   }
-  return JSON.stringify(made)
+  const values = Object.entries(made).flatMap(([name, value]): ReadonlyArray<readonly [string, string]> => {
+    const text = variableOf(value)
+    return text === "" ? [] : [[name, text]]
+  })
+  return JSON.stringify(Object.fromEntries(values))
+}
+
+/**
+ * The value of a variable, as the API takes it: a text of one line without long runs of spaces. None, or an empty one, is refused; for one
+ * that is left out the template has its own.
+ */
+const variableOf = (value: unknown): string => {
+  const text = typeof value === "string" ? value : value === null ? "" : JSON.stringify(value)
+  const line = text
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .replaceAll(/ {4,}/g, " ")
+    .trim()
+  return shortened(line, longestBody)
 }

@@ -1,18 +1,11 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { type Escape, xmlEscape } from "@tidegate/templates/Escape"
-import { answered, apiSender, json, judgeCall, rejected, waiting } from "./Api.ts"
+import { answered, apiSender, json, judgeCall, located, proved, rejected, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
-import {
-  type DeliveryTemplate,
-  type Fill,
-  filled,
-  shortened,
-  template,
-  TemplateText,
-  Unrenderable
-} from "./Rendering.ts"
-import { needed, pacingOf, setting } from "./Settings.ts"
+import { pointsOf, shortenedPoints } from "./Cutting.ts"
+import { type DeliveryTemplate, type Fill, filled, template, TemplateText, Unrenderable } from "./Rendering.ts"
+import { needed, setting } from "./Settings.ts"
 
 const api = "https://api.telegram.org"
 
@@ -25,13 +18,34 @@ const escapes: Readonly<Record<"HTML" | "MarkdownV2", Escape>> = {
   MarkdownV2: { text: (text) => text.replaceAll(/[_*[\]()~`>#+\-=|{}.!\\]/g, String.raw`\$&`), values: false }
 }
 
-/** Cut anywhere, marked up text would be none. */
+/** How long a marked up text is once its marks are taken for what they are. At most, as far as that is not known. */
+const lengths: Readonly<Record<keyof typeof escapes, (text: string) => number>> = {
+  HTML: (text) =>
+    pointsOf(text.replaceAll(/<[^<>]*>/g, "").replaceAll(/&(?:lt|gt|amp|quot|#\d{1,7}|#x[\da-f]{1,6});/gi, "&")),
+  MarkdownV2: (text) => pointsOf(text.replaceAll(/\\([\s\S])/g, "$1"))
+}
+
+/** Cut anywhere, marked up text would be none: its values are cut, each to the same length, as far as it takes. */
 const marked = (fill: Fill, one: DeliveryTemplate, mode: keyof typeof escapes): string => {
-  const text = filled(fill, one, "text_template", escapes[mode])
-  if (text.length > longestText) {
+  const escape = escapes[mode]
+  const lengthOf = lengths[mode]
+  const text = filled(fill, one, "text_template", escape)
+  if (lengthOf(text) <= longestText) return text
+  const cutTo = (longest: number): string =>
+    fill(one, { ...escape, text: (value) => escape.text(shortenedPoints(value, longest)) })
+      .trim()
+      .toWellFormed()
+  let [fits, tooLong] = [0, longestText]
+  while (tooLong - fits > 1) {
+    const middle = Math.floor((fits + tooLong) / 2)
+    if (lengthOf(cutTo(middle)) <= longestText) fits = middle
+    else tooLong = middle
+  }
+  const made = cutTo(fits)
+  if (lengthOf(made) > longestText || made === "") {
     throw new Unrenderable(`config.text_template makes more than ${longestText} characters of this event`)
   }
-  return text
+  return made
 }
 
 const YesOrNo = (description: string) =>
@@ -51,7 +65,7 @@ export const messenger = connector({
     ),
     text_template: needed(
       TemplateText(16_384).annotate({
-        description: `What is beyond ${longestText} characters is cut off, unless it is marked up`
+        description: `What is beyond ${longestText} characters is cut off; of a text that is marked up, of its values`
       }),
       "the text of the message"
     ),
@@ -60,9 +74,9 @@ export const messenger = connector({
       null
     ),
     disable_link_previews: YesOrNo("Whether links are shown without a preview"),
-    disable_notification: YesOrNo("Whether it is sent without a sound"),
-    ...pacingOf(1)
+    disable_notification: YesOrNo("Whether it is sent without a sound")
   },
+  pace: { perSecond: 1, because: "the API takes one message a second to a chat, and 30 to all" },
   auths: ["CHAT_BOT_TOKEN"],
   origins: [api],
   credentials: "mask",
@@ -97,7 +111,7 @@ export const messenger = connector({
           chat_id: filled(fill, to, "chat_id"),
           text:
             parse_mode === null
-              ? shortened(filled(fill, text, "text_template"), longestText)
+              ? shortenedPoints(filled(fill, text, "text_template"), longestText)
               : marked(fill, text, parse_mode),
           ...(parse_mode === null ? {} : { parse_mode }),
           ...(disable_link_previews ? { link_preview_options: { is_disabled: true } } : {}),
@@ -109,11 +123,17 @@ export const messenger = connector({
 })
 
 const judge = (answer: Answer): Verdict => {
-  const { error_code, parameters } = answered(answer)
+  const { description, error_code, ok, parameters } = answered(answer)
   // The method is there: what is not found is the bot, by its token.
   const verdict = answer.status === 404 ? rejected("HTTP 404", error_code) : judgeCall(answer, error_code)
   const seconds =
     typeof parameters === "object" && parameters !== null && "retry_after" in parameters ? parameters.retry_after : null
   // It is said in the body alone.
-  return waiting(verdict, seconds)
+  return waiting(located(proved(answer, verdict, ok === true), wordOf(answer.status, description)), seconds)
 }
+
+/** Its reason for a call that it cannot carry out, as long as that quotes nothing of it. */
+const wordOf = (status: number, description: unknown): string | null =>
+  status === 400 && typeof description === "string" && /^Bad Request: [A-Za-z ',-]{1,100}$/.test(description)
+    ? description
+    : null

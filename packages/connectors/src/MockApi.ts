@@ -3,7 +3,7 @@ import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { maskSecret } from "@tidegate/signatures/Masking"
 import { type Answer, connector, judgeStatus, type OutboundRequest } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
-import { forwarding, pacing, Path, setting } from "./Settings.ts"
+import { forwarding, forwardsPath, pacing, Path, setting } from "./Settings.ts"
 
 /** The URL of every mock. It names nobody: the gateway itself makes the answers. */
 export const mockUrl = "https://mock.invalid/"
@@ -28,6 +28,7 @@ export const mockApi = connector({
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
   // The echo is kept with its attempt, and everybody who may read that sees it.
   credentials: "mask",
+  carriesPath: forwardsPath,
   shown: () => ({ url: mockUrl }),
   example: { name: "mock", type: "MOCK_API" },
   open: (settings, { headers, signing }) => ({

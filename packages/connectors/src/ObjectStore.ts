@@ -126,16 +126,27 @@ const metadataOf = (facts: AttemptFacts) => ({
  * The payload, in an object with what event it is of. JSON stands in it as it came, text as text, and other bytes as base64. A large one
  * is the object itself: to find out what it is would hold the loop.
  */
-const envelopeOf = (body: Uint8Array, facts: AttemptFacts): Uint8Array => {
-  if (body.byteLength > mostParsedBytes) return body
+const envelopeOf = (body: Uint8Array, coding: string | null, facts: AttemptFacts): Uint8Array => {
   const head = JSON.stringify(metadataOf(facts)).slice(0, -1)
   if (!isUtf8(body)) {
-    return Buffer.from(`${head},"payload_encoding":"base64","payload":"${Buffer.from(body).toString("base64")}"}`)
+    const inner = coding === null ? "" : `"payload_content_encoding":${JSON.stringify(coding)},`
+    const text = Buffer.from(body).toString("base64")
+    return Buffer.from(`${head},${inner}"payload_encoding":"base64","payload":"${text}"}`)
   }
   const value = payloadOf({ body })
   return typeof value === "string"
     ? Buffer.from(`${head},"payload":${JSON.stringify(value)}}`)
     : Buffer.concat([Buffer.from(`${head},"payload":`), body, Buffer.from("}")])
+}
+
+/** How a body is compressed that is stored as it came; null: it is not. Without it nobody who reads the object could tell. */
+const codingOf = ({ body, headers }: Pick<Message, "body" | "headers">): string | null => {
+  const written = headers["content-encoding"]
+  const coding = (typeof written === "string" ? written : "").trim().toLowerCase()
+  if (!/^[a-z][a-z\d-]{0,31}(?:, ?[a-z][a-z\d-]{0,31}){0,3}$/.test(coding) || coding === "identity") return null
+  // A transformation may have written another body under the headers of the request.
+  const isGzip = body[0] === 0x1f && body[1] === 0x8b
+  return /^(?:x-)?gzip$/.test(coding) && !isGzip ? null : coding
 }
 
 const method = "PUT"
@@ -159,11 +170,18 @@ const putting = (
     return text
   }
 
-  const objectOf = (fill: Fill, message: Pick<Message, "body">, facts: AttemptFacts): Uint8Array => {
-    if (body === null) return include_metadata ? envelopeOf(message.body, facts) : message.body
-    return Buffer.from(
-      isJson ? JSON.stringify(filledJson(fill, body, "body_template", escape)) : fill(body, escape).toWellFormed()
-    )
+  /** What is stored, and how it is compressed, where it is. */
+  const objectOf = (fill: Fill, message: Message, facts: AttemptFacts): readonly [Uint8Array, string | null] => {
+    if (body === null) {
+      const coding = codingOf(message)
+      return include_metadata && message.body.byteLength <= mostParsedBytes
+        ? [envelopeOf(message.body, coding, facts), null]
+        : [message.body, coding]
+    }
+    const text = isJson
+      ? JSON.stringify(filledJson(fill, body, "body_template", escape))
+      : fill(body, escape).toWellFormed()
+    return [Buffer.from(text), null]
   }
 
   const sign =
@@ -191,7 +209,9 @@ const putting = (
             headers.push(`x-amz-meta-${name.replaceAll("_", "-")}`, value)
           }
         }
-        return { method, url, shownUrl: url, headers, body: objectOf(fill, message, facts) }
+        const [object, coding] = objectOf(fill, message, facts)
+        if (coding !== null) headers.push("content-encoding", coding)
+        return { method, url, shownUrl: url, headers, body: object }
       } catch (cause) {
         if (!(cause instanceof Unrenderable)) throw cause
         return new Refusal({ code: "TEMPLATE_ERROR", message: cause.message, method, shownUrl: bucket })
@@ -225,6 +245,7 @@ export const objectStoreR = connector({
   },
   check: faultsOfKey,
   auths: ["OBJECT_STORE_R_ACCESS_KEY"],
+  leadsTo: ({ endpoint }) => (endpoint === null ? "Cloudflare R2" : new URL(endpoint).origin),
   perStep,
   credentials: "mask",
   example: {
@@ -270,6 +291,7 @@ export const objectStoreS = connector({
   },
   check: faultsOfKey,
   auths: ["OBJECT_STORE_S_ACCESS_KEY"],
+  leadsTo: ({ endpoint }) => (endpoint === null ? "Amazon S3" : new URL(endpoint).origin),
   perStep,
   credentials: "mask",
   example: {

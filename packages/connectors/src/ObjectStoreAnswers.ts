@@ -1,4 +1,4 @@
-import { judgeCall, rejected } from "./Api.ts"
+import { judgeCall, proved, rejected } from "./Api.ts"
 import type { Answer, Failure, Verdict } from "./Connector.ts"
 
 /** What the answers of object stores mean: an XML document with a code of theirs says more than the status does. */
@@ -38,7 +38,10 @@ const readBytes = 4_096
 
 export const judgeObjectStore = (answer: Answer): Verdict => {
   const { status } = answer
-  if (status >= 200 && status < 300) return "successful"
+  // Each says what it has stored by its tag.
+  if (status >= 200 && status < 300) {
+    return proved(answer, "successful", answer.headers["etag"] !== undefined && answer.body.length === 0)
+  }
   const document = answer.body.toString("latin1", 0, readBytes)
   const code = /<Code>\s*([\w.-]{1,64})\s*<\/Code>/.exec(document)?.[1]
   if (ofPlace.has(code ?? "") || (status >= 300 && status < 400)) return elsewhere(answer, document, code)

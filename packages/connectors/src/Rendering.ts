@@ -150,11 +150,3 @@ export const filledJson = (
   if (parsed.kind !== "json") throw new Unrenderable(`config.${setting} does not make JSON of this event`)
   return parsed.value
 }
-
-/** As many characters as a target takes: cut between characters, with an ellipsis. */
-export const shortened = (text: string, longest: number): string => {
-  if (text.length <= longest) return text
-  const end = longest - 1
-  const isPair = /[\ud800-\udbff]/.test(text[end - 1] ?? "")
-  return `${text.slice(0, isPair ? end - 1 : end)}…`
-}

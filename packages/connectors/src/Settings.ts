@@ -93,13 +93,21 @@ const Positive = Schema.Number.annotate({ message: wholeNumber }).check(
 const yesOrNo = (description: string, value: boolean) =>
   setting(Schema.Boolean.annotate({ description }), value, "must be true or false")
 
-/** How fast: every type has these. `usual` is for targets that take no more from anybody. */
-export const pacingOf = <const Usual extends number | null>(usual: Usual) => ({
+/** How fast destinations of a type deliver that say nothing of it: what their API takes from anybody. */
+export interface Pace {
+  /** Deliveries. */
+  readonly perSecond: number
+  /** What the API says of it. For the document. */
+  readonly because: string
+}
+
+/** How fast: every type has these. */
+export const pacingOf = (pace: Pace | null) => ({
   rate_limit: setting(
     Positive.annotate({
-      description: `Deliveries in a period; null: ${usual === null ? "as many as the target takes" : usual}`
+      description: `Deliveries in a period; null: ${pace === null ? "as many as the target takes" : pace.perSecond}`
     }),
-    usual,
+    pace === null ? null : pace.perSecond,
     wholeNumber
   ),
   rate_limit_period: setting(OneOf(RatePeriod.literals), "second")
@@ -134,8 +142,18 @@ export const forwarding = {
     "must be a string or null"
   ),
   path_forwarding_disabled: yesOrNo("Whether the path and the query behind the source's URL are left out", false),
-  forward_credentials: yesOrNo("Whether deliveries carry the credentials that senders presented", true)
+  forward_credentials: setting(
+    Schema.Boolean.annotate({
+      description:
+        "Whether deliveries carry the credentials that senders presented: true, all of them; false, none; null, all but the one that the source itself verifies by"
+    }),
+    null,
+    "must be true, false or null"
+  )
 }
+
+/** Of the types that forward it as it is. */
+export const forwardsPath = (config: Config): boolean => config["path_forwarding_disabled"] !== true
 
 /** A setting that reads like one of this type and is none: what it may hold all the same, so that what was read can be written. */
 export type NoSetting = Schema.Top
@@ -143,16 +161,21 @@ export type NoSetting = Schema.Top
 /** The members of a `config`. */
 export type Config = Readonly<Record<string, Schema.Json>>
 
+/** A text that has to be there says something. What was stored before goes on as it is. */
+const notBlank = Schema.makeFilter<unknown>(
+  (value) => typeof value !== "string" || value.trim() !== "" || "must not be empty"
+)
+
 /** The members of a written `config`, each of which may be left out. */
 export const writtenMembers = (
   settings: Settings,
   none: Readonly<Record<string, NoSetting>>
 ): Schema.Struct.Fields => ({
   ...Object.fromEntries(
-    Object.entries(settings).map(([name, { kind, schema }]) => [
-      name,
-      Schema.optionalKey(Schema.NullOr(schema).annotate({ message: kind }))
-    ])
+    Object.entries(settings).map(([name, one]) => {
+      const schema = Schema.NullOr(one.schema).annotate({ message: one.kind })
+      return [name, Schema.optionalKey("needed" in one ? schema.check(notBlank) : schema)]
+    })
   ),
   ...Object.fromEntries(Object.entries(none).map(([name, schema]) => [name, Schema.optionalKey(schema)]))
 })

@@ -1,19 +1,13 @@
+import { isExactNumber, readNumber } from "@tidegate/model/ExactNumber"
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { apiSender, flat, json } from "./Api.ts"
 import { connector } from "./Connector.ts"
+import { shortened } from "./Cutting.ts"
 import { judgeGoogle } from "./Google.ts"
-import {
-  type DeliveryTemplate,
-  type Fill,
-  filledJson,
-  shortened,
-  template,
-  templateFault,
-  Unrenderable
-} from "./Rendering.ts"
-import { AnyJson, needed, pacingOf, setting, text } from "./Settings.ts"
+import { type DeliveryTemplate, type Fill, filledJson, template, templateFault, Unrenderable } from "./Rendering.ts"
+import { AnyJson, needed, setting, text } from "./Settings.ts"
 
 /** More in one cell is refused by the API. */
 const longestCell = 50_000
@@ -101,9 +95,9 @@ export const spreadsheet = connector({
       }),
       true,
       "must be true or false"
-    ),
-    ...pacingOf(1)
+    )
   },
+  pace: { perSecond: 1, because: "the API takes 60 writes a minute from an account" },
   none: {
     range: Schema.NullOr(Schema.String.check(Schema.isPattern(/^'.{1,200}'!A1$/su))).annotate({
       message: "is made of config.sheet_name"
@@ -184,6 +178,8 @@ const cellOf = (column: string): Cell => {
 /** Lists and objects stand in a cell as JSON. */
 const valueOf = (json: unknown): Value => {
   if (typeof json === "string" || typeof json === "number" || typeof json === "boolean") return json
+  // A spreadsheet's numbers are doubles: with all its digits, it can only be a text.
+  if (isExactNumber(json)) return String(json)
   return json === null ? "" : JSON.stringify(json)
 }
 
@@ -201,10 +197,15 @@ const rowOf = (fill: Fill, cells: ReadonlyArray<Cell>, isTyped: boolean): Readon
 
 /**
  * What is typed into a cell may be a formula, which reads other cells and calls out: a payload must not write one. What follows an
- * apostrophe is text. Numbers keep their sign.
+ * apostrophe is text. Numbers keep their sign, and those with more digits than a cell's number has are texts.
  */
 const inert = (text: string): string =>
-  /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(text) && !/^\s*[+-]?[\d.,\s%]*$/.test(text) ? `'${text}` : text
+  (/^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(text) && !/^\s*[+-]?[\d.,\s%]*$/.test(text)) || isBeyondCells(text)
+    ? `'${text}`
+    : text
+
+const isBeyondCells = (text: string): boolean =>
+  text.length > 15 && /^\s*[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?\s*$/.test(text) && isExactNumber(readNumber(text.trim()))
 
 /** It answers 200 with what it has written. */
 const isAppended = ({ updates }: Readonly<Record<string, unknown>>): boolean =>

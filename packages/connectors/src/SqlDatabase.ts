@@ -191,6 +191,7 @@ export const sqlDatabase = connector({
   auths: ["DATABASE_PASSWORD"],
   leadsTo: ({ host, port, tls_mode }) => `${host}:${port}${tls_mode === "disable" ? " in the clear" : ""}`,
   credentials: "mask",
+  carriesPath: ({ metadata_column }) => typeof metadata_column === "string",
   perStep: { ...payloadPerStep("What the payload_column gets"), address: ["host", "port", "tls_mode"] },
   example: {
     name: "orders-table",

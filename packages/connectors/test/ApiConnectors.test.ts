@@ -90,7 +90,9 @@ describe("CHAT_BOT", () => {
     const section = { type: "section", text: { type: "mrkdwn", text: "{{payload.text}}" } }
     for (const layout of [[section], { blocks: [section] }]) {
       const { text } = sent(bot({ blocks_template: JSON.stringify(layout) }), event({ text: '"}],"x":"\n' }))
-      expect(JSON.parse(text).blocks).toEqual([{ type: "section", text: { type: "mrkdwn", text: '"}],"x":"\n' } }])
+      expect(JSON.parse(text).blocks).toEqual([
+        { type: "section", text: { type: "mrkdwn", text: '"}],"x":"\n', verbatim: true } }
+      ])
     }
   })
 
@@ -219,11 +221,12 @@ describe("CHAT_WEBHOOK", () => {
   })
 
   it("cuts what the API would refuse, between characters", () => {
-    const { text } = sent(webhook({ content_template: "{{payload}}" }), event("😀".repeat(1_500)))
-    const { content } = JSON.parse(text) as { readonly content: string }
-    expect(content.length).toBeLessThanOrEqual(2_000)
-    expect(content.isWellFormed()).toBe(true)
-    expect(content.endsWith("…")).toBe(true)
+    const contentOf = (payload: string): string =>
+      (JSON.parse(sent(webhook({ content_template: "{{payload}}" }), event(payload)).text) as { content: string })
+        .content
+    // It counts code points.
+    expect(contentOf("😀".repeat(2_000))).toBe("😀".repeat(2_000))
+    expect(contentOf("😀".repeat(2_001))).toBe(`${"😀".repeat(1_999)}…`)
   })
 
   it.each([
@@ -283,7 +286,6 @@ describe("MESSENGER_MESSAGE", () => {
   ])("%s: a value is text", (parse_mode, text_template, expected) => {
     const { text } = sent(messenger({ parse_mode, text_template }), event({ text: 'a < b."*"' }))
     expect(JSON.parse(text).text).toBe(expected)
-    expect(refusalOf(messenger({ parse_mode }), event({ text: "x".repeat(4_097) })).code).toBe("TEMPLATE_ERROR")
   })
 
   it("takes a bot that is not found for a wrong token", () => {
@@ -468,6 +470,70 @@ describe("MESSAGING", () => {
       ["ContentSid", "HX1"],
       ["ContentVariables", '{"1":"50 % & more"}']
     ])
+  })
+
+  it.each([
+    ["+15005550006", "+15005550006"],
+    ["+1 (500) 555-0006", "+15005550006"],
+    ["+15005550006,+15005550007", null],
+    ["+15005550006\r\nFrom: x", null],
+    ["+1500\n5550006", null],
+    ["whatsapp:+15005550006", null],
+    ["5005550006", null],
+    ["+05005550006", null],
+    ["PN0000", null],
+    ["", null]
+  ])("SMS: a payload that names %j is sent to %j", (to, expected) => {
+    for (const type of ["MESSAGING_SMS", "MESSAGING_MMS"]) {
+      const sender = open(type, { auth, config: { ...config, media_urls: ["https://example.com/1.png"] } })
+      const message = event({ ...payload, to })
+      if (expected === null) expect(refusalOf(sender, message).code).toBe("TEMPLATE_ERROR")
+      else expect(new URLSearchParams(sent(sender, message).text).get("To")).toBe(expected)
+    }
+  })
+
+  it("CHAT: keeps to the channel of its sender", () => {
+    const toOf = (from: string, to: string): string | null => {
+      const sender = open("MESSAGING_CHAT", { auth, config: { ...config, from } })
+      const request = sender.prepare(event({ ...payload, to }), factsOf(event({})))
+      return request instanceof Refusal ? null : new URLSearchParams(Buffer.from(request.body).toString()).get("To")
+    }
+    expect(toOf("whatsapp:+15005550001", "whatsapp:+1 500 555 0006")).toBe("whatsapp:+15005550006")
+    expect(toOf("whatsapp:+15005550001", "+15005550006")).toBeNull()
+    expect(toOf("whatsapp:+15005550001", "rcs:+15005550006")).toBeNull()
+    expect(toOf("whatsapp:+15005550001", "whatsapp:whatsapp:+15005550006")).toBeNull()
+    expect(toOf("+15005550001", "+15005550006")).toBe("+15005550006")
+  })
+
+  it("CHAT: variables are texts of one line, and none is empty", () => {
+    const layout = {
+      1: "{{payload.lines}}",
+      2: "{{payload.none}}",
+      3: "{{payload.long}}",
+      4: 7,
+      5: null,
+      6: true,
+      7: "O'Brien"
+    }
+    const sender = open("MESSAGING_CHAT", {
+      auth,
+      config: {
+        ...config,
+        body_template: null,
+        messaging_service_sid: "MG1",
+        content_sid: "HX1",
+        content_variables: JSON.stringify(layout)
+      }
+    })
+    const message = event({ ...payload, lines: "a\r\n\tb     c", long: "x".repeat(2_000) })
+    const variables = new URLSearchParams(sent(sender, message).text).get("ContentVariables")
+    expect(JSON.parse(variables!)).toEqual({
+      1: "a b c",
+      3: `${"x".repeat(1_599)}…`,
+      4: "7",
+      6: "true",
+      7: "O'Brien"
+    })
   })
 
   it("says what is required with what", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { type Answer, type Connector, type OpenAuth, Refusal, type Sender } from "@tidegate/connectors/Connector"
-import { connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
+import { connectors, settingsOf } from "@tidegate/connectors/Connectors"
 import { type Config, pacing, type Setting, writtenMembers } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
 import { factsOf } from "./Facts.ts"
@@ -96,7 +96,6 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
 
   it("is declared whole", () => {
     expect(type).toMatch(/^[A-Z][A-Z\d_]*$/)
-    expect(notBuilt.has(type)).toBe(false)
     expect(row.description).toMatch(/\.$/)
     expect(row.example["type"]).toBe(type)
     expect(Object.keys(row.settings)).toEqual(expect.arrayContaining(Object.keys(pacing)))

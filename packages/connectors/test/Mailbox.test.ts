@@ -100,6 +100,22 @@ describe("MAILBOX_EMAIL", () => {
     }
   )
 
+  it("shows a subject that reads as an encoded word as it was written", async () => {
+    for (const subject of ["=?utf-8?Q?evil?=", `=?utf-8?B?ZXZpbA==?= ${"é".repeat(100)}`]) {
+      const { read } = await letter({ subject: "{{payload.text}}" }, { text: subject })
+      expect(read.subject).toBe(subject)
+    }
+  })
+
+  it("takes no address that is read as others once its words are decoded", () => {
+    const word = "=?utf-8?q?ops=40evil.test=2C?=@example.com"
+    expect(refusalOf(mailbox({ to: "{{payload.to}}" }), event({ to: word })).code).toBe("TEMPLATE_ERROR")
+    for (const address of [word, "a@=?utf-8?q?evil.test?=", "a\u200b@example.com"]) {
+      expect(faultsOf("MAILBOX_EMAIL", { to: address })).toHaveLength(1)
+    }
+    expect(faultsOf("MAILBOX_EMAIL", { to: "a+b=c@example.com" })).toEqual([])
+  })
+
   const nobody = ["a@example.com, b@example.com", "A <a@example.com>", "a@example.com\u0000", "", "a@b@c.example"]
   it.each([...hostile, ...nobody].map((text) => [text.slice(0, 50), text] as const))(
     "%j is no recipient",

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Result, SchemaParser } from "effect"
 import { request as httpRequest } from "node:http"
 import { buffer } from "node:stream/consumers"
-import { type HttpSender, type OutboundRequest, Refusal } from "@tidegate/connectors/Connector"
+import { gunzipSync, gzipSync } from "node:zlib"
+import { type Answer, type HttpSender, type OutboundRequest, Refusal } from "@tidegate/connectors/Connector"
 import { connectorOf, settingsOf } from "@tidegate/connectors/Connectors"
 import type { Config } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
@@ -76,7 +77,7 @@ const put = async (
 ) => {
   const signed = spoilt(await sender.complete!(prepared(sender, message), facts(message)))
   const { host, pathname } = new URL(signed.url)
-  const answer = await new Promise<{ readonly status: number; readonly body: Buffer }>((resolve, reject) => {
+  const answer = await new Promise<Pick<Answer, "status" | "body" | "headers">>((resolve, reject) => {
     const headers = signed.headers.filter((_, i) => signed.headers[i - (i % 2)] !== "host")
     httpRequest(
       {
@@ -86,12 +87,16 @@ const put = async (
         method: signed.method,
         headers: ["host", host, ...headers]
       },
-      (response) => void buffer(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
+      (response) =>
+        void buffer(response).then(
+          (body) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+          reject
+        )
     )
       .once("error", reject)
       .end(signed.body)
   })
-  return { ...answer, verdict: sender.judge({ ...answer, headers: {}, bodyTruncated: false }), url: signed.url }
+  return { ...answer, verdict: sender.judge({ ...answer, bodyTruncated: false }), url: signed.url }
 }
 
 const client = (credentials: StoreKey = storeKey) =>
@@ -154,6 +159,29 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     for (const [name, value] of Object.entries(metadata)) {
       expect(object.headers[`x-amz-meta-${name.replaceAll("_", "-")}`]).toBe(value)
     }
+  })
+
+  it("says how a body is compressed that it stores as it came, in the object or in what stands around it", async () => {
+    const plain = Buffer.from('{"id":7}')
+    const compressed = (coding: string, body: Buffer = gzipSync(plain)): Message => ({
+      ...event(body),
+      headers: { "content-type": "application/json", "content-encoding": coding }
+    })
+    const sender = open(type, { ...here(), include_metadata: false, key_template: "compressed" })
+    expect((await put(sender, compressed("GZIP"))).verdict).toBe("successful")
+    const object = store.objects.get(`${bucket}/compressed`)!
+    expect(object.headers["content-encoding"]).toBe("gzip")
+    // As the vendor's own client reads it.
+    const read = await client().send(new GetObjectCommand({ Bucket: bucket, Key: "compressed" }))
+    expect(read.ContentEncoding).toBe("gzip")
+    expect(gunzipSync(await read.Body!.transformToByteArray()).toString()).toBe(plain.toString())
+    const inside = JSON.parse(Buffer.from(prepared(open(type, here()), compressed("gzip")).body).toString())
+    expect(inside).toMatchObject({ payload_content_encoding: "gzip", payload_encoding: "base64" })
+    for (const message of [compressed("identity"), compressed("gzip", plain), compressed("a\r\nb: c")]) {
+      expect(prepared(sender, message).headers).not.toContain("content-encoding")
+    }
+    const templated = open(type, { ...here(), body_template: "{}" })
+    expect(prepared(templated, compressed("gzip")).headers).not.toContain("content-encoding")
   })
 
   it.each(keys)("signs the key %j, and stores under it", async (key) => {

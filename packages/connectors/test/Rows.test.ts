@@ -58,6 +58,25 @@ describe.each(rows.filter(({ failures }) => failures !== null).map((row) => [row
       }
     })
 
+    it("of somebody else, like the page of a portal, is no success and not the last word", () => {
+      if (["HTTP", "CLI", "MOCK_API"].includes(type)) return
+      const page = "<!DOCTYPE html><html><body>Please sign in</body></html>"
+      for (const status of [200, 202, 204]) {
+        for (const body of [page, "", "{}", "[]", "ok", '"ok"']) {
+          const answered = { status, headers: { "content-type": "text/html; charset=utf-8" }, body }
+          // Of SendGrid's success the status is all there is.
+          if (type === "EMAIL_API_EMAIL" && status === 202) continue
+          const verdict = judge(answerOf(answered))
+          expect([answered, verdict]).toMatchObject([answered, { code: "BAD_RESPONSE", final: false }])
+        }
+        const cut = { ...answerOf({ status, body: page }), bodyTruncated: true }
+        if (type !== "EMAIL_API_EMAIL" || status !== 202) expect(judge(cut)).not.toBe("successful")
+      }
+      expect(judge(answerOf({ status: 400, headers: { "content-type": "text/html" }, body: page }))).toMatchObject({
+        final: false
+      })
+    })
+
     it("that is cut, or is none of its own, is success for its status at most", () => {
       for (const body of ["", "<html>", "null", "[]", "{", "\u0000", "[".repeat(65_536)]) {
         const cut = { ...answerOf({ ...accepted, body }), bodyTruncated: true }

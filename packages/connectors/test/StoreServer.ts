@@ -87,7 +87,10 @@ export const startStore = async (buckets: ReadonlyArray<string>, key: StoreKey =
     } else {
       const found = objects.get(at)
       if (found === undefined) return refuse(response, 404, "NoSuchKey")
-      response.writeHead(200, { "content-type": found.headers["content-type"] }).end(found.body)
+      const { "content-encoding": coding, "content-type": type } = found.headers
+      response
+        .writeHead(200, { "content-type": type, ...(coding === undefined ? {} : { "content-encoding": coding }) })
+        .end(found.body)
     }
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

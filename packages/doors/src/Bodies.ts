@@ -1,5 +1,6 @@
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
+import type { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
 /**
@@ -12,7 +13,7 @@ const mostBodies = 2_048
 
 /**
  * What one source, or one client address, may have of either: half, so that a flood at one leaves the others room, and a
- * reverse proxy, behind whose one address all senders are, still gets a multiple of what senders have under way at once.
+ * reverse proxy that nobody has named (`TrustedProxies`), behind whose one address all senders are, still gets a multiple of what senders have under way at once.
  */
 const share = 1 / 2
 
@@ -33,9 +34,14 @@ interface Load {
 
 /** The bodies that the door reads, and the memory that they take. Sheds before it falls over: what does not fit is not read. */
 export class Bodies {
+  readonly #proxies: TrustedProxies
   readonly #all: Load = { bodies: 0, bytes: 0 }
   readonly #sources = new Map<string, Load>()
   readonly #addresses = new Map<string, Load>()
+
+  constructor(proxies: TrustedProxies) {
+    this.#proxies = proxies
+  }
 
   get isFull(): boolean {
     return this.#all.bodies >= mostBodies || this.#all.bytes > mostBytes
@@ -79,7 +85,10 @@ export class Bodies {
       const size = gathered.length + piece.length
       if (!gathered.add(piece)) return end({ kind: "too large", size })
       if (size === announced) return
-      place ??= this.#enter(sourceId, clientOf(message.socket.remoteAddress ?? ""))
+      place ??= this.#enter(
+        sourceId,
+        clientOf(this.#proxies.clientOf(message.socket.remoteAddress, message.headers) ?? "")
+      )
       const refused = place.hold(gathered.held)
       if (refused !== null) end(refused)
     })

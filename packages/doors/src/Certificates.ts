@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Egress } from "@tidegate/egress/Egress"
+import { nobody, WeighedCache } from "@tidegate/model/WeighedCache"
 
 /** Kept at once; a provider has a handful. */
 const mostKept = 500
@@ -29,15 +30,14 @@ export class Certificates extends Context.Service<
   static readonly layer: Layer.Layer<Certificates, never, Egress> = Layer.effect(
     Certificates,
     Effect.map(Egress, (egress) => {
-      const kept = new Map<string, { readonly pem: string; readonly until: number }>()
+      const kept = new WeighedCache<string, { readonly pem: string; readonly until: number }>(mostKept)
       const loading = new Map<string, Promise<void>>()
       let minute = 0
       let begun = 0
 
       const keep = (url: string, pem: string): void => {
-        kept.delete(url)
-        if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
-        kept.set(url, { pem, until: performance.now() + (pem === "" ? refusedForMs : keptForMs) })
+        const until = performance.now() + (pem === "" ? refusedForMs : keptForMs)
+        kept.set(url, { pem, until }, { bytes: url.length + pem.length, owner: nobody })
       }
 
       const download = async (url: string): Promise<void> => {

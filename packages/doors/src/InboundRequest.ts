@@ -14,7 +14,10 @@ export interface InboundRequest extends MessageHead {
   /** The raw bytes; null when they were too many to keep. */
   readonly body: Uint8Array | null
   readonly bodySize: number
+  /** The address of the client, as far as it is known (`TrustedProxies`). */
   readonly originalIp: string | null
+  /** Whether it is in a chain that leads back to the gateway too often (`Loops`). */
+  readonly isLoop?: boolean
 }
 
 /** Headers by lower-case name. Nothing is merged or dropped: what was sent twice is a list of two. */

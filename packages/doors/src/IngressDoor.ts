@@ -4,12 +4,15 @@ import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
 import { newRequest } from "@tidegate/entities/Connection/PendingRequest"
 import { newItem, payloadOf } from "@tidegate/entities/Destination/DeliveryItem"
 import { Hints } from "@tidegate/entities/Hints"
+import { Loops } from "@tidegate/entities/Loops"
 import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { binLimits } from "@tidegate/model/PublicBin"
+import { TrustedProxies } from "@tidegate/model/TrustedProxies"
+import { withoutOwn } from "@tidegate/signatures/PresentedSecrets"
 import { type Accepted, Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { type Bin, BinDoor, binRefusal, type BinRefusal, isLookUpDue } from "./BinDoor.ts"
@@ -64,9 +67,11 @@ const make = Effect.gen(function* () {
   const upstream = yield* ProxyUpstream
   const exchanges = yield* ProxyExchanges
   const bins = yield* BinDoor
+  const loops = yield* Loops
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
-  const bodies = new Bodies()
+  const proxies = yield* TrustedProxies.Current
+  const bodies = new Bodies(proxies)
   const telemetry = yield* DoorTelemetry.make(() => bodies.heldBytes)
 
   const refuse = (
@@ -146,7 +151,8 @@ const make = Effect.gen(function* () {
     upstream.forward(
       {
         settings: snapshot.proxy,
-        request,
+        request:
+          snapshot.proxy.forward_credentials === true ? request : withoutOwn(request, snapshot.verifier.presented),
         shownQuery: decision.request.query,
         publicUrl: snapshot.origin,
         message,
@@ -385,6 +391,7 @@ const make = Effect.gen(function* () {
         if (outcome.kind === "busy") return crowded(response)
       }
       const receivedAt = clock.currentTimeMillisUnsafe()
+      const headers = readHeaders(message.rawHeaders)
       const request: InboundRequest = {
         id: newId(prefixes.request, receivedAt),
         receivedAt,
@@ -392,10 +399,11 @@ const make = Effect.gen(function* () {
         target: message.url ?? "",
         path: target.path,
         query: target.query,
-        headers: readHeaders(message.rawHeaders),
+        headers,
         body: outcome.kind === "whole" ? outcome.body : null,
         bodySize: outcome.kind === "whole" ? outcome.body.length : Math.min(outcome.size, largestSize),
-        originalIp: message.socket.remoteAddress ?? null
+        originalIp: proxies.clientOf(message.socket.remoteAddress, message.headers),
+        isLoop: !loops.admits(headers)
       }
       const exchange = { target, request, message, response }
       attempt(exchange, () => store(snapshot, exchange, 1))

@@ -29,9 +29,13 @@ export const upstreamUrl = (target: ProxyTarget, path: string, query: string): s
   return forwarded === null ? null : new URL(forwarded).href
 }
 
-/** The headers of the upstream request, flat. `publicUrl`: where the sender found the gateway. */
+/**
+ * The headers of the upstream request, flat. `peer`: the address of who is connected, a proxy or the client; each link of the chain adds who asked it.
+ * `publicUrl`: where the sender found the gateway.
+ */
 export const upstreamHeaders = (
-  request: Pick<InboundRequest, "headers" | "originalIp">,
+  request: Pick<InboundRequest, "headers">,
+  peer: string | null,
   publicUrl: URL,
   requestId: string
 ): ReadonlyArray<string> => {
@@ -41,7 +45,7 @@ export const upstreamHeaders = (
     if (notForwarded.has(name) || isGateways(name) || named.has(name)) continue
     pushHeader(headers, name, request.headers[name])
   }
-  const path = [request.headers["x-forwarded-for"] ?? [], request.originalIp?.replace(/^::ffff:(?=\d+\.)/, "") ?? []]
+  const path = [request.headers["x-forwarded-for"] ?? [], peer?.replace(/^::ffff:(?=\d+\.)/, "") ?? []]
   const forwardedFor = path.flat().join(", ")
   if (forwardedFor !== "") headers.push("x-forwarded-for", forwardedFor)
   headers.push("x-forwarded-proto", publicUrl.protocol.slice(0, -1), "x-forwarded-host", publicUrl.host)

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import { type Answer, type AttemptErrorCode, Egress } from "@tidegate/egress/Egress"
+import { Loops } from "@tidegate/entities/Loops"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import type { ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
 import type { InboundRequest } from "./InboundRequest.ts"
@@ -8,6 +10,8 @@ import { callerHeaders, type ProxyTarget, upstreamHeaders, upstreamUrl } from ".
 
 /** How a source in proxy mode reaches its upstream. */
 export interface ProxySettings extends ProxyTarget {
+  /** Whether the upstream gets what the source itself verifies by, too. */
+  readonly forward_credentials?: boolean
   /** Milliseconds until the headers of the answer have to be there, and how long the upstream may be silent after them. */
   readonly timeout_ms: number
   /** How many bytes of the answer's body are kept for the trace. The caller gets all. */
@@ -16,7 +20,7 @@ export interface ProxySettings extends ProxyTarget {
 
 export interface Forwarding {
   readonly settings: ProxySettings
-  readonly request: Pick<InboundRequest, "method" | "path" | "query" | "headers" | "body" | "originalIp">
+  readonly request: Pick<InboundRequest, "method" | "path" | "query" | "headers" | "body">
   /** The query as it may be recorded: what of it is a credential is masked. */
   readonly shownQuery: string
   /** The origin at which the gateway is known to senders. */
@@ -82,6 +86,7 @@ const gone = "the caller went away"
 const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
   const egress = yield* Egress
   const clock = yield* Clock.Clock
+  const loops = yield* Loops
   const callerPatienceMs = options.callerPatienceMs ?? 60_000
 
   const forward = (forwarding: Forwarding, done: (outcome: ProxyOutcome) => void): void => {
@@ -140,7 +145,11 @@ const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
       {
         method: request.method,
         url,
-        headers: upstreamHeaders(request, new URL(forwarding.publicUrl), requestId),
+        headers: [
+          ...upstreamHeaders(request, message.socket.remoteAddress ?? null, new URL(forwarding.publicUrl), requestId),
+          loopHeader,
+          loops.next(request.headers, requestId)
+        ],
         body: request.body,
         timeoutMs: settings.timeout_ms,
         captureBytes: settings.capture_response_bytes

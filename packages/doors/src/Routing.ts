@@ -14,6 +14,7 @@ export interface Rejection {
     | "SOURCE_METHOD_NOT_ALLOWED"
     | "PAYLOAD_TOO_LARGE"
     | "SOURCE_AUTH_FAILED"
+    | "SERVICE_WORKER_REFUSED"
     | "LOOP_DETECTED"
   readonly code: ErrorCode
   readonly message: string
@@ -48,10 +49,15 @@ const rejections = {
   size: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 10 MiB" },
   binSize: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 1 MiB" },
   auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" },
+  serviceWorker: {
+    cause: "SERVICE_WORKER_REFUSED",
+    code: "SERVICE_WORKER_REFUSED",
+    message: "a source is no script of a service worker"
+  },
   loop: {
     cause: "LOOP_DETECTED",
     code: "LOOP_DETECTED",
-    message: "the request has come from one workflow to the next too often"
+    message: "the request leads back to the gateway too often: it has come of one that was sent on from here"
   }
 } as const satisfies Record<string, Rejection>
 
@@ -80,6 +86,8 @@ export const decide = (
   // Before anything is decided: what is rejected is stored too, and a wrong credential is nearly a right one.
   const request = mask(snapshot, received)
   if (snapshot.disabled) return reject(snapshot, request, rejections.disabled)
+  // A browser asks so for the script that is to answer in the place of the whole origin from then on. No page can leave the header out.
+  if (received.headers["service-worker"] !== undefined) return reject(snapshot, request, rejections.serviceWorker)
   const { body } = request
   const asked =
     body === null
@@ -103,22 +111,11 @@ export const decide = (
   const verification = handshake?.needsCheck === false ? "unverified" : snapshot.verifier.verify(asked)
   if (typeof verification === "object") return verification
   if (verification === "failed") return reject(snapshot, request, rejections.auth)
-  if (handshake === null && snapshot.workflows.length > 0 && hopsOf(request.headers) > mostHops) {
-    return reject(snapshot, request, rejections.loop)
-  }
+  if (handshake === null && received.isLoop === true) return reject(snapshot, request, rejections.loop)
   const verified = verification === "verified"
   return handshake === null
     ? route(snapshot, request, body, verified, isTurnOver)
     : greet(snapshot, request, body, verified, handshake)
-}
-
-/** So often a request may have been sent by a run of a workflow that another such request began. */
-const mostHops = 10
-
-/** Steps of workflows count up. What somebody else sends keeps nobody's requests out but their own. */
-const hopsOf = (headers: InboundRequest["headers"]): number => {
-  const said = headers["x-gateway-hop"]
-  return typeof said === "string" && /^\d+$/.test(said) ? Number(said) : 0
 }
 
 const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest => {

@@ -1,18 +1,21 @@
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Result, Semaphore } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { connectorOf } from "@tidegate/connectors/Connectors"
+import { weighing } from "@tidegate/model/HeldBytes"
 import { inTurns } from "@tidegate/model/LoopTurn"
+import { makeTeamTurns } from "@tidegate/model/TeamTurns"
+import { WeighedCache } from "@tidegate/model/WeighedCache"
 import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
 import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
-import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
+import { Ingress, ingressOrigin, isSlug } from "@tidegate/model/Ingress"
 import { compilingCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
 import type { Database } from "@tidegate/storage/Database"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
-import { readRoutedSource, type RoutedSource } from "@tidegate/storage/RoutedSource"
+import { readRoutedSource, type RoutedSource, weighRoutedSource } from "@tidegate/storage/RoutedSource"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { type Bin, newBin } from "./BinDoor.ts"
 import { Certificates } from "./Certificates.ts"
@@ -30,8 +33,8 @@ export interface Route {
   /** Whether deliveries to the destination go through a tunnel. */
   readonly isTunnel: boolean
   /**
-   * Null when the connection's actor decides whatever they are: the stored rules cannot be read (closed, and nothing is lost), or
-   * what comes must not pass what waits there.
+   * Null when the connection's actor decides whatever they are: the stored rules cannot be read (closed, and nothing is lost), what
+   * comes must not pass what waits there, or the source's connections have more rules than a door holds.
    */
   readonly rules: CompiledRules | null
   /** By what its events are kept in order; null: in none, or by something that cannot be read. */
@@ -72,6 +75,9 @@ export interface SourceSnapshot {
 }
 
 const mostCached = 20_000
+/** Sources that are read at once: small ones, and others, of which a team has one at a time. */
+const mostLightReads = 32
+const mostHeavyReads = 2
 /**
  * How long an id that names no source is remembered. Ids are never reused and not guessable, so nothing is missed. A slug
  * is never remembered so: it may be given to a source any moment, and whoever did so is told that it holds at once.
@@ -112,15 +118,15 @@ const make = Effect.gen(function* () {
   const context = yield* Effect.context<Database | Secrets>()
   const runPromise = Effect.runPromiseWith(context)
 
-  const cached = new Map<string, SourceSnapshot>()
+  const cached = new WeighedCache<string, SourceSnapshot>(mostCached)
   /** Which source has had a slug. Believed only when the source's snapshot says so too. */
-  const idsBySlug = new Map<string, string>()
+  const idsBySlug = new WeighedCache<string, string>(mostCached)
   const unknown = new Map<string, number>()
   /** Reads under way, and those that have to follow because somebody asked while one was under way. */
   const reading = new Map<string, Promise<SourceSnapshot | null>>()
   const following = new Map<string, Promise<SourceSnapshot | null>>()
 
-  const origin = ingress.baseUrl.slice(0, -ingressPath.length + 1)
+  const origin = ingressOrigin(ingress)
 
   /** Closed: by settings that cannot be read, nobody is verified. */
   const verifierOf = ({ auth, config, id, type }: RoutedSource): Effect.Effect<SourceVerifier> =>
@@ -160,17 +166,25 @@ const make = Effect.gen(function* () {
     return { customResponse: null, acknowledgement }
   })
 
-  /** Keeps the newest; the oldest entry goes first when there are too many, as a Map iterates in insertion order. */
-  const keep = <A>(entries: Map<string, A>, key: string, value: A): void => {
-    entries.delete(key)
-    if (entries.size >= mostCached) entries.delete(entries.keys().next().value!)
-    entries.set(key, value)
-  }
+  const light = Semaphore.makeUnsafe(mostLightReads)
+  const heavy = Semaphore.makeUnsafe(mostHeavyReads)
+  const heavyOfTeam = makeTeamTurns(1)
+
+  /** What is read at once is bounded before it is read: a thousand large sources may be posted to in one moment. Small ones do not wait for them. */
+  const readInTurn = Effect.fnUntraced(function* (
+    name: string
+  ): Effect.fn.Return<RoutedSource | null, SqlError.SqlError, Database | Secrets> {
+    const weight = yield* weighRoutedSource(name)
+    if (weight === null) return null
+    return yield* weight.isLight
+      ? Semaphore.withPermit(light, readRoutedSource(name))
+      : heavyOfTeam(weight.team_id, Semaphore.withPermit(heavy, readRoutedSource(name)))
+  })
 
   const read = Effect.fnUntraced(function* (
     name: string
   ): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError, Database | Secrets> {
-    const source = yield* readRoutedSource(name)
+    const source = yield* readInTurn(name)
     if (source === null) {
       if (isSlug(name)) {
         idsBySlug.delete(name)
@@ -182,6 +196,7 @@ const make = Effect.gen(function* () {
       unknown.set(name, performance.now() + unknownForMs)
       return null
     }
+    const bytes = yield* inTurns(weighing(source))
     const routes: Array<Route> = []
     for (const connection of source.connections) {
       routes.push({
@@ -190,13 +205,15 @@ const make = Effect.gen(function* () {
         destinationShard: shardOf(sharding, connection.destination_id),
         isTunnel: connectorOf(connection.destination_type)?.isTunnel === true,
         connectionShard: shardOf(sharding, connection.id),
-        rules: connection.follows ? null : Result.getOrNull(yield* inTurns(compilingRules(connection.rules))),
+        rules:
+          connection.follows || connection.rules === null
+            ? null
+            : Result.getOrNull(yield* inTurns(compilingRules(connection.rules))),
         ordering: connection.ordering === null ? null : Result.getOrNull(compileOrdering(connection.ordering.key))
       })
     }
     // What is kept holds this, and not all that was read.
     const { team_id } = source
-    const known = cached.get(source.id)
     const snapshot: SourceSnapshot = {
       id: source.id,
       slug: source.slug,
@@ -205,7 +222,7 @@ const make = Effect.gen(function* () {
       origin,
       disabled: source.disabled,
       limit: limitOf(source),
-      bin: source.binExpiresAt === null ? null : (known?.bin ?? newBin(source.binExpiresAt)),
+      bin: source.binExpiresAt === null ? null : (cached.get(source.id)?.bin ?? newBin(source.binExpiresAt)),
       allowedMethods: source.config.allowed_http_methods,
       verifier: yield* verifierOf(source),
       seal: (id, presented) => sealPresented(secrets, { team_id, id }, presented),
@@ -219,8 +236,11 @@ const make = Effect.gen(function* () {
         steps
       }))
     }
-    if (known === undefined || known.version <= snapshot.version) keep(cached, source.id, snapshot)
-    if (isSlug(name)) keep(idsBySlug, name, source.id)
+    const known = cached.get(source.id)
+    if (known === undefined || known.version <= snapshot.version) {
+      cached.set(source.id, snapshot, { owner: team_id, bytes })
+    }
+    if (isSlug(name)) idsBySlug.set(name, source.id, { owner: team_id, bytes: 0 })
     return snapshot
   })
 

@@ -124,7 +124,7 @@ describe("the upstream's request headers", () => {
   const headersOf = (
     headers: Readonly<Record<string, string | ReadonlyArray<string>>>,
     originalIp: string | null = "198.51.100.7"
-  ) => pairs(upstreamHeaders({ headers, originalIp }, publicUrl, "req_1"))
+  ) => pairs(upstreamHeaders({ headers }, originalIp, publicUrl, "req_1"))
   const own = [
     ["x-forwarded-for", "198.51.100.7"],
     ["x-forwarded-proto", "https"],

@@ -241,20 +241,18 @@ describe("a provider's greeting", () => {
   })
 })
 
-describe("a request that steps of workflows have sent on", () => {
+describe("a request that leads back to the gateway too often", () => {
   const workflows = [{ workflowId: "wfl_1", shard: 1, version: 1, steps: 1 }]
-  const sentOn = (hop: string) => ({ ...request(), headers: { "x-gateway-hop": hop } })
 
-  it("begins a run, up to ten times", () => {
-    expect(decide(snapshot({ workflows }), sentOn("10")).record).toMatchObject({ status: "accepted", runs: [{}] })
+  it("is stored as rejected, and begins nothing", () => {
+    const { record, rejection } = decide(snapshot({ workflows }), { ...request(), isLoop: true })
+    expect(rejection?.code).toBe("LOOP_DETECTED")
+    expect(record).toMatchObject({ status: "rejected", rejectionCause: "LOOP_DETECTED", runs: [], events: [] })
   })
 
-  it("is rejected then, where it would begin another", () => {
-    const { record, rejection } = decide(snapshot({ workflows }), sentOn("11"))
-    expect(rejection?.code).toBe("LOOP_DETECTED")
-    expect(record).toMatchObject({ status: "rejected", rejectionCause: "LOOP_DETECTED", runs: [] })
-    expect(decide(snapshot(), sentOn("11")).rejection).toBeNull()
-    expect(decide(snapshot({ workflows }), sentOn("9".repeat(400))).rejection?.code).toBe("LOOP_DETECTED")
+  it("is not told so before it is verified", () => {
+    const { rejection } = decide(snapshot({ verifier: keyed }), { ...request(), isLoop: true })
+    expect(rejection?.code).toBe("SOURCE_AUTH_FAILED")
   })
 })
 

@@ -141,6 +141,7 @@ const doorOf = (world: World) => {
     settle: notHere,
     stats: notHere,
     isFull: () => false,
+    isSlow: () => false,
     accept: (record, done) => {
       if (world.database === "committed") {
         world.log.push("stored")
@@ -187,7 +188,7 @@ const open = Effect.gen(function* () {
   const { handle } = yield* Effect.map(Layer.build(doorOf(world)), (context) =>
     IngressDoor.pipe(Effect.provide(context))
   ).pipe(Effect.flatten)
-  const server = wireServer({ prefix: ingressPath, handle })
+  const server = wireServer({ prefix: ingressPath, host: null, handle })
   yield* Effect.acquireRelease(
     Effect.promise(() => once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")),
     () =>

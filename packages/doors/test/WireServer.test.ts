@@ -14,9 +14,10 @@ let server: Server
 /** A server whose requests are answered by `handle`; its port. */
 const listen = async (
   handle: (request: FramedMessage, response: ServerResponse) => void,
-  capacity?: Capacity
+  capacity?: Capacity,
+  host: string | null = null
 ): Promise<number> => {
-  server = wireServer({ prefix: "/e/", handle }, capacity)
+  server = wireServer({ prefix: "/e/", host, handle }, capacity === undefined ? {} : { capacity })
   await once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")
   return (server.address() as AddressInfo).port
 }
@@ -270,4 +271,58 @@ it("what comes behind a request is not answered in its place", async () => {
   const conversation = await talking
   expect(conversation.answers.map(({ body }) => body)).toEqual(["mine"])
   expect(conversation.closed).toBe(true)
+})
+
+describe("a door with a host of its own", () => {
+  const cases: ReadonlyArray<readonly [string, string, number]> = [
+    ["/e/x", "hooks.example", 200],
+    ["/e/x", "Hooks.Example:443", 200],
+    ["http://other.example/e/x", "hooks.example", 200],
+    ["/e/x", "api.example", 404],
+    ["/e/x", "hooks.example:8443", 404],
+    ["/e/x", "hooks.example.", 404],
+    ["/v1/sources", "hooks.example", 404],
+    ["/v1/sources", "api.example", 204],
+    ["/healthz", "127.0.0.1:8080", 204]
+  ]
+  for (const [path, host, status] of cases) {
+    it(`answers ${path} at ${host} with ${status}`, async () => {
+      const port = await listen(ok, undefined, "hooks.example")
+      server.on("request", (_request, response: ServerResponse) => void response.writeHead(204).end())
+      const { final } = await talk(port, [`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`])
+      expect(final.status).toBe(status)
+    })
+  }
+
+  it("has no streams of anybody else's at its host", async () => {
+    const port = await listen(ok, undefined, "hooks.example")
+    server.on("upgrade", (_request, socket: Socket) => void socket.end("HTTP/1.1 426 Upgrade Required\r\n\r\n"))
+    const upgrade = (host: string): string =>
+      `GET /v1/bins/x/stream HTTP/1.1\r\nHost: ${host}\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n`
+    expect((await talk(port, [upgrade("hooks.example")])).final.status).toBe(404)
+    expect((await talk(port, [upgrade("api.example")])).final.status).toBe(426)
+  })
+})
+
+describe("what the door answers", () => {
+  it("loses the headers that change an origin, however they are written", async () => {
+    const given: ReadonlyArray<Parameters<ServerResponse["writeHead"]>[1]> = [
+      { "Set-Cookie": ["a=1"], "X-Own": "1", "Content-Security-Policy": "script-src *" },
+      ["SET-COOKIE", "a=1", "X-Own", "1", "content-security-policy", "script-src *", "Clear-Site-Data", '"*"']
+    ]
+    for (const headers of given) {
+      const port = await listen((_request, response) => void response.writeHead(200, headers).end())
+      const { final } = await talk(port, [requestBytes({ path: "/e/x" })])
+      expect(final.headers).toMatchObject({
+        "x-own": "1",
+        "content-security-policy": "sandbox",
+        "x-content-type-options": "nosniff"
+      })
+      expect(final.headers).not.toHaveProperty("set-cookie")
+      expect(final.headers).not.toHaveProperty("clear-site-data")
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }
+    await listen(ok)
+  })
 })

@@ -57,8 +57,7 @@ export const openProxy = async (target_url: string, options: ProxyOptions = {}) 
           path: queryAt < 0 ? url : url.slice(0, queryAt),
           query: queryAt < 0 ? "" : url.slice(queryAt + 1),
           headers: readHeaders(message.rawHeaders),
-          body: Buffer.concat(chunks),
-          originalIp: message.socket.remoteAddress ?? null
+          body: Buffer.concat(chunks)
         },
         shownQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
         publicUrl: "https://hooks.example",

@@ -61,6 +61,7 @@ const byCause: ReadonlyMap<string, AttemptErrorCode> = new Map<string, AttemptEr
 
   ["UND_ERR_CONNECT_TIMEOUT", "TIMEOUT"],
   ["UND_ERR_HEADERS_OVERFLOW", "RESPONSE_TOO_LARGE"],
+  ["RESPONSE_TOO_LARGE", "RESPONSE_TOO_LARGE"],
   // The HTTP client refuses to write the request: a header name or value, or the method, holds what HTTP forbids.
   ["UND_ERR_INVALID_ARG", "INVALID_CHARACTER"],
   ["UND_ERR_NOT_SUPPORTED", "INVALID_CHARACTER"],

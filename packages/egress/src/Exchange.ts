@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import type { AttemptErrorCode } from "./AttemptErrorCode.ts"
 import { errorCodeOf, errorMessageOf } from "./AttemptErrorCode.ts"
+import { answerRead, bodyRead } from "./WireMeter.ts"
 
 /** How one exchange with a target ended. */
 export interface Answer {
@@ -104,6 +105,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    bodyRead(chunk.length)
     // The parser may begin with nothing when it goes on.
     if (this.#settled || chunk.length === 0) return
     const { reader } = this.#options
@@ -120,6 +122,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    answerRead()
     if (this.#settled) return
     const answer = this.#conclude(null, null)
     // Told once the client has its connection back, which takes it one turn of the event loop: an exchange begun by whoever

@@ -1,5 +1,6 @@
 import { Pool } from "undici"
 import type { Guard } from "./Guard.ts"
+import { metered } from "./WireMeter.ts"
 
 export interface OriginsOptions {
   readonly guard: Pick<Guard, "connect">
@@ -50,6 +51,7 @@ export const makeOrigins = (options: OriginsOptions) => {
   const connect: Guard["connect"] = (target, callback) =>
     options.guard.connect(target, (...result) => {
       if (result[0] === null) {
+        metered(result[1])
         connections++
         result[1].once("close", () => connections--)
         // One goes for each that comes: closing them all would have them all opened again.

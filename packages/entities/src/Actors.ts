@@ -1,4 +1,5 @@
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
+import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/RunJournal"
 import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
@@ -9,6 +10,7 @@ import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
 import * as FilterBehaviour from "./Filter/FilterBehaviour.ts"
 import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
 import { Hints } from "./Hints.ts"
+import * as InHand from "./InHand.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
@@ -16,6 +18,7 @@ import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./Sweep.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
 import * as StepEffects from "./Workflow/effects/StepEffects.ts"
+import { Pace, RunPace } from "./Workflow/RunPace.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
@@ -42,7 +45,13 @@ export const layer = (
       Cancellations.layer,
       DeliveryRuntime.layer(limits),
       Hints.layer,
+      // Before any actor: what others have left behind is known by then.
+      InHand.layer,
       RunJournal.layer,
+      Layer.effect(
+        Pace,
+        Effect.map(Journal, ({ isSlow }) => new RunPace(isSlow))
+      ),
       StepEffects.layer
     ])
   )

@@ -72,6 +72,8 @@ export const actors = Effect.gen(function* () {
     handOver,
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
+    /** Events of the destination that waited are not to be delivered any more: it reads again what is. */
+    rereadDestination: (id: string) => hint(destination(id).Reread()),
     /** Requests that have just been committed, and wait for the connection's slow rules. */
     route: (connectionId: string, batch: Batch<PendingRequest>) =>
       hint(connection(connectionId).Route({ batch }, { discard: true })),

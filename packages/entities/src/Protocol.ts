@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import { fromJsonText } from "@tidegate/model/JsonSchema"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/Resource"
 
@@ -18,7 +19,7 @@ export const asked = {
  * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals
  * alone, which two rules share.
  */
-export const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
+export const carried = <S extends Schema.Top>(schema: S) => fromJsonText(Schema.toCodecJson(schema))
 
 type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
 

@@ -14,6 +14,8 @@ const graceMs = 250
 const everyMs = 500
 /** Where nothing was due it looks this much later (ms), or when it knows something to come due: what it finds then is a lost hint. */
 const idleMs = 2_000
+/** Workflows are woken so long (ms) before a run of theirs comes due: longer than it is until the next look. */
+const aheadMs = 3_000
 /** A sweep may use this share of the time at the most: the more there is to look through, the rarer it looks. */
 const mostOfTheTime = 0.1
 
@@ -36,7 +38,7 @@ export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardi
     const { wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* actors
     const runs = yield* OwnRuns
     runs.seen()
-    const due = yield* dueWork(mine, now - graceMs, runs.leftOut)
+    const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs])
     const { connections, destinations, next, operations, workflows } = due
     metrics.sweepFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })

@@ -158,6 +158,7 @@ describe("the record of an attempt", () => {
       respondedAt: at + 40,
       deliveryLatency: 3,
       finishedAt: at + 50,
+      rootEventId: null,
       eventCreatedAt: item.createdAt,
       retryAt: null
     })

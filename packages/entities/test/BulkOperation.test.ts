@@ -4,6 +4,7 @@ import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { createOperation, getOperation, stepOperation } from "@tidegate/storage/BulkOperations"
+import { haveAlone, takeInHand } from "@tidegate/storage/WorkInHand"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import * as BulkOperationBehaviour from "../src/BulkOperation/BulkOperationBehaviour.ts"
 import { BulkOperationEntity } from "../src/BulkOperation/BulkOperationProtocol.ts"
@@ -15,6 +16,7 @@ import { world } from "./RouteWorld.ts"
 
 const { createConnection, insertEvent, team: team_id } = ControlPlane
 const type = "event_bulk_retry" as const
+const of = "events" as const
 
 /** More than one step of any pace takes. */
 const many = 260
@@ -35,7 +37,7 @@ const created = Effect.fnUntraced(function* (count: number) {
     connection_id: [connection.id]
   }
   const shard = shardOf(yield* Sharding.Sharding, id)
-  yield* createOperation({ team_id, type, id, filter, requested_by: null, shard })
+  yield* createOperation({ team_id, type, id, filter, rate: null, confirmed: true, requested_by: null, shard })
   return { actor: (yield* BulkOperationEntity.client)(id), events, id }
 })
 
@@ -54,7 +56,7 @@ layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
     Effect.gen(function* () {
       const { actor, events, id } = yield* created(many)
       yield* Effect.all([actor.Wake(), actor.Wake()], { concurrency: "unbounded" })
-      expect(yield* getOperation({ team_id, type, id })).toMatchObject({
+      expect(yield* getOperation({ team_id, of, id })).toMatchObject({
         status: "COMPLETED",
         total_count: many,
         queued_count: many
@@ -71,8 +73,30 @@ layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
       yield* stepOperation(id, share, routing)
       yield* stepOperation(id, share, routing)
       yield* actor.Wake()
-      expect(yield* getOperation({ team_id, type, id })).toMatchObject({ status: "COMPLETED", queued_count: 20 })
+      expect(yield* getOperation({ team_id, of, id })).toMatchObject({ status: "COMPLETED", queued_count: 20 })
       expect(yield* retriesOf(id)).toEqual(events.toSorted())
+    })
+  )
+
+  it.effect("that three processes have ended with fails, and its targets are as they were", () =>
+    Effect.gen(function* () {
+      const { actor, events, id } = yield* created(3)
+      const operation = { kind: "bulk", id, team_id } as const
+      yield* takeInHand("prc_a", [operation])
+      for (const process of ["prc_b", "prc_c"]) {
+        yield* takeInHand(process, [operation])
+        yield* haveAlone(process, operation, true)
+      }
+      yield* actor.Wake()
+      expect(yield* getOperation({ team_id, of, id })).toMatchObject({
+        status: "FAILED",
+        queued_count: 0,
+        error: { code: "PROCESS_ENDED" }
+      })
+      const sql = yield* SqlClient.SqlClient
+      expect(yield* sql`select id from work_in_hand where id = ${id}`).toEqual([])
+      const rows = yield* sql<{ state: string }>`select state from events where id = any(${[...events]})`
+      expect(rows.map(({ state }) => state)).toEqual(["FAILED", "FAILED", "FAILED"])
     })
   )
 
@@ -97,7 +121,7 @@ layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
       yield* Deferred.await(held)
       const working = yield* Effect.forkChild(actor.Wake())
       yield* waiting(1)
-      const cancelling = yield* Effect.forkChild(actor.Cancel({ team_id, type }))
+      const cancelling = yield* Effect.forkChild(actor.End({ team_id, of }))
       yield* waiting(2)
       yield* Deferred.succeed(release, undefined)
       const cancelled = yield* Fiber.join(cancelling)

@@ -71,6 +71,7 @@ const destinationsThatListen = DestinationEntity.toLayer(
       EndConsent: unused,
       Deliver: unused,
       Wake: unused,
+      Reread: () => Effect.void,
       Reload: () =>
         sql<{ id: string }>`
           select id from connections where destination_id = ${id}

@@ -241,6 +241,35 @@ describe("a change", () => {
   }
 })
 
+describe("deliveries that are written down", () => {
+  it("begin once they are, and let nobody wait who is not", () => {
+    const world = new QueueWorld(["a"], { writtenDown: (id) => id === heavy })
+    const [heavy, light] = world.commit("a", 2).map(({ id }) => id)
+    world.queue.offer(
+      [heavy!, light!].map((id) => world.itemOf(world.rows.get(id)!)),
+      false
+    )
+    expect(world.starts.map(({ id }) => id)).toEqual([light])
+    world.taken()
+    expect(world.starts.map(({ id }) => id)).toEqual([light, heavy])
+    world.settle()
+    expect(world.pending).toBe(0)
+    closed(world)
+  })
+
+  it("give back what they have taken when they do not begin, and come again", () => {
+    const world = new QueueWorld(["a"], { writtenDown: () => true, pacer: new Pacer(1_000, "second") })
+    world.send("a", 10)
+    while (world.takes.length > 0) world.taken(0, false)
+    expect(world.starts).toHaveLength(0)
+    expect([...world.inHand]).toEqual([])
+    world.settle()
+    expect(world.starts).toHaveLength(10)
+    expect(world.pending).toBe(0)
+    closed(world)
+  })
+})
+
 describe("a paced destination", () => {
   it("waits for the database when a start cannot be marked, and loses nothing", () => {
     const world = new QueueWorld(["a"], { pacer: new Pacer(50, "second") })
@@ -397,8 +426,11 @@ describe("whatever the interleaving", () => {
       const paced = random.chance(0.4)
       const rate = () => new Pacer(random.between(1, 400), "second")
       const burst = random.chance(0.3) ? 700 : 12
+      /** Whether some deliveries are written down before they begin. */
+      const isSome = random.chance(0.5)
       const world = new QueueWorld(lanes, {
         slots: random.between(1, 80),
+        writtenDown: (eventId) => isSome && eventId.charCodeAt(eventId.length - 1) % 3 === 0,
         ...(paced ? { pacer: rate() } : {})
       })
       /** Events committed whose hint is still on its way. */
@@ -425,6 +457,7 @@ describe("whatever the interleaving", () => {
         [20, () => world.end(random.between(0, Math.max(0, world.wire.length - 1)), random.chance(0.7))],
         [20, () => world.record(random.between(0, Math.max(0, world.recording.length - 1)), random.between(0, 2_000))],
         [20, () => world.marked(random.between(0, Math.max(0, world.marks.length - 1)), random.chance(0.9))],
+        [20, () => world.taken(random.between(0, Math.max(0, world.takes.length - 1)), random.chance(0.9))],
         [12, () => world.stepRefill()],
         [1, () => world.failRefill()],
         [2, () => world.queue.wake()],
@@ -451,7 +484,7 @@ describe("whatever the interleaving", () => {
       for (let i = 0; i < 600; i++) {
         if (world.rows.size > 0 || i === 0) random.pick(wheel)()
         else steps[0]![1]()
-        expect(world.slots.taken).toBe(world.wire.length + world.marks.length)
+        expect(world.slots.taken).toBe(world.wire.length + world.marks.length + world.takes.length)
         expect(world.queue.underWay).toBe(world.slots.taken + world.recording.length)
         if (i % 50 === 0) expect(world.inWindow).toBeLessThanOrEqual(windowSize)
       }

@@ -23,6 +23,7 @@ export class Acts extends Context.Service<Acts, Array<Act>>()("Acts") {}
 /** Every delivery that reached the network. */
 export class Calls extends Context.Service<Calls, Queue.Queue<Outbound>>()("Calls") {}
 
+/** What a target answers; when, the network says. */
 export const answer = (change: Partial<Answer> = {}): Answer => ({
   status: 200,
   headers: {},
@@ -30,8 +31,8 @@ export const answer = (change: Partial<Answer> = {}): Answer => ({
   bodyTruncated: false,
   errorCode: null,
   errorMessage: null,
-  sentAt: Date.now(),
-  respondedAt: Date.now(),
+  sentAt: 0,
+  respondedAt: 0,
   ...change
 })
 
@@ -39,9 +40,14 @@ const network = Layer.effectContext(
   Effect.gen(function* () {
     const acts: Array<Act> = []
     const calls = yield* Queue.unbounded<Outbound>()
-    const deliver: Act = (outbound) => {
+    const clock = yield* Clock.Clock
+    const deliver: Act = async (outbound) => {
       Queue.offerUnsafe(calls, outbound)
-      return (acts.shift() ?? (() => Promise.resolve(answer())))(outbound)
+      const act = acts.shift() ?? (() => Promise.resolve(answer()))
+      const sentAt = clock.currentTimeMillisUnsafe()
+      const answered = await act(outbound)
+      // By the tests' clock: a retry is due so long after the answer.
+      return { ...answered, sentAt, respondedAt: clock.currentTimeMillisUnsafe() }
     }
     return Context.make(Acts, acts).pipe(
       Context.add(Calls, calls),
@@ -89,21 +95,23 @@ export const linear = (interval: number, count: number): Rule => ({
   count
 })
 
-/** A connection to a destination of its own, of this type and config, with one event waiting. */
+/** A connection to a destination of its own, of this type and config, or one that there is, with one event waiting. */
 export const waiting = Effect.fnUntraced(function* (
   rules: ReadonlyArray<Rule> = [],
-  destination?: { readonly type: string; readonly config: object }
+  destination?: { readonly type: string; readonly config: object },
+  body?: string,
+  known?: { readonly id: string; readonly source_id: string; readonly destination_id: string }
 ) {
   const sql = yield* SqlClient.SqlClient
   const sharding = yield* Sharding.Sharding
-  const connection = yield* ControlPlane.createConnection({ rules })
+  const connection = known ?? (yield* ControlPlane.createConnection({ rules }))
   if (destination !== undefined) {
     const { config, type } = destination
     yield* sql`update destinations set type = ${type}, config = ${JSON.stringify({ ...config, auth_type: null })}
       where id = ${connection.destination_id}`
   }
   const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
-  const event = yield* ControlPlane.insertEvent(connection, { createdAt })
+  const event = yield* ControlPlane.insertEvent(connection, body === undefined ? { createdAt } : { createdAt, body })
   yield* sql`update deliveries set shard = ${shardOf(sharding, connection.destination_id)} where event_id = ${event}`
   const actor = (yield* DestinationEntity.client)(connection.destination_id)
   return { event, connection, wake: actor.Wake(undefined, { discard: true }) }

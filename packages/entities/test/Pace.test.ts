@@ -1,44 +1,63 @@
 import { describe, expect, it } from "vitest"
-import { isCrowded, lookAgain, type Pace, Pacing } from "../src/BulkOperation/Pace.ts"
+import { ceiling, floor, isCrowded, lookAgain, type Pace, Pacing, Steps } from "../src/BulkOperation/Pace.ts"
 
 const perSecond = ({ batch, overMs }: Pace): number => (batch * 1_000) / overMs
 
-/** The pace after so many steps beside live traffic, each look of which took so long. */
-const after = (pacing: Pacing, steps: number, lookMs: number): number => {
-  let pace = pacing.next(100, lookMs)
-  for (let n = 1; n < steps; n++) pace = pacing.next(100, lookMs)
+const live = (requests: number, waitMs: number | null = 3) => ({ requests, waitMs })
+
+/** The pace after so many steps beside live traffic, each look of which took so long, and whose events waited so long. */
+const after = (pacing: Pacing, steps: number, lookMs: number, waitMs: number | null = 3, requests = 20): number => {
+  let pace = pacing.next(live(requests, waitMs), lookMs)
+  for (let n = 1; n < steps; n++) pace = pacing.next(live(requests, waitMs), lookMs)
   return perSecond(pace)
 }
 
 describe("the pace of bulk operations", () => {
   it("leaves nothing between steps that nobody else waits for", () => {
     const pacing = new Pacing()
-    expect(pacing.next(4, 1).overMs).toBe(0)
-    expect(pacing.next(5, 1).overMs).toBeGreaterThan(0)
+    expect(pacing.next(live(0), 1).overMs).toBe(0)
+    expect(pacing.next(live(1), 1).overMs).toBeGreaterThan(0)
   })
 
-  it("grows beside live traffic that feels nothing, up to a bound", () => {
-    const pacing = new Pacing()
-    expect(after(pacing, 1, 1)).toBeLessThan(100)
-    expect(after(pacing, 1_000, 1)).toBeGreaterThan(150)
-    expect(after(pacing, 1_000, 1)).toBe(after(pacing, 1, 1))
+  it("is the same beside little and much live traffic that feels nothing", () => {
+    const [beside1, beside20] = [new Pacing(), new Pacing()]
+    expect(after(beside1, 500, 1, 3, 1)).toBe(after(beside20, 500, 1, 3, 20))
+    expect(after(beside20, 1, 1)).toBe(ceiling)
   })
 
-  it("falls where looks take longer than usual, to what it goes on with at the least", () => {
+  it("brings 100,000 to their end within ten minutes, whatever live traffic feels", () => {
     const pacing = new Pacing()
-    const fast = after(pacing, 1_000, 1)
-    const slower = after(pacing, 20, 10)
-    expect(slower).toBeLessThan(fast / 2)
-    const least = after(pacing, 30, 10)
-    expect(least).toBeGreaterThan(0)
-    expect(after(pacing, 1, 1_000)).toBe(least)
+    after(pacing, 100, 1)
+    expect(after(pacing, 500, 1_000, 1_000)).toBe(floor)
+    expect(100_000 / floor).toBeLessThan(600)
+    expect(after(new Pacing(), 1, 1)).toBeGreaterThanOrEqual(floor)
+  })
+
+  it("falls where looks take longer than usual, and grows again when they do not", () => {
+    const pacing = new Pacing()
+    const fast = after(pacing, 500, 1)
+    expect(after(pacing, 5, 60)).toBeLessThan(fast / 2)
+    expect(after(pacing, 100, 1)).toBe(fast)
+  })
+
+  it("falls where live events wait longer than usual, however quick looks are", () => {
+    const pacing = new Pacing()
+    const fast = after(pacing, 500, 1)
+    expect(after(pacing, 20, 1, 80)).toBe(floor)
+    expect(after(pacing, 200, 1)).toBe(fast)
+  })
+
+  it("takes for no more than noise what nobody could feel", () => {
+    const pacing = new Pacing()
+    for (let n = 0; n < 500; n++) pacing.next(live(20, n % 3 === 0 ? 9 : 2), n % 4 === 0 ? 6 : 1)
+    expect(after(pacing, 1, 5, 8)).toBe(ceiling)
   })
 
   it("comes to take for usual what stays", () => {
     const pacing = new Pacing()
-    const fast = after(pacing, 1_000, 1)
-    expect(after(pacing, 20, 10)).toBeLessThan(fast)
-    expect(after(pacing, 2_000, 10)).toBe(fast)
+    const fast = after(pacing, 500, 1)
+    expect(after(pacing, 20, 40)).toBeLessThan(fast)
+    expect(after(pacing, 3_000, 40)).toBe(fast)
   })
 
   it("waits while more than half of what was queued is still waiting", () => {
@@ -51,5 +70,32 @@ describe("the pace of bulk operations", () => {
   it("looks rarer and rarer, and once a second at the least", () => {
     const times = [0, 1, 2, 3, 20].map(lookAgain)
     expect(times).toEqual([25, 50, 100, 200, 1_000])
+  })
+})
+
+describe("the steps of a bulk operation", () => {
+  it("keep their rate where some are late, and do not run after more than was said", () => {
+    const steps = new Steps()
+    expect(steps.rest(0, 100, 20, 100)).toBe(80)
+    // It began late, and took long: the next one follows at once.
+    expect(steps.rest(130, 100, 210, 100)).toBe(0)
+    expect(steps.rest(210, 100, 220, 100)).toBe(80)
+    // After a long wait nothing is owed but one step.
+    expect(steps.rest(10_000, 100, 10_010, 100)).toBe(0)
+    expect(steps.rest(10_010, 100, 10_020, 100)).toBe(80)
+  })
+
+  it("go no faster than their own rate over any time", () => {
+    const steps = new Steps()
+    const began = 1_000_000
+    let now = began
+    let done = 0
+    // 50 a second, ten at a time, by a clock of its own.
+    while (now < began + 10_000) {
+      done += 10
+      now += 3 + steps.rest(now, 200, now, 200)
+    }
+    expect(done).toBeLessThanOrEqual(510)
+    expect(done).toBeGreaterThanOrEqual(490)
   })
 })

@@ -71,6 +71,9 @@ export class QueueWorld {
   readonly starts: Array<{ readonly id: string; readonly lane: string; readonly at: number }> = []
   /** What the host was asked for and has not done. */
   readonly marks: Array<Mark> = []
+  readonly takes: Array<Mark> = []
+  /** Deliveries that the host was told to have in hand, until they are over. */
+  readonly inHand = new Set<string>()
   readonly wire: Array<Attempt> = []
   readonly recording: Array<Attempt & { readonly successful: boolean }> = []
   refill: Refill | null = null
@@ -82,6 +85,7 @@ export class QueueWorld {
   queue: DeliveryQueue
   stopped = false
   readonly #lanes = new Map<string, LaneRules>()
+  readonly isWrittenDown: (eventId: string) => boolean
   #destination: LaneRules = { state: "open", cancelBefore: 0 }
   #pacer: Pacer | null = null
   #maxConcurrency: number | null = null
@@ -96,8 +100,11 @@ export class QueueWorld {
       readonly maxConcurrency?: number
       readonly presence?: Presence
       readonly order?: "block" | "skip"
+      /** Which deliveries are written down before they begin; none. */
+      readonly writtenDown?: (eventId: string) => boolean
     } = {}
   ) {
+    this.isWrittenDown = options.writtenDown ?? (() => false)
     this.slots = new Slots(options.slots ?? 5_000, mostBytes)
     this.others = this.slots.share(() => {})
     const { order } = options
@@ -116,6 +123,12 @@ export class QueueWorld {
       mayDeliver: () => this.lease,
       slots: this.slots,
       deliver: (item, startedAt) => this.#deliver(item, startedAt),
+      isWrittenDown: ({ eventId }) => this.isWrittenDown(eventId),
+      takeInHand: (item, done) => {
+        this.inHand.add(item.eventId)
+        this.takes.push({ item, done })
+      },
+      letGo: ({ eventId }) => void this.inHand.delete(eventId),
       mark: (item, _startedAt, done) => void this.marks.push({ item, done }),
       refill: () => {
         expect(this.refill, "one refill at a time").toBeNull()
@@ -145,6 +158,8 @@ export class QueueWorld {
     this.recording.length = 0
     // A pacer of its own would know nothing of these.
     for (; this.marks.length > 0; this.marks.pop()) this.#pacer?.release()
+    for (; this.takes.length > 0; this.takes.pop()) this.#pacer?.release()
+    this.inHand.clear()
     this.refill = null
     this.#attempted.clear()
     this.slots = new Slots(5_000, mostBytes)
@@ -312,6 +327,11 @@ export class QueueWorld {
     mark?.done(marked)
   }
 
+  taken(index = 0, taken = true): void {
+    const [take] = this.takes.splice(index, 1)
+    take?.done(taken)
+  }
+
   /** What was on the wire was not begun after all: it may be again. */
   forget(items: ReadonlyArray<DeliveryItem>): void {
     for (const { attempts, eventId } of items) this.#attempted.delete(`${eventId}/${attempts}`)
@@ -445,7 +465,8 @@ export class QueueWorld {
   /** Lets the world do all it was asked for, and time pass, until the queue is idle; every delivery succeeds. */
   settle(mostSteps = 200_000): void {
     for (let step = 0; step < mostSteps; step++) {
-      if (this.marks.length > 0) this.marked()
+      if (this.takes.length > 0) this.taken()
+      else if (this.marks.length > 0) this.marked()
       else if (this.wire.length > 0) this.end()
       else if (this.recording.length > 0) this.record()
       else if (this.refill !== null) this.stepRefill()

@@ -6,6 +6,8 @@ import type { Rule } from "@tidegate/model/Rule"
 import { Connections } from "@tidegate/storage/Connections"
 import { pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { loadTransformation, Transformations } from "@tidegate/storage/Transformations"
+import { haveAlone, takeInHand } from "@tidegate/storage/WorkInHand"
+import { setAside } from "../src/InHand.ts"
 import {
   deduplicate,
   handed,
@@ -54,6 +56,54 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
         [0, 1],
         [1, 0]
       ])
+    })
+  )
+
+  it.effect("are written down while they are decided where their body is large, and set aside after three ends", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const id = yield* transformation()
+      const large = "x".repeat(70_000)
+      const { connection, ids } = yield* pending(
+        [{ type: "transform", transformation_id: id }],
+        [
+          { path: "/deadly", body: large },
+          { path: "/large", body: large },
+          { path: "/small", body: 1 }
+        ]
+      )
+      const routes = ids.map((request) => derivedId(prefixes.event, request, connection.id))
+      const deadly = { kind: "route", id: routes[0]!, team_id: team } as const
+      yield* takeInHand("prc_a", [deadly])
+      for (const process of ["prc_b", "prc_c"]) {
+        yield* takeInHand(process, [deadly])
+        yield* haveAlone(process, deadly, true)
+      }
+      const inHand = sql<{ id: string }>`select id from work_in_hand where kind = 'route' and id = any(${routes})`
+      const seen: Array<readonly [path: string, written: boolean]> = []
+      const context = yield* Effect.context<SqlClient.SqlClient>()
+      const { provided } = sandbox(({ request }) =>
+        Effect.provide(
+          Effect.map(Effect.orDie(inHand), (rows): Outcome => {
+            const own = routes[["/deadly", "/large", "/small"].indexOf(request.path)]
+            seen.push([request.path, rows.some((row) => row.id === own)])
+            return {}
+          }),
+          context
+        )
+      )
+      yield* workOffPendingRoutes(connection.id).pipe(provided)
+      expect(seen.toSorted(([a], [b]) => a.localeCompare(b))).toEqual([
+        ["/large", true],
+        ["/small", false]
+      ])
+      const result = yield* stored(connection.id)
+      expect(result.events.map(({ request_id }) => request_id)).toEqual(ids.slice(1))
+      expect(result.ignored).toMatchObject([
+        { request_id: ids[0], cause: "PROCESS_ENDED", meta: [{ message: setAside.message }] }
+      ])
+      expect(result.left).toBe(0)
+      expect(yield* inHand).toEqual([])
     })
   )
 

@@ -55,6 +55,7 @@ const destinations = DestinationEntity.toLayer(
         }),
       Wake: unused,
       Reload: () => Effect.void,
+      Reread: () => Effect.void,
       ...noTunnel
     })
   )

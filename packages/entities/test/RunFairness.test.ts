@@ -152,5 +152,15 @@ plainIt.effect("the room keeps no team in mind that has nothing of it", () =>
   })
 )
 
+plainIt("a room holds as many bytes as its process has for them, and reads no more than a part of them at once", () => {
+  const [large, small] = [new RunRoom(512 * 1_048_576), new RunRoom(32 * 1_048_576)]
+  expect([large.readBytes, small.readBytes]).toEqual([16 * 1_048_576, 4 * 1_048_576])
+  expect(large.of("team").hasRoom(512 * 1_048_576)).toBe(true)
+  expect(small.of("team").hasRoom(33 * 1_048_576)).toBe(false)
+  small.of("team").hold(16 * 1_048_576)
+  expect(small.of("team").mayRead(small.readBytes)).toBe(false)
+  expect(small.of("other").mayRead(small.readBytes)).toBe(true)
+})
+
 const until = (holds: () => boolean): Effect.Effect<void> =>
   Effect.suspend(() => (holds() ? Effect.void : Effect.andThen(Effect.sleep("5 millis"), until(holds))))

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Scheduler } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { HotSql, JournalSql } from "@tidegate/storage/Database"
+import { HotSql, JournalSql, ReadTurns, ReportSql } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/RunJournal"
 import type { plansOf } from "../src/Workflow/Plans.ts"
 import { runPump } from "../src/Workflow/RunPump.ts"
@@ -48,6 +48,8 @@ const wokenAfter = (steps: number) => {
   const scheduler = new ByTheStep()
   const world = Context.make(HotSql, sql as never).pipe(
     Context.add(JournalSql, sql as never),
+    Context.add(ReportSql, sql as never),
+    Context.add(ReadTurns, {} as never),
     Context.add(SqlClient.SqlClient, sql as never),
     Context.add(RunJournal, {} as never),
     Context.add(Scheduler.Scheduler, scheduler)
@@ -87,6 +89,8 @@ const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boo
     })
   const world = Context.make(HotSql, sql as never).pipe(
     Context.add(JournalSql, sql as never),
+    Context.add(ReportSql, sql as never),
+    Context.add(ReadTurns, {} as never),
     Context.add(SqlClient.SqlClient, sql as never),
     Context.add(RunJournal, {} as never),
     Context.add(Room, rooms)

@@ -21,7 +21,7 @@ const send = (n: number): StepSend => ({
   step_id: "step",
   key: `wse_${n}`,
   attempt: 1,
-  hop: 1,
+  loop: "tidegate",
   timeout_ms: 5_000,
   since: n,
   request: {
@@ -58,10 +58,16 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
         final: false
       })
       acts.push(() => Promise.resolve(answer({ body: Buffer.from("fine") })))
-      const sent = yield* actor.Send(send(2))
-      expect(sent).toMatchObject({ kind: "answered", status: 200, truncated: false })
+      // It has said so of itself, and not of the one call.
+      const next = yield* Effect.forkChild(actor.Send(send(2)))
       const calls = yield* Calls
-      const [, made] = [yield* Queue.take(calls), yield* Queue.take(calls)]
+      yield* Queue.take(calls)
+      yield* TestClock.adjust("6 seconds")
+      for (let i = 0; i < 20; i++) yield* turn
+      expect([yield* Queue.size(calls), next.pollUnsafe()]).toEqual([0, undefined])
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* Fiber.join(next)).toMatchObject({ kind: "answered", status: 200, truncated: false })
+      const made = yield* Queue.take(calls)
       expect(made.timeoutMs).toBe(5_000)
       expect(made.headers).toContain("wse_2")
     })

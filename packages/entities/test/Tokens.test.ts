@@ -3,6 +3,7 @@ import { Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { RequestListener } from "node:http"
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { Egress } from "@tidegate/egress/Egress"
 import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { loopbackOnly } from "../../egress/src/Guard.ts"
@@ -126,6 +127,26 @@ layer(world)("the tokens of a destination", (it) => {
         yield* TestClock.adjust("20 seconds")
         expect((yield* tokens.obtain).value).not.toBe(all[0]!.value)
         expect(provider.calls.length).toBe(2)
+      })
+    )
+  }
+
+  const answers: ReadonlyArray<readonly [how: string, coding: string | null, write: (json: Buffer) => Buffer]> = [
+    ["compressed by gzip", "gzip", gzipSync],
+    ["compressed by deflate", "deflate", deflateSync],
+    ["compressed by brotli", "br", brotliCompressSync],
+    ["behind a byte order mark", null, (json) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), json])]
+  ]
+  for (const [how, coding, write] of answers) {
+    it.effect(`are taken where they come ${how}`, () =>
+      Effect.gen(function* () {
+        const provider = yield* provided()
+        provider.instead = (_, response) =>
+          void response
+            .writeHead(200, coding === null ? {} : { "content-encoding": coding })
+            .end(write(Buffer.from('{"access_token":"t0ken","token_type":"Bearer","expires_in":3600}')))
+        const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+        expect((yield* (yield* runner()).obtain).value).toBe("t0ken")
       })
     )
   }
@@ -349,7 +370,39 @@ layer(world)("the tokens of a destination", (it) => {
 
 layer(world)("a provider that gives none", (it) => {
   const endings: ReadonlyArray<readonly [name: string, instead: RequestListener, message: RegExp]> = [
-    ["says that the client is none", failure("invalid_client"), /HTTP 400 \(invalid_client\)$/],
+    ["says that the client is none", failure("invalid_client"), /HTTP 400 \(invalid_client\): \*\*\*\*\S{0,4}$/],
+    [
+      "says why in words",
+      (_, response) =>
+        void response.writeHead(400).end(
+          JSON.stringify({
+            error: "invalid_grant",
+            error_description: "AADSTS700082: The refresh token\nhas expired"
+          })
+        ),
+      /HTTP 400 \(invalid_grant\): AADSTS700082: The refresh token has expired$/
+    ],
+    [
+      "says no with a 200",
+      (_, response) => void response.end('{"error":"bad_verification_code","error_description":"The code is over."}'),
+      /HTTP 200 \(bad_verification_code\): The code is over\.$/
+    ],
+    [
+      "says more than anybody reads",
+      (_, response) => void response.writeHead(400).end(JSON.stringify({ error_description: "x".repeat(10_000) })),
+      /HTTP 400: x{200}…$/
+    ],
+    [
+      "answers in a coding that nobody knows",
+      (_, response) => void response.writeHead(200, { "content-encoding": "compress" }).end("abc"),
+      /content-encoding that cannot be read$/
+    ],
+    [
+      "answers a bomb",
+      (_, response) =>
+        void response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(10_000_000))),
+      /content-encoding that cannot be read$/
+    ],
     ["answers 500", (_, response) => void response.writeHead(500).end("oops"), /HTTP 500$/],
     ["answers HTML", (_, response) => void response.end("<html>"), /no JSON object$/],
     ["answers a list", (_, response) => void response.end("[]"), /no bearer token$/],

@@ -337,10 +337,13 @@ layer(worldWith(Connectors.connectorOf))("an event for a tunnel", (it) => {
       yield* wake
       const first = yield* passes(event, 1)
       expect(first).toBeGreaterThanOrEqual(120_000)
-      expect(yield* recorded(event, 1)).toEqual({ state: "PENDING", codes: ["CLI_UNAVAILABLE"] })
       // Time may go by before it is seen that the first one is recorded, and counts for the second.
+      const failed = { state: "FAILED", codes: ["CLI_UNAVAILABLE", "CLI_UNAVAILABLE"] }
+      const retried = { state: "PENDING", codes: ["CLI_UNAVAILABLE"] }
+      const seen = yield* recorded(event, 1)
+      expect(seen).toEqual(seen.codes.length === 1 ? retried : failed)
       expect(first + (yield* passes(event, 2))).toBeGreaterThanOrEqual(240_000)
-      expect(yield* recorded(event, 2)).toEqual({ state: "FAILED", codes: ["CLI_UNAVAILABLE", "CLI_UNAVAILABLE"] })
+      expect(yield* recorded(event, 2)).toEqual(failed)
     })
   )
 

@@ -1,9 +1,10 @@
 import { hash } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
 import * as RunDetail from "@tidegate/storage/reads/RunDetail"
+import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { Room } from "../src/Workflow/RunRoom.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
@@ -234,6 +235,45 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
         failed_steps: 1,
         skipped_steps: 1,
         queued: false
+      })
+    })
+  )
+
+  it.effect("a delay of seconds is over at its time, by itself: nobody has to look for it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* create(
+        [{ id: "wait", kind: "delay", config: { mode: "for", amount: 1, unit: "seconds" } }],
+        [from(null, "wait")]
+      )
+      const run = yield* receive(workflow, {})
+      yield* wake(workflow.id)
+      const [row] = yield* sql<{ due_at: Date }>`select due_at from workflow_queue where run_id = ${run}`
+      const ended = Effect.gen(function* () {
+        const [found] = yield* sql<{
+          finished_at: Date | null
+        }>`select finished_at from workflow_runs where id = ${run}`
+        return found!.finished_at ?? (yield* Effect.fail("under way"))
+      })
+      const finished = yield* Effect.retry(ended, { schedule: Schedule.spaced("20 millis"), times: 500 })
+      expect(finished.getTime()).toBeGreaterThanOrEqual(row!.due_at.getTime())
+    })
+  )
+
+  it.effect("what began a run is known by the hash of the body that can be downloaded, also where it is shown", () =>
+    Effect.gen(function* () {
+      const workflow = yield* create([trim("only", "a")], [from(null, "only")])
+      const body = { text: "shown", password: "and not shown" }
+      const run = yield* receive(workflow, body)
+      const { trigger } = yield* RunDetail.get(team, workflow.id, run, true)
+      const text = JSON.stringify(body)
+      const downloaded = yield* RequestReads.requestBody(team, trigger.request_id)
+      expect(Buffer.from(downloaded).toString()).toBe(text)
+      expect(JSON.stringify(trigger.preview)).not.toContain("and not shown")
+      expect(trigger.preview).toMatchObject({
+        available: true,
+        size_bytes: text.length,
+        sha256: `sha256:${hash("sha256", downloaded)}`
       })
     })
   )

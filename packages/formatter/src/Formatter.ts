@@ -35,7 +35,7 @@ export interface Context {
   readonly timezone: string
   /** What chance is drawn from. */
   readonly seed: string
-  /** Milliseconds that only grow. */
+  /** Milliseconds of the processor that this thread has used. */
   readonly clock: () => number
 }
 

@@ -133,7 +133,7 @@ const missingAt = (field: string): Warning => ({
   message: "a template stands for nothing"
 })
 
-/** Tries what a body says, in parts; `clock` is milliseconds that only grow. */
+/** Tries what a body says, in parts; `clock` is milliseconds of the processor. */
 export function* trial(
   body: unknown,
   { clock, now, versions }: { readonly clock: () => number; readonly now: number; readonly versions: DataVersions }

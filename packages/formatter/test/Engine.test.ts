@@ -182,3 +182,31 @@ it("a search that goes on for too long is stopped by the caller's clock", () => 
   expect(failureOf("text.replace_pattern", inputs, {}, { clock })).toMatchObject({ code: "FORMATTER_TIMEOUT" })
   expect(failureOf("text.replace_pattern", inputs, {}, { clock: still })).toBeNull()
 })
+
+describe("a pattern that is searched again and again", () => {
+  const prose = "the quick brown fox jumps over the lazy dog. ".repeat(1_450)
+  const replaced = (millisPerReading: number) => {
+    const step = Result.getOrThrow(compile({ operation: "text.replace_pattern", options: {} }))
+    let millis = 0
+    const clock = () => (millis += millisPerReading)
+    const work = inParts(step, { input: prose, pattern: "[a-z]+", replace: "x" }, { ...context, clock })
+    let parts = 0
+    for (;;) {
+      const part = work.next()
+      if (part.done === true) return { parts, outcome: part.value }
+      parts++
+    }
+  }
+
+  it("lets others have their turn, and ends by the time of the processor that it has taken itself", () => {
+    // 13,000 matches, of which each takes 0.015 ms.
+    const { outcome, parts } = replaced(0.015)
+    expect(Result.isSuccess(outcome)).toBe(true)
+    expect(parts).toBeGreaterThan(10)
+  })
+
+  it("is stopped after 250 ms of it", () => {
+    const { outcome } = replaced(0.05)
+    expect(Result.isFailure(outcome) ? outcome.failure.code : null).toBe("FORMATTER_TIMEOUT")
+  })
+})

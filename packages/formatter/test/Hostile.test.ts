@@ -27,6 +27,8 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
     "(?:a[^b]*b|a)",
     "([a-z]{1,50}){10}[^a-z]"
   ].map((pattern) => ["text.replace_pattern", { input: fill("a", 21_000), pattern, replace: "x" }] as const),
+  // A word whose last letter alone is small.
+  ...["A", "A.", "-", "A-", "'"].map((piece) => ["text.titlecase", { input: `a ${fill(piece, 60_000)}a` }] as const),
   // What takes long to compile.
   ...[
     `(?i)[${"b-\u{10ffff}".repeat(120)}]`,

@@ -18,6 +18,62 @@ describe("a date in words", () => {
     expect(outcome.warnings?.includes("DATE_TIME_ASSUMED")).toBe(isAssumed)
   })
 
+  const said = (input: string, anchor = "2026-01-15T12:30:00Z") =>
+    outcomeOf("date.format", { input }, { to_format: "YYYY-MM-DDTHH:mm[Z]" }, { anchor: Date.parse(anchor) })
+
+  it.each([
+    ["3 business days from now", "2026-01-20T00:00Z"],
+    ["in 3 weekdays", "2026-01-20T00:00Z"],
+    ["two business days ago", "2026-01-13T00:00Z"],
+    ["3 business days after Jan 5", "2026-01-08T00:00Z"],
+    ["5 working days before tomorrow", "2026-01-09T00:00Z"],
+    ["day after tomorrow", "2026-01-17T00:00Z"],
+    ["the day after tomorrow at noon", "2026-01-17T12:00Z"],
+    ["day before yesterday", "2026-01-13T00:00Z"],
+    ["3rd of next month", "2026-02-03T00:00Z"],
+    ["5pm on the 3rd of next month", "2026-02-03T17:00Z"],
+    ["25th of this month", "2026-01-25T00:00Z"],
+    ["last day of next month", "2026-02-28T00:00Z"],
+    ["first monday of next month", "2026-02-02T00:00Z"],
+    ["last monday of march", "2026-03-30T00:00Z"],
+    ["tomorrow at 5pm Europe/Berlin", "2026-01-16T16:00Z"],
+    ["tomorrow at 17:00 America/New_York", "2026-01-16T22:00Z"],
+    ["tomorrow 5pm EST", "2026-01-16T22:00Z"],
+    ["tomorrow 5pm GMT+2", "2026-01-16T15:00Z"],
+    ["tomorrow at 17:00 Z", "2026-01-16T17:00Z"],
+    ["Dec 25 at 5pm", "2026-12-25T17:00Z"],
+    ["12/25", "2026-12-25T00:00Z"],
+    ["2026-01-15T24:00:00Z", "2026-01-16T00:00Z"],
+    ["meeting tomorrow about order 17", "2026-01-16T00:00Z"]
+  ])("%s is %s, relative to the anchor", (input, result) => {
+    expect(said(input).output).toEqual({ result })
+  })
+
+  it.each([
+    "3 days before christmas",
+    "half past 3 tomorrow",
+    "tomorrow at 25:00",
+    "tomorrow morning 9",
+    "tomorrow at 5pm XYZ",
+    "mid March",
+    "from Jan 3 to Jan 5",
+    "Jan 3, or rather Jan 5",
+    "Sunday after next",
+    "31st of february",
+    "2/30",
+    "T24:00:00Z",
+    "2026-01-15T24:00:01Z",
+    "tomorrow 5pm EST Europe/Berlin"
+  ])("%s is an error, and no other date", (input) => {
+    expect(said(input)).toEqual({ failed: "FORMATTER_DATE_UNPARSEABLE" })
+  })
+
+  it("is read a thousand times in one list", () => {
+    const input = Array.from({ length: 1000 }, (_, at) => ["tomorrow at 5pm", "3 business days from now"][at % 2])
+    const { output } = outcomeOf("date.format", { input }, iso)
+    expect(output!["result"]).toHaveLength(1000)
+  })
+
   it.each(["UTC", "Europe/Berlin", "America/New_York"])(
     "is the same on a machine of %s",
     (TZ) => {

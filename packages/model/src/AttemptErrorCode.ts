@@ -41,5 +41,7 @@ export type AttemptErrorCode =
   | "DB_CONSTRAINT"
   /** The database server takes no statements now. */
   | "DB_UNAVAILABLE"
+  /** The process ended again and again while it made this attempt: it is not made any more. */
+  | "PROCESS_ENDED"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

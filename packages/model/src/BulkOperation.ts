@@ -1,32 +1,74 @@
 import { Schema } from "effect"
+import {
+  eventFilters,
+  ignoredEventFilters,
+  type RecordFilter,
+  type RecordFilters,
+  requestFilters
+} from "./RecordFilter.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What an operation retries. */
-export const BulkKind = Schema.Literals(["request_bulk_retry", "event_bulk_retry"])
+/** What an operation does: retries requests or events, cancels events that wait, or replays what a connection has ignored. */
+export const BulkKind = Schema.Literals([
+  "request_bulk_retry",
+  "event_bulk_retry",
+  "event_bulk_cancel",
+  "ignored_event_bulk_retry"
+])
 export type BulkKind = typeof BulkKind.Type
 
-/** PLANNED: what it is of is looked for. RUNNING: that is retried. The other three are final. */
+/** What an operation is of. */
+export type BulkOf = "requests" | "events" | "ignored_events"
+
+/** The kinds of operations of each. */
+export const kindsOf: { readonly [of in BulkOf]: ReadonlyArray<BulkKind> } = {
+  requests: ["request_bulk_retry"],
+  events: ["event_bulk_retry", "event_bulk_cancel"],
+  ignored_events: ["ignored_event_bulk_retry"]
+}
+
+/** The filters of each: those of its list. */
+export const filtersOf = {
+  requests: requestFilters,
+  events: eventFilters,
+  ignored_events: ignoredEventFilters
+} as const satisfies { readonly [of in BulkOf]: RecordFilters }
+
+/** PLANNED: what it is of is looked for, and waits to be confirmed unless it is. RUNNING: that is carried out. The other three are final. */
 export const BulkStatus = Schema.Literals(["PLANNED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"])
 export type BulkStatus = typeof BulkStatus.Type
 
-const Some = Schema.optionalKey(Schema.Array(Schema.String))
+const stored = ({ kind }: RecordFilter) =>
+  kind === "flag" ? Schema.Boolean : kind === "word" || kind === "text" ? Schema.String : Schema.Array(Schema.String)
 
-/** What it is of: the filters of the list of requests or events, as they were taken; times are those of the creation. */
+const filters = Object.entries<RecordFilter>({ ...ignoredEventFilters, ...requestFilters, ...eventFilters }).map(
+  ([name, declared]) => [name, Schema.optionalKey(stored(declared))] as const
+)
+
+/** A filter as it was taken: what the list of the same filters takes, under the filters' own names. */
+export type BulkNarrowing = { readonly [name: string]: boolean | string | ReadonlyArray<string> }
+
+/** What it is of: the filters of the list, as they were taken; times are those of the creation. */
 export const BulkFilter = Schema.Struct({
   from: Timestamp,
   to: Timestamp,
-  status: Some,
-  source_id: Some,
-  connection_id: Some,
-  destination_id: Some,
-  q: Schema.optionalKey(Schema.String)
+  ...(Object.fromEntries(filters) as {
+    readonly [name: string]: Schema.optionalKey<Schema.Codec<BulkNarrowing[string]>>
+  })
 }).annotate({ identifier: "BulkFilter" })
 
-export interface BulkFilter extends Schema.Schema.Type<typeof BulkFilter> {}
+/** As it is stored and shown. */
+export type BulkFilter = { readonly from: string; readonly to: string } & BulkNarrowing
+
+/** Targets a second that an operation may be told not to exceed. */
+export const rateBounds = { minimum: 1, maximum: 2_000 }
+/** So many targets of a plan are shown. */
+export const sampleSize = 10
 
 /**
- * A retry of all that a filter found. `total_count` is how many that are; of them `queued_count` have been retried (`done_count` repeats
- * it: what is queued is stored), `failed_count` could not be, because their source, connection or destination is switched off, or their payload is gone.
+ * An operation on all that a filter found. `total_count` is how many that are, `sample` some of them, once `planned_at` is there; of them
+ * `queued_count` have been carried out (`done_count` repeats it: what is queued is stored), `failed_count` could not be, because their source, connection or
+ * destination is switched off, their payload is gone, or their state is another by now.
  */
 export const BulkOperation = Schema.Struct({
   id: Schema.String,
@@ -34,13 +76,25 @@ export const BulkOperation = Schema.Struct({
   type: BulkKind,
   status: BulkStatus,
   filter: BulkFilter,
+  rate: Schema.NullOr(Schema.Int).annotate({
+    description: "Targets a second at the most; null: what live traffic leaves"
+  }),
+  confirmed: Schema.Boolean.annotate({ description: "false: it is a plan, which begins when it is told to run" }),
   requested_by: Schema.NullOr(Schema.String),
   total_count: Schema.Int,
   queued_count: Schema.Int,
   done_count: Schema.Int,
   failed_count: Schema.Int,
+  sample: Schema.Array(Schema.String).annotate({
+    description: "Ids of some that the plan has found, the newest first"
+  }),
+  error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })).annotate({
+    description:
+      "Why it was not gone on with; null: it was. PROCESS_ENDED: processes ended with it again and again; what it has not carried out is as it was"
+  }),
   cancelable: Schema.Boolean,
   created_at: Timestamp,
+  planned_at: Schema.NullOr(Timestamp).annotate({ description: "When all had been found" }),
   started_at: Schema.NullOr(Timestamp),
   finished_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "BulkOperation" })

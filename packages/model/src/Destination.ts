@@ -29,6 +29,11 @@ export const Destination = Schema.Struct({
   type: Schema.String,
   config: Schema.JsonObject,
   disabled_at: Schema.NullOr(Timestamp),
+  held_until: Schema.NullOr(
+    Timestamp.annotate({
+      description: "Until when nothing is sent, because the target has said that it takes nothing more; null: it does"
+    })
+  ),
   attempts_24h_count: Schema.Int,
   attempts_24h_bins: Schema.Array(Schema.Int),
   created_at: Timestamp,

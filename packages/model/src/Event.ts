@@ -1,11 +1,16 @@
 import { Schema } from "effect"
 import { BodyEncoding, RetryKind } from "./Request.ts"
+import { storedPayload } from "./StoredPayload.ts"
 import { Timestamp } from "./Timestamp.ts"
 import { Values } from "./Message.ts"
 
 /** SCHEDULED waits for a time, QUEUED for its turn, HOLD for its connection; the other three are final. */
 export const EventStatus = Schema.Literals(["SCHEDULED", "QUEUED", "HOLD", "SUCCESSFUL", "FAILED", "CANCELLED"])
 export type EventStatus = typeof EventStatus.Type
+
+/** Whether an event of that state is still to be delivered. */
+export const isPending = (status: EventStatus): boolean =>
+  status === "SCHEDULED" || status === "QUEUED" || status === "HOLD"
 
 /** What is sent, and the answer of the last attempt. */
 export const EventData = Schema.Struct({
@@ -28,13 +33,15 @@ export const EventData = Schema.Struct({
       encoding: Schema.Literals(["text", "base64"])
     })
   )
-}).annotate({ identifier: "EventData" })
+}).annotate({ identifier: "EventData", ...storedPayload })
 
 export interface EventData extends Schema.Schema.Type<typeof EventData> {}
 
 /**
  * An outbound delivery as the API shows it; `webhook_id` repeats `connection_id`. `next_attempt_at` is there exactly in
- * SCHEDULED. `data` is there when it was asked for, null when retention took the payload.
+ * SCHEDULED. `resolved_at` is when a later retry of a failed or cancelled one has succeeded, `resolved_by_event_id` that retry; its status
+ * stays. `created_at` is the time that lists and metrics go by: that of its request, or of its
+ * retry; `stored_at` is later where slow rules came between. `data` is there when it was asked for, null when retention took the payload.
  */
 export const Event = Schema.Struct({
   id: Schema.String,
@@ -61,8 +68,11 @@ export const Event = Schema.Struct({
   retry_parent_event_id: Schema.NullOr(Schema.String),
   retry_operation_id: Schema.NullOr(Schema.String),
   retried_at: Schema.NullOr(Timestamp),
+  resolved_at: Schema.NullOr(Timestamp),
+  resolved_by_event_id: Schema.NullOr(Schema.String),
   ingested_at: Timestamp,
   created_at: Timestamp,
+  stored_at: Timestamp,
   updated_at: Timestamp,
   data: Schema.optionalKey(Schema.NullOr(EventData))
 }).annotate({ identifier: "Event" })

@@ -16,8 +16,58 @@ export const hopByHop: ReadonlySet<string> = new Set([
 /** Those, and what the HTTP client says for itself: never copied from another message, and nobody's to set. */
 export const setByClient: ReadonlySet<string> = new Set([...hopByHop, "content-length", "expect", "host"])
 
+/**
+ * Headers by which an answer changes more than itself for a browser: its whole origin, or what the browser keeps of that. What is answered
+ * under an ingress URL is another party's and may share its origin with the control API, so none of these goes out with it.
+ */
+export const originWide: ReadonlySet<string> = new Set([
+  // Cookies and sessions of the origin.
+  "set-cookie",
+  "set-cookie2",
+  "set-login",
+  "sec-session-registration",
+  "secure-session-registration",
+  // What is stored for the origin, and who answers for it from then on.
+  "clear-site-data",
+  "service-worker-allowed",
+  "use-as-dictionary",
+  // How the origin, or its whole domain, is reached.
+  "strict-transport-security",
+  "public-key-pins",
+  "public-key-pins-report-only",
+  "expect-ct",
+  "alt-svc",
+  // Where the browser reports what it does on the origin.
+  "nel",
+  "report-to",
+  "reporting-endpoints",
+  // What pages of the origin may do, and what the browser tells it with each request.
+  "accept-ch",
+  "accept-ch-lifetime",
+  "critical-ch",
+  "origin-agent-cluster",
+  "origin-trial",
+  "speculation-rules",
+  "supports-loading-mode",
+  "activate-storage-access",
+  "x-permitted-cross-domain-policies"
+])
+
+/** Headers that say what a browser may do with an answer. Of what is answered under an ingress URL, the gateway says it. */
+export const policies: ReadonlySet<string> = new Set([
+  "content-security-policy",
+  "content-security-policy-report-only",
+  "x-content-type-options"
+])
+
+/** Nothing that a browser shows of it runs, has the origin it came from, or loads anything. */
+export const inertPolicy = "default-src 'none'; sandbox"
+
+/** Where a request tells which gateways it has come through, and what began it (`LoopMark.ts`). */
+export const loopHeader = "gateway-loop"
+
 /** Whoever reads the gateway's own headers has to know that the gateway wrote them. `name` in lower case. */
-export const isGateways = (name: string): boolean => name.startsWith("x-gateway-")
+export const isGateways = (name: string): boolean => name.startsWith("x-gateway-") || name === loopHeader
 
 const noNames: ReadonlySet<string> = new Set()
 

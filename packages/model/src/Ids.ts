@@ -20,6 +20,7 @@ export const prefixes = {
   execution: "txe_",
   proxyExchange: "prx_",
   bulkOperation: "bch_",
+  feedEntry: "fed_",
   replayMessage: "rpl_",
   fixture: "fix_",
   tunnelSession: "cli_",
@@ -94,6 +95,10 @@ export const derivedId = (prefix: Prefix, requestId: string, connectionId: strin
   const digest = hash("sha1", `${requestId}/${connectionId}`, "buffer")
   return prefix + requestId.slice(4, 4 + timeLength) + encodeEntropy(digest, 0)
 }
+
+/** The id of what is made at a time out of a text: the same for the same. */
+export const seededId = (prefix: Prefix, ms: number, text: string): string =>
+  prefix + encodeTime(ms) + encodeEntropy(hash("sha256", `${prefix}${text}`, "buffer"), 0)
 
 /** The id of another record about the same thing: `edt_` for the payload of `req_…`. */
 export const sibling = (prefix: Prefix, id: string): string => prefix + id.slice(id.indexOf("_") + 1)

@@ -3,7 +3,7 @@ import { Timestamp } from "./Timestamp.ts"
 
 /**
  * Why a connection made no event of a request it was routed to. HANDSHAKE: the request was the provider's greeting, which
- * the gateway has answered.
+ * the gateway has answered. PROCESS_ENDED: the process ended again and again while it decided about it.
  */
 export const IgnoredCause = Schema.Literals([
   "FILTERED",
@@ -11,7 +11,8 @@ export const IgnoredCause = Schema.Literals([
   "DEDUPLICATED",
   "HANDSHAKE",
   "DISABLED",
-  "CLI_DISCONNECTED"
+  "CLI_DISCONNECTED",
+  "PROCESS_ENDED"
 ])
 
 /** A request that a connection's rules kept from becoming an event; `meta` tells what decided it. */

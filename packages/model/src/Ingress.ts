@@ -3,21 +3,28 @@ import { Context, Layer } from "effect"
 /** The path that the URLs of all sources begin with. */
 export const ingressPath = "/e/"
 
-/** Where senders reach the gateway: the base of every source's URL. */
+/** Where the gateway is found from outside. */
 export class Ingress extends Context.Service<
   Ingress,
   {
-    /** Absolute, without a trailing slash. */
+    /** The base of every source's URL: absolute, without a trailing slash. */
     readonly baseUrl: string
+    /** The base of the control API's routes: absolute, without a trailing slash. Its origin may be that of `baseUrl`. */
+    readonly publicUrl: string
   }
 >()("@tidegate/model/Ingress") {
-  static readonly layer = (baseUrl: string): Layer.Layer<Ingress> =>
-    Layer.succeed(Ingress, { baseUrl: baseUrl.replace(/\/+$/, "") })
+  /** `ingressUrl`: where sources alone are found; null: where the control API is, too. */
+  static readonly layer = (publicUrl: string, ingressUrl: string | null = null): Layer.Layer<Ingress> =>
+    Layer.succeed(Ingress, {
+      baseUrl: withoutSlash(ingressUrl ?? publicUrl) + withoutSlash(ingressPath),
+      publicUrl: withoutSlash(publicUrl)
+    })
 }
 
-/** The gateway's own address under which all its routes answer. */
-export const publicUrl = ({ baseUrl }: Ingress["Service"]): string =>
-  baseUrl.endsWith(ingressPath.slice(0, -1)) ? baseUrl.slice(0, 1 - ingressPath.length) : baseUrl
+const withoutSlash = (url: string): string => url.replace(/\/+$/, "")
+
+/** What the path of a request to a source is appended to, to be the URL that its sender has called. */
+export const ingressOrigin = ({ baseUrl }: Ingress["Service"]): string => baseUrl.slice(0, -ingressPath.length + 1)
 
 /**
  * What names a source in its URL beside its id, chosen by its owner. An id has an underscore and a slug has none, so that
@@ -28,4 +35,5 @@ export const isSlug = (text: string): boolean => slug.test(text)
 const slug = /^[a-z0-9-]{3,63}$/
 
 /** A source's public URL, by its slug or its id. Senders may append a path and a query. */
-export const sourceUrl = (ingress: Ingress["Service"], name: string): string => `${ingress.baseUrl}/${name}`
+export const sourceUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, name: string): string =>
+  `${ingress.baseUrl}/${name}`

@@ -1,6 +1,8 @@
 import type { Schema } from "effect"
 import { maxJsonValues } from "./BodyLimits.ts"
-import type { Parts } from "./Parts.ts"
+import { largestExponent, longestNumber, mostExactNumbers } from "./ExactNumber.ts"
+import { markingNumbers, mayRoundIn, unmarked } from "./NumberMarks.ts"
+import { atOnce, type Parts } from "./Parts.ts"
 
 /**
  * The one way to read JSON that somebody else wrote. What a text costs to parse and to walk does not show in its length:
@@ -30,14 +32,16 @@ export const bodyLimits: JsonLimits = {
   escapes: 1_000_000
 }
 
-/** Which of the limits a text goes beyond. */
-export type JsonExcess = keyof JsonLimits
+/** Which of the limits a text goes beyond. Of a number's digits there is one limit for all texts. */
+export type JsonExcess = keyof JsonLimits | "digits"
 
 export interface JsonMeasure {
   /** Null: it is within the limits. */
   readonly excess: JsonExcess | null
   /** Values seen, all of them when there is no excess. */
   readonly values: number
+  /** Whether there is a number in it that a plain one may not hold: most texts have none, and are parsed without looking. */
+  readonly mayRound: boolean
 }
 
 export type ParsedJson =
@@ -50,26 +54,32 @@ export const excessIn = (excess: JsonExcess, limits: JsonLimits = bodyLimits): s
     values: `has more than ${limits.values} JSON values`,
     levels: `is nested deeper than ${limits.levels} levels`,
     unlikeMembers: `has more than ${limits.unlikeMembers} members in objects that are unlike each other`,
-    escapes: `has more than ${limits.escapes} escapes in its texts`
+    escapes: `has more than ${limits.escapes} escapes in its texts`,
+    digits: `has a number of more than ${longestNumber} characters, an exponent beyond ${largestExponent}, or more than ${mostExactNumbers} numbers that are no doubles`
   })[excess]
 
 const invalid: ParsedJson = { kind: "invalid" }
 
-/** The value of JSON, as bytes or as text; what is beyond the limits is not parsed. Never throws. */
+/**
+ * The value of JSON, as bytes or as text; what is beyond the limits is not parsed. A number that would be rounded is an `ExactNumber`. Never
+ * throws.
+ */
 export const parseJson = (json: Uint8Array | string, limits: JsonLimits = bodyLimits): ParsedJson => {
   const bytes = typeof json === "string" ? Buffer.from(json) : json
-  const { excess, values } = measureJson(bytes, limits)
-  return excess === null ? parsed(typeof json === "string" ? json : utf8(json), values) : { kind: excess }
+  const { excess, mayRound, values } = measureJson(bytes, limits)
+  if (excess !== null) return { kind: excess }
+  const text = typeof json === "string" ? json : utf8(json)
+  return mayRound ? atOnce(parsingDigits(text, values)) : parsed(text, values)
 }
 
 /** The same of bytes, in parts: looking at them, reading their text and parsing it take some ten milliseconds each where they are ten megabytes. */
 export function* parsingJson(bytes: Uint8Array, limits: JsonLimits = bodyLimits): Parts<ParsedJson> {
-  const { excess, values } = measureJson(bytes, limits)
+  const { excess, mayRound, values } = measureJson(bytes, limits)
   if (excess !== null) return { kind: excess }
   yield
   const text = utf8(bytes)
   yield
-  return parsed(text, values)
+  return mayRound ? yield* parsingDigits(text, values) : parsed(text, values)
 }
 
 const parsed = (text: string, values: number): ParsedJson => {
@@ -78,6 +88,33 @@ const parsed = (text: string, values: number): ParsedJson => {
   } catch {
     return invalid
   }
+}
+
+function* parsingDigits(text: string, values: number): Parts<ParsedJson> {
+  const marked = yield* markingNumbers(text)
+  if (marked.numbers.length > mostExactNumbers) return { kind: "digits" }
+  yield
+  const read = parsed(marked.text, values)
+  if (read.kind !== "json" || marked.numbers.length === 0) return read
+  yield
+  return { ...read, value: unmarked(read.value, marked.numbers) }
+}
+
+/**
+ * JSON that we wrote ourselves, of what was parsed with limits when it came: as `JSON.parse` reads it, with every digit. Throws for what is no
+ * JSON. What has no such number costs a look at the text.
+ */
+export const readJson = (text: string): unknown => (mayRoundIn(text) ? exactly(text) : JSON.parse(text))
+
+/** The same of what PostgreSQL writes of a `jsonb`, between two places: its numbers have no exponents. */
+export const readJsonbBytes = (bytes: Uint8Array, from: number, to: number): unknown => {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("utf8")
+  return lookForDigits(bytes, from, to) === 0 ? JSON.parse(text) : exactly(text)
+}
+
+const exactly = (text: string): unknown => {
+  const marked = atOnce(markingNumbers(text))
+  return unmarked(JSON.parse(marked.text), marked.numbers)
 }
 
 /** The text of bytes; what is not UTF-8 in them is replaced. */
@@ -115,9 +152,53 @@ const isNewShape = (hash: number): boolean => {
 let hashes = new Int32Array(512)
 let members = new Int32Array(512)
 
-/** What a byte between texts means: 0 for what does not count, white space, digits and letters among it. */
+/** What a byte between texts means: 0 for what does not count, white space, digits and most letters among it; 2: perhaps an exponent. */
 const meanings = new Uint8Array(256)
 for (const byte of [quote, comma, openList, closeList, openObject, closeObject]) meanings[byte] = 1
+for (const letter of "eE") meanings[letter.charCodeAt(0)] = 2
+
+/** What the digits of a number consist of, and what a number does. */
+const digits = new Uint8Array(256)
+for (const letter of "0123456789.") digits[letter.charCodeAt(0)] = 1
+const numeric = Uint8Array.from(digits)
+for (const letter of "+-eE") numeric[letter.charCodeAt(0)] = 1
+
+/** Fewer digits, with a point among them, are never rounded. Of as many in a row, one stands where every so many bytes are looked at. */
+const manyDigits = 16
+
+/** Whether there are so many digits in a row between two places. 2: they are part of a number that is longer than one may be. */
+const lookForDigits = (bytes: Uint8Array, from: number, to: number): 0 | 1 | 2 => {
+  let found: 0 | 1 = 0
+  for (let at = from + manyDigits - 1; at < to; at += manyDigits) {
+    if (digits[bytes[at]!] === 0) continue
+    let start = at
+    while (start > from && digits[bytes[start - 1]!] === 1) start--
+    let end = at + 1
+    while (end < bytes.length && numeric[bytes[end]!] === 1) end++
+    if (end - start > longestNumber) return 2
+    if (end - start >= manyDigits) found = 1
+    at = Math.max(at, end - manyDigits)
+  }
+  return found
+}
+
+/** So many digits of an exponent may lead beyond a double. */
+const farExponent = 3
+
+/** What the exponent is that may be written behind a place, in the same words. */
+const lookAtExponent = (bytes: Uint8Array, behind: number): 0 | 1 | 2 => {
+  // The letter of a word.
+  if (digits[bytes[behind - 1]!] !== 1) return 0
+  let at = behind + 1
+  if (bytes[at] === 43 || bytes[at] === 45) at++
+  while (bytes[at] === 48) at++
+  let value = 0
+  let count = 0
+  for (; count <= longestNumber && bytes[at]! >= 48 && bytes[at]! <= 57; at++, count++) {
+    value = value * 10 + bytes[at]! - 48
+  }
+  return value > largestExponent ? 2 : count >= farExponent ? 1 : 0
+}
 
 /**
  * Counts what JSON bytes would be parsed to, without parsing them: what is JSON is counted exactly, anything else up to
@@ -138,9 +219,16 @@ export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure 
   let unlike = 0
   /** Whether a text that comes next is a member's name. */
   let atName = false
+  let mayRound = false
   for (let i = 0; ; i++) {
+    const from = i
     while (i < length && meanings[bytes[i]!] === 0) i++
-    if (i >= length) return { excess: null, values }
+    if (i - from >= manyDigits) {
+      const found = lookForDigits(bytes, from, i)
+      if (found === 2) return { excess: "digits", values, mayRound }
+      if (found === 1) mayRound = true
+    }
+    if (i >= length) return { excess: null, values, mayRound }
     let byte = bytes[i]!
     if (byte === quote) {
       i++
@@ -157,7 +245,7 @@ export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure 
         }
         // The end of a name counts like a byte that there is not, or `"ab"` and `"a","b"` were one shape.
         hashes[depth] = Math.imul(hash ^ 0x100, seed) | 1
-        if (++members[depth]! > limits.unlikeMembers) return { excess: "unlikeMembers", values }
+        if (++members[depth]! > limits.unlikeMembers) return { excess: "unlikeMembers", values, mayRound }
       } else {
         for (; i < length; i++) {
           byte = bytes[i]!
@@ -168,21 +256,25 @@ export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure 
           }
         }
       }
-      if (escapes > limits.escapes) return { excess: "escapes", values }
+      if (escapes > limits.escapes) return { excess: "escapes", values, mayRound }
       atName = false
     } else if (byte === comma) {
-      if (++values > limits.values) return { excess: "values", values }
+      if (++values > limits.values) return { excess: "values", values, mayRound }
       atName = depth > 0 && hashes[depth] !== 0
     } else if (byte === openList || byte === openObject) {
-      if (++depth > limits.levels) return { excess: "levels", values }
+      if (++depth > limits.levels) return { excess: "levels", values, mayRound }
       atName = byte === openObject
       hashes[depth] = atName ? 1 : 0
       members[depth] = 0
-      if (!isClosed(bytes, i + 1, byte + 2) && ++values > limits.values) return { excess: "values", values }
+      if (!isClosed(bytes, i + 1, byte + 2) && ++values > limits.values) return { excess: "values", values, mayRound }
+    } else if (meanings[byte] === 2) {
+      const found = lookAtExponent(bytes, i)
+      if (found === 2) return { excess: "digits", values, mayRound }
+      if (found === 1) mayRound = true
     } else if (depth > 0) {
       if (looksAtShapes && hashes[depth] !== 0 && isNewShape(hashes[depth]!)) {
         unlike += members[depth]!
-        if (unlike > limits.unlikeMembers) return { excess: "unlikeMembers", values }
+        if (unlike > limits.unlikeMembers) return { excess: "unlikeMembers", values, mayRound }
       }
       depth--
       atName = false

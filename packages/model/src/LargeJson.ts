@@ -1,4 +1,4 @@
-import { type JsonLimits, bodyLimits, measureJson, utf8 } from "./JsonText.ts"
+import { type JsonLimits, bodyLimits, measureJson, readJson, utf8 } from "./JsonText.ts"
 import { type PathSegment, positionOf } from "./JsonPath.ts"
 
 /**
@@ -74,7 +74,7 @@ const endOfWord = (bytes: Uint8Array, from: number): number => {
 
 const parsed = (bytes: Buffer, start: number, end: number): unknown => {
   try {
-    return JSON.parse(utf8(bytes.subarray(start, end)))
+    return readJson(utf8(bytes.subarray(start, end)))
   } catch {
     return undefined
   }

@@ -41,7 +41,14 @@ const partial = { partial: Schema.Boolean, unavailable_shard_count: Schema.Int }
  * shorter than its limit, even empty, and still have a `next_cursor`: a rare match in a busy window is looked for in
  * bounded steps.
  */
-export const EventList = <S extends Schema.Top>(model: S) => Schema.Struct({ ...paged, models: Schema.Array(model) })
+export const EventList = <S extends Schema.Top>(model: S) =>
+  Schema.Struct({
+    ...paged,
+    has_more: Schema.optionalKey(
+      Schema.Boolean.annotate({ description: "Of a feed: whether there are more to be read now" })
+    ),
+    models: Schema.Array(model)
+  })
 
 /** As `EventList`; requests also tell whether every shard answered (there is one). */
 export const RequestList = <S extends Schema.Top>(model: S) =>

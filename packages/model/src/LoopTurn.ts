@@ -85,3 +85,12 @@ export const inTurns = <A>(work: Iterator<void, A, void>): Effect.Effect<A> =>
       if (isTurnOver(since)) return Effect.andThen(laterTurn, inTurns(work))
     }
   })
+
+/**
+ * Milliseconds of the processor that this thread has used. What is bounded by it takes as long on a machine that is busy with other work:
+ * only what is done between two readings in one turn of the loop is one's own.
+ */
+export const cpuMillis = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (system + user) / 1_000
+}

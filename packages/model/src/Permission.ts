@@ -20,6 +20,8 @@ export interface Principals {
   readonly teamKey: boolean
   /** What a project key needs for it; null: no project key may. */
   readonly scope: Scope | null
+  /** Whether it answers stored payloads: then a project key needs `control:read` as well. */
+  readonly answersPayloads?: true
 }
 
 /** `public`: whoever knows the URL, without a credential or with one that belongs to what is asked for. */
@@ -39,6 +41,15 @@ export const tunneling = members("tunnel:connect")
 export const administering: Principals = { user: "owner", teamKey: true, scope: null }
 /** Of what concerns the signed-in user alone. */
 export const ofOneself: Principals = { user: "self", teamKey: false, scope: null }
+
+/** The same, of what answers stored payloads without being a read. */
+export const answeringPayloads = (permission: Principals): Principals => ({ ...permission, answersPayloads: true })
+
+/** What a project key has to hold for a call: all of them; empty: no project key may make it. */
+export const scopesFor = ({ answersPayloads, scope }: Principals): ReadonlyArray<Scope> => {
+  if (scope === null) return []
+  return answersPayloads === true && scope !== "control:read" ? [scope, "control:read"] : [scope]
+}
 
 /** The same for people and for the team's own key, not for project keys. */
 export const notByProjectKeys = (permission: Principals): Principals => ({ ...permission, scope: null })
@@ -67,9 +78,10 @@ export type Lacking =
  * What a key lacks for a call of the route; null: nothing. What only owners may do needs a team's own key, and all scopes of it: one that has been
  * narrowed must not widen itself by new secrets.
  */
-export const lackingOf = ({ scope, teamKey, user }: Principals, route: string, key: Rights): Lacking | null => {
+export const lackingOf = (permission: Principals, route: string, key: Rights): Lacking | null => {
+  const { scope, teamKey, user } = permission
   if (key.isTeamKey ? !teamKey : scope === null) return { what: "session" }
-  const needed = scope !== null ? [scope] : user === "self" ? [] : whole
+  const needed = scope !== null ? scopesFor(permission) : user === "self" ? [] : whole
   const missing = needed.find((one) => !key.scopes.includes(one))
   if (missing !== undefined) return { what: "scope", scope: missing }
   return scope === "control:execute" && key.grants !== null && !key.grants.includes(route) ? { what: "grant" } : null

@@ -14,6 +14,15 @@ const RotatedSecret = Schema.Struct({
   value: Schema.optionalKey(Schema.String.annotate({ description: "The new value, shown this once" }))
 }).annotate({ identifier: "RotatedSecret" })
 
+const RotatedSigningSecret = Schema.Struct({
+  ...RotatedSecret.fields,
+  whsec_value: Schema.optionalKey(
+    Schema.String.annotate({
+      description: "The same secret as libraries of Standard Webhooks take it (whsec_ and base64), shown this once"
+    })
+  )
+}).annotate({ identifier: "RotatedSigningSecret" })
+
 const Pair = { team_id: Schema.String, created_at: Timestamp, updated_at: Timestamp }
 
 /** The names of a team's secrets. */
@@ -35,7 +44,7 @@ export type ProjectSecrets = typeof ProjectSecrets.Type
 export const RotatedSecrets = Schema.Struct({
   ...Pair,
   api_key: RotatedSecret,
-  signing_secret: RotatedSecret
+  signing_secret: RotatedSigningSecret
 }).annotate({
   identifier: "RotatedSecrets",
   description: "The team's API key and signing secret, and what they have been changed to."

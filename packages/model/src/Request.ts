@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ProxyExchange } from "./ProxyExchange.ts"
+import { storedPayload } from "./StoredPayload.ts"
 import { Timestamp } from "./Timestamp.ts"
 import { Values } from "./Message.ts"
 
@@ -28,7 +29,7 @@ export const RequestData = Schema.Struct({
   is_large_payload: Schema.Boolean,
   encoding: BodyEncoding,
   reason: Schema.optionalKey(Schema.String)
-}).annotate({ identifier: "RequestData" })
+}).annotate({ identifier: "RequestData", ...storedPayload })
 
 export interface RequestData extends Schema.Schema.Type<typeof RequestData> {}
 

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { Values } from "./Message.ts"
 import { RequestStatus } from "./Request.ts"
+import { storedPayload } from "./StoredPayload.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** A request as strangers see it: what is secret reads `[redacted]`. */
@@ -18,7 +19,7 @@ export const SharedRequest = Schema.Struct({
   body_truncated: Schema.Boolean.annotate({
     description: "Whether `body` is only the beginning, or was left out because nobody can tell what is in it"
   })
-}).annotate({ identifier: "SharedRequest" })
+}).annotate({ identifier: "SharedRequest", ...storedPayload })
 
 export interface SharedRequest extends Schema.Schema.Type<typeof SharedRequest> {}
 
@@ -43,6 +44,28 @@ export const Share = Schema.Struct({
 }).annotate({ identifier: "Share" })
 
 export interface Share extends Schema.Schema.Type<typeof Share> {}
+
+export const ShareStatus = Schema.Literals(["active", "expired", "revoked"])
+export type ShareStatus = typeof ShareStatus.Type
+
+/** A share in a list: without its link, of which only the hash is kept, and without what it shows. */
+export const ListedShare = Schema.Struct({
+  id: Schema.String,
+  team_id: Schema.String,
+  request_id: Schema.String,
+  title: Schema.NullOr(Schema.String),
+  status: ShareStatus.annotate({
+    description: "expired and revoked ones are listed for 7 days after their `expires_at`"
+  }),
+  expires_at: Timestamp,
+  revoked_at: Schema.NullOr(Timestamp),
+  access_count: Schema.Int,
+  last_accessed_at: Schema.NullOr(Timestamp),
+  created_at: Timestamp,
+  updated_at: Timestamp
+}).annotate({ identifier: "ListedShare" })
+
+export interface ListedShare extends Schema.Schema.Type<typeof ListedShare> {}
 
 /** What whoever has the link is shown. */
 export const PublicShare = Schema.Struct({

@@ -85,6 +85,8 @@ export const ProxySettings = Schema.Struct({
   /** Whether the path behind the source's URL is appended to the target's. */
   path_forwarding: Schema.Boolean,
   query_forwarding: Schema.Boolean,
+  /** Whether the upstream gets what the source itself verifies its senders by. Absent in what older versions stored: false. */
+  forward_credentials: Schema.optionalKey(Schema.Boolean),
   /** 1,000 to 30,000. */
   timeout_ms: Schema.Int,
   /** Bytes of the upstream's answer that are stored with the request, 0 to 65,536; the sender gets all of it. */

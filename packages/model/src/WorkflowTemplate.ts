@@ -26,6 +26,15 @@ export const WorkflowTemplate = Schema.Struct({
 }).annotate({ identifier: "WorkflowTemplate" })
 export interface WorkflowTemplate extends Schema.Schema.Type<typeof WorkflowTemplate> {}
 
+/** The same with what it makes. */
+export const WorkflowTemplateDetail = Schema.Struct({
+  ...WorkflowTemplate.fields,
+  definition: Schema.Struct({ steps: Schema.Array(Schema.Json), edges: Schema.Array(Schema.Json) }).annotate({
+    description: "The workflow that is made of it; `<key>` stands for what is given as the binding of that key"
+  })
+}).annotate({ identifier: "WorkflowTemplateDetail" })
+export interface WorkflowTemplateDetail extends Schema.Schema.Type<typeof WorkflowTemplateDetail> {}
+
 export const WorkflowTemplateList = Schema.Struct({
   count: Schema.Int,
   models: Schema.Array(WorkflowTemplate)

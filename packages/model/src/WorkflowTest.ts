@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Warning } from "./Warning.ts"
 import { RunTrigger, StepExecution, VersionEvidence, WorkflowRunDetail } from "./WorkflowRun.ts"
 
 /** A run that was only tried: as a run's detail, but that nothing of it is stored. */
@@ -13,6 +14,9 @@ export const WorkflowTest = Schema.Struct({
   }),
   version: VersionEvidence,
   trigger: Schema.Struct({ ...RunTrigger.fields, request_id: Schema.NullOr(Schema.String) }),
+  warnings: Schema.optionalKey(Schema.Array(Warning)).annotate({
+    description: "Of the graph: names that a step's output does not have; not there when there are none"
+  }),
   steps: Schema.Array(
     Schema.Struct({
       ...StepExecution.fields,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import {
   administering,
+  answeringPayloads,
   bySessions,
   editing,
   executing,
@@ -11,6 +12,7 @@ import {
   reading,
   type Scope,
   scopes,
+  scopesFor,
   tunneling
 } from "../src/Permission.ts"
 
@@ -37,6 +39,15 @@ describe("what a key lacks", () => {
     expect(lackingOf(executing, route, { ...key, scopes: [] })).toEqual({ what: "scope", scope: "control:execute" })
     // A grant is nothing to what is not executed.
     expect(lackingOf(reading, route, { ...key, scopes: ["control:read"], grants: [] })).toBe(null)
+  })
+
+  it("for what answers stored payloads is the right to read, too, unless it is a read", () => {
+    const key = holding("control:edit")
+    expect(scopesFor(answeringPayloads(editing))).toEqual(["control:edit", "control:read"])
+    expect(lackingOf(answeringPayloads(editing), route, key)).toEqual({ what: "scope", scope: "control:read" })
+    expect(lackingOf(answeringPayloads(editing), route, holding("control:edit", "control:read"))).toBe(null)
+    expect(lackingOf(answeringPayloads(reading), route, holding("control:read"))).toBe(null)
+    expect(scopesFor(answeringPayloads(notByProjectKeys(reading)))).toEqual([])
   })
 
   it("for what only people and team keys may do is a session, whatever its scopes", () => {

@@ -8,17 +8,28 @@ import { jsonUses } from "./jsonUses.ts"
  * of the gateway and fails on any other way to parse JSON; one that is of our own writing is listed with its reason.
  */
 const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, reason: string]> = [
-  [/^packages\/model\/src\/JsonText\.ts$/, ["JSON.parse"], "the guarded parse itself"],
+  [/^packages\/model\/src\/JsonText\.ts$/, ["JSON.parse", "readJson", "readJsonbBytes"], "the guarded parse itself"],
+  [
+    /^packages\/model\/src\/JsonSchema\.ts$/,
+    ["readJson", "fromJsonText"],
+    "the schema of what we wrote, whose uses are listed"
+  ],
+  [
+    /^packages\/storage\/src\/JsonColumns\.ts$/,
+    ["json", "readJson", "readJsonbBytes"],
+    "columns that we wrote: what stands in them was bounded when it came"
+  ],
   [
     /^packages\/sandbox\/src\/child\/(Envelope|Host|Settle|main)\.ts$/,
     ["JSON.parse"],
     "in a process of its own, watched for time and memory: what it holds up is the call itself"
   ],
-  [/^packages\/model\/src\/LargeJson\.ts$/, ["JSON.parse"], "parts of a text, bounded by their length"],
+  [/^packages\/model\/src\/ExactNumber\.ts$/, ["JSON"], "it writes: `rawJSON`, which TypeScript does not know"],
+  [/^packages\/model\/src\/LargeJson\.ts$/, ["readJson"], "parts of a text, bounded by their length"],
   [/^packages\/sandbox\/src\/child\/Guest\.ts$/, ["JSON"], "inside an isolate, which is stopped by force"],
   [
-    /^packages\/storage\/src\/(AuthColumn|DeliverySettings|SealedColumn|TransformationEnv)\.ts$/,
-    ["fromJsonString"],
+    /^packages\/storage\/src\/(DeliverySettings|SealedColumn)\.ts$/,
+    ["fromJsonText"],
     "settings that the control API took, bounded there, and that we sealed"
   ],
   [
@@ -29,24 +40,33 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   [/^packages\/storage\/src\/reads\/ExecutionRow\.ts$/, ["fromJsonString"], "log lines as we stored them, at most 100"],
   [
     /^packages\/entities\/src\/Protocol\.ts$/,
-    ["fromJsonString"],
+    ["fromJsonText"],
     "an input that the control API took, bounded there, from another process of the cluster"
   ],
   [
     /^packages\/(entities\/src\/Workflow\/(Carried|Plans|RunRecord)|workflows\/src\/(Preview|Progress))\.ts$/,
-    ["JSON.parse"],
+    ["JSON.parse", "readJson"],
     "the state of a run as we stored it: what a step gave is bounded when it gives it"
+  ],
+  [
+    /^packages\/entities\/src\/Formatting\/(Workshop|worker)\.ts$/,
+    ["readJson"],
+    "what a thread of this process is sent and answers: values that were read behind the guard, and what the formatter made of them"
   ],
   [
     /^packages\/(workflows\/src\/RunReport|storage\/src\/reads\/RunDetail|entities\/src\/Workflow\/TrialReport)\.ts$/,
     ["JSON.parse"],
     "what a commit changed of a run, and previews as we made them: bounded there, and read a few at a time"
   ],
-  [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
+  [
+    /^packages\/storage\/src\/reads\/(?:Cursor|EventFeed)\.ts$/,
+    ["fromJsonString"],
+    "a cursor, as long as a URL may be"
+  ],
   [/^packages\/api\/src\/handlers\/ActionOptions\.ts$/, ["fromJsonString"], "a cursor of at most 1,024 characters"],
   [
     /^packages\/storage\/src\/Actions\.ts$/,
-    ["JSON.parse"],
+    ["readJson"],
     "settings that the control API took, as we are about to store them"
   ],
   [/^packages\/actions\/src\/Provider\.ts$/, ["JSON.parse"], "schemas of our own declarations"],
@@ -62,14 +82,14 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   ],
   [/^packages\/api\/src\/contract\/Document\.ts$/, ["JSON.parse"], "our own document, made from our own declarations"],
   [
-    /^packages\/client\/src\/Socket\.ts$/,
-    ["JSON.parse"],
+    /^packages\/client\/src\/(Client|Socket)\.ts$/,
+    ["JSON"],
     "runs at the gateway's users, and reads what the gateway says"
   ],
   [
-    /^apps\/cli\/src\/(Credentials|commands\/listen)\.ts$/,
-    ["JSON.parse", "fromJsonString"],
-    "the command line's own file, bounded, and an argument of its user"
+    /^apps\/cli\/src\/(Credentials|Gateway)\.ts$/,
+    ["readJson", "fromJsonString"],
+    "the command line's own file, bounded, and what the gateway says"
   ],
   [/^packages\/postgres\/src\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]
@@ -110,6 +130,7 @@ describe("the search", () => {
     ["Schema.UnknownFromJsonString", "UnknownFromJsonString"],
     ["HttpIncomingMessage.schemaBodyJson(A)", "schemaBodyJson"],
     ["await response.json()", "json"],
+    ["readJson(text)", "readJson"],
     ["yield* request.json", "json"]
   ])("finds %s", (source, name) =>
     expect(jsonUses(`async () => { ${source.replace("yield* ", "")} }`).map((use) => use.name)).toEqual([name])

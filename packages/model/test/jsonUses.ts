@@ -17,6 +17,9 @@ const parsing: ReadonlySet<string> = new Set([
   "json"
 ])
 
+/** What reads JSON of our own writing, without looking first what it costs. */
+const ofOurOwn: ReadonlySet<string> = new Set(["readJson", "readJsonbBytes", "fromJsonText"])
+
 interface Node {
   readonly type: string
   readonly start: number
@@ -45,6 +48,8 @@ export const jsonUses = (source: string, file = "source.ts"): ReadonlyArray<Json
       if (ofJson && member === null) return add("JSON")
       if (ofJson) return
       if (member !== null && parsing.has(member)) add(member)
+    } else if (ofOurOwn.has(nameOf(node) ?? "") && parent?.type !== "ImportSpecifier") {
+      return add(nameOf(node)!)
     } else if (nameOf(node) === "JSON" && !(parent?.type === "MemberExpression" && parent["property"] === node)) {
       return add("JSON")
     }

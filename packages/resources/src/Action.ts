@@ -289,7 +289,7 @@ export const action = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxControlBody,
-  most: { count: mostActions, code: "TEAM_LIMIT_REACHED" },
+  most: mostActions,
   errors: { delete: ["RESOURCE_IN_USE"] },
   example: {
     body,

@@ -1,29 +1,27 @@
 import { Result, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import type { BulkFilter, BulkKind } from "@tidegate/model/BulkOperation"
+import {
+  type BulkFilter,
+  type BulkKind,
+  type BulkNarrowing,
+  type BulkOf,
+  filtersOf,
+  rateBounds
+} from "@tidegate/model/BulkOperation"
 import { maxValues } from "@tidegate/model/BodyLimits"
-import { EventStatus } from "@tidegate/model/Event"
-import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { RequestStatus } from "@tidegate/model/Request"
+import { type EventStatus, isPending } from "@tidegate/model/Event"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { namesOf, type RecordFilter } from "@tidegate/model/RecordFilter"
 import { parseTime } from "@tidegate/model/Timestamp"
 import { fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
-import { optional, Storable, text } from "./Members.ts"
+import { OneOf, optional, Storable, text } from "./Members.ts"
+import { readNarrowing, separated } from "./Narrowing.ts"
 import { ids } from "./Story.ts"
 
-/** What a bulk operation is asked for with. */
+/** What a bulk operation is asked for with: the filters of the list, by their declaration, and how it is to go. */
 
 const day = 86_400_000
 const longest = 200
-
-const valuesOf = (...given: ReadonlyArray<string | ReadonlyArray<string> | undefined>): ReadonlyArray<string> => [
-  ...new Set(
-    given
-      .flat()
-      .flatMap((one) => one?.split(",") ?? [])
-      .map((one) => one.trim())
-      .filter((one) => one !== "")
-  )
-]
 
 const short = Storable(longest)
 const Moment = text.check(
@@ -31,150 +29,230 @@ const Moment = text.check(
 )
 /**
  * One value, or several: as a list, or separated by commas. None is no value: a filter that its caller left blank by mistake would
- * retry everything.
+ * be one of everything.
  */
 const Values = Schema.Union([short, Schema.Array(short)])
   .annotate({ message: "must be a string, or a list of strings" })
-  .check(Schema.makeFilter((given) => valuesOf(given).length > 0 || "must name one at least"))
+  .check(Schema.makeFilter((given) => separated([given]).length > 0 || "must name one at least"))
 
-const window = {
-  from: optional(Moment),
-  to: optional(Moment),
-  start: optional(Moment),
-  end: optional(Moment),
-  q: optional(short),
-  search: optional(short),
-  search_term: optional(short),
-  status: optional(Values),
-  source_id: optional(Values)
-}
-
-const Input = Schema.Struct({
-  ...window,
-  connection_id: optional(Values),
-  webhook_id: optional(Values),
-  destination_id: optional(Values)
+const Flag = Schema.Boolean.annotate({ message: "must be true or false" })
+const Rate = Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
+  message: `must be a whole number from ${rateBounds.minimum} to ${rateBounds.maximum}`
 })
-type Input = typeof Input.Type
 
-const wordsOf: { readonly [kind in BulkKind]: ReadonlyArray<string> } = {
-  request_bulk_retry: RequestStatus.literals,
-  event_bulk_retry: EventStatus.literals
+const inputOf = (declared: RecordFilter): Schema.Top => {
+  if (declared.kind === "word") return OneOf(declared.words)
+  return declared.kind === "flag" ? Flag : declared.kind === "text" ? short : Values
 }
 
-/** Each under its own name, or another. */
-const names = [
-  ["from", "start"],
-  ["to", "end"],
-  ["q", "search", "search_term"]
-] as const
+/** A member for each name of each filter. */
+const membersOf = <Member>(of: BulkOf, member: (own: string, declared: RecordFilter, alias: boolean) => Member) =>
+  Object.fromEntries(namesOf(filtersOf[of]).map(([name, own, declared]) => [name, member(own, declared, name !== own)]))
 
-/** What stands under two names of one thing, and is not the same. */
-const contradictions = (input: Input): FieldErrors =>
-  names.flatMap((all) => {
-    const [first, ...others] = all.filter((name) => (input[name]?.trim() ?? "") !== "")
-    const other = others.find((name) => first !== undefined && input[name]?.trim() !== input[first]?.trim())
-    return other === undefined
-      ? []
-      : [{ path: other, message: `is another name of ${first}, which says something else` }]
-  })
+const windowNames = { from: Moment, to: Moment, start: Moment, end: Moment }
+const running = { all: Flag, confirm: Flag, rate: Rate }
+const actions = ["retry", "cancel"] as const
 
-/** The filter, without its times. */
-const narrowing = (kind: BulkKind, input: Input): Result.Result<Omit<BulkFilter, "from" | "to">, FieldErrors> => {
-  const isOfEvents = kind === "event_bulk_retry"
-  const faults = contradictions(input)
-  if (faults.length > 0) return Result.fail(faults)
-  const known = wordsOf[kind]
-  const status = valuesOf(input.status).map((one) => (isOfEvents ? one.toUpperCase() : one.toLowerCase()))
-  if (!status.every((one) => known.includes(one))) return fieldError("status", `must be of ${known.join(", ")}`)
-  if (!isOfEvents && status.length > 1) return fieldError("status", "must be one of accepted, rejected")
-  const lists = {
-    status,
-    source_id: valuesOf(input.source_id),
-    connection_id: isOfEvents ? valuesOf(input.connection_id, input.webhook_id) : [],
-    destination_id: isOfEvents ? valuesOf(input.destination_id) : []
-  }
-  const tooMany = Object.entries(lists).find(([, values]) => values.length > maxValues)
-  if (tooMany !== undefined) return fieldError(tooMany[0], `takes at most ${maxValues} values`)
-  const q = [input.q, input.search, input.search_term].map((one) => one?.trim() ?? "").find((one) => one !== "")
-  return Result.succeed({
-    ...Object.fromEntries(Object.entries(lists).filter(([, values]) => values.length > 0)),
-    ...(q === undefined ? {} : { q })
-  })
+const inputsOf = (of: BulkOf) =>
+  Schema.Struct({
+    ...Object.fromEntries(
+      Object.entries({ ...windowNames, ...running }).map(([name, schema]) => [name, optional(schema)])
+    ),
+    ...(of === "events" ? { action: optional(OneOf(actions)) } : {}),
+    ...membersOf(of, (_, declared) => optional(inputOf(declared) as Schema.Codec<unknown>))
+  }) as unknown as Schema.Codec<Input>
+
+interface Input {
+  readonly from?: string
+  readonly to?: string
+  readonly start?: string
+  readonly end?: string
+  readonly all?: boolean
+  readonly confirm?: boolean
+  readonly rate?: number
+  readonly action?: (typeof actions)[number]
 }
 
-/** In absolute times, none of them to come: what is made later is not retried. */
-const inTime = (
-  filter: Omit<BulkFilter, "from" | "to">,
+const inputs = {
+  requests: inputsOf("requests"),
+  events: inputsOf("events"),
+  ignored_events: inputsOf("ignored_events")
+}
+
+/** An operation as it is asked for. */
+export interface BulkRequest {
+  readonly type: BulkKind
+  readonly filter: BulkFilter
+  /** Targets a second at the most. */
+  readonly rate: number | null
+  /** Whether it goes on when its plan is made; else it waits until it is told to. */
+  readonly confirmed: boolean
+}
+
+const typeOf = (of: BulkOf, { action }: Input): BulkKind => {
+  if (of === "requests") return "request_bulk_retry"
+  if (of === "ignored_events") return "ignored_event_bulk_retry"
+  return action === "cancel" ? "event_bulk_cancel" : "event_bulk_retry"
+}
+
+const waiting: ReadonlyArray<EventStatus> = ["SCHEDULED", "QUEUED", "HOLD"]
+
+/** What an operation of the kind leaves out unless it is told otherwise, or could never do. */
+const completed = (type: BulkKind, narrowing: BulkNarrowing): Result.Result<BulkNarrowing, FieldErrors> => {
+  if (type === "event_bulk_retry") return Result.succeed({ resolved: false, ...narrowing })
+  if (type !== "event_bulk_cancel") return Result.succeed(narrowing)
+  const { status = waiting } = narrowing
+  return (status as ReadonlyArray<EventStatus>).every(isPending)
+    ? Result.succeed({ ...narrowing, status: status as ReadonlyArray<string> })
+    : fieldError("status", `must be of ${waiting.join(", ")}: what has ended cannot be cancelled`)
+}
+
+/** A time under one of its two names. */
+const timeOf = (
   input: Input,
+  name: "from" | "to",
+  alias: "start" | "end"
+): Result.Result<string | undefined, FieldErrors> => {
+  const [own, other] = [input[name]?.trim(), input[alias]?.trim()]
+  return own !== undefined && other !== undefined && own !== other
+    ? fieldError(alias, `is another name of ${name}, which says something else`)
+    : Result.succeed(own ?? other)
+}
+
+const unlimited = [
+  {
+    path: "all",
+    message: "must be true where no other member says what the operation is of: it would be of everything"
+  }
+]
+
+/**
+ * In absolute times, none of them to come: what is made later is no part of it. Without a beginning it is the window of the list, of a day; `all`
+ * means whenever it was, and so does a request that is named.
+ */
+const inTime = (
+  narrowing: BulkNarrowing,
+  times: { readonly from: string | undefined; readonly to: string | undefined },
+  whenever: boolean,
   now: number
 ): Result.Result<BulkFilter, GatewayError> => {
-  const written = { from: input.from ?? input.start, to: input.to ?? input.end }
-  const to = Math.min(now, parseTime(written.to ?? "now", now) ?? now)
-  const from = written.from === undefined ? Math.max(0, to - day) : (parseTime(written.from, now) ?? 0)
+  const to = Math.min(now, parseTime(times.to ?? "now", now) ?? now)
+  const from = times.from === undefined ? (whenever ? 0 : Math.max(0, to - day)) : (parseTime(times.from, now) ?? 0)
   return from > to
     ? Result.fail(fail("INVALID_TIME_RANGE", "from is later than to"))
-    : Result.succeed({ from: new Date(from).toISOString(), to: new Date(to).toISOString(), ...filter })
+    : Result.succeed({ from: new Date(from).toISOString(), to: new Date(to).toISOString(), ...narrowing })
 }
-
-const values = <S extends Schema.Top>(description: string, item: S) =>
-  optional(Schema.Union([item, Schema.Array(item).check(Schema.isMaxLength(maxValues))]).annotate({ description }))
-
-const searched = (description: string) => Schema.String.check(Characters.upTo(longest)).annotate({ description })
-
-const shownTimes = {
-  from: optional(
-    Schema.String.annotate({
-      description: "Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told"
-    })
-  ),
-  to: optional(Schema.String.annotate({ description: "End of the window, at the latest now", default: "now" })),
-  q: optional(searched("Looks for this as the list does")),
-  start: optional(Schema.String.annotate({ description: "Alias of from" })),
-  end: optional(Schema.String.annotate({ description: "Alias of to" })),
-  search: optional(searched("Alias of q")),
-  search_term: optional(searched("Alias of q")),
-  source_id: values("Of these sources", Schema.String)
-}
-
-const example = { from: "now-1h", to: "now", status: "FAILED", connection_id: ids.connection } as const
-const requestExample = { from: "now-1h", to: "now", status: "rejected", source_id: ids.source } as const
-
-const RequestBulkRetry = Schema.Struct({
-  ...shownTimes,
-  status: optional(RequestStatus)
-}).annotate({
-  identifier: "RequestBulkRetry",
-  description: "Which requests: those that the list with the same filters shows.",
-  examples: [requestExample]
-})
-
-const EventBulkRetry = Schema.Struct({
-  ...shownTimes,
-  status: values("Of these states", EventStatus),
-  connection_id: values("Of these connections", Schema.String),
-  webhook_id: values("Alias of connection_id", Schema.String),
-  destination_id: values("To these destinations", Schema.String)
-}).annotate({
-  identifier: "EventBulkRetry",
-  description: "Which events: those that the list with the same filters shows.",
-  examples: [example]
-})
 
 const judge =
-  (kind: BulkKind) =>
-  (written: Members, now: number): Result.Result<BulkFilter, GatewayError> =>
-    Result.flatMap(
-      orInvalid(
-        judgeBody(Input, written, (input) => Result.map(narrowing(kind, input), (filter) => [filter, input] as const))
-      ),
-      ([filter, input]) => inTime(filter, input, now)
-    )
+  (of: BulkOf) =>
+  (written: Members, now: number): Result.Result<BulkRequest, GatewayError> =>
+    Result.gen(function* () {
+      const judged = yield* orInvalid(
+        judgeBody(inputs[of], written, (input) =>
+          Result.gen(function* () {
+            const type = typeOf(of, input)
+            const given = (yield* readNarrowing(filtersOf[of], { ...input })) as BulkNarrowing
+            const narrowing = yield* completed(type, given)
+            const from = yield* timeOf(input, "from", "start")
+            const to = yield* timeOf(input, "to", "end")
+            const conditions = Object.keys(given).filter((name) => name !== "batch_operation_scope")
+            const isNarrowed = conditions.length > 0 || from !== undefined || to !== undefined
+            return { type, narrowing, times: { from, to }, isNarrowed, input }
+          })
+        )
+      )
+      const { input, isNarrowed, narrowing, times, type } = judged
+      if (!isNarrowed && input.all !== true) return yield* Result.fail(invalid(unlimited))
+      const whenever = input.all === true || narrowing["request_id"] !== undefined
+      const filter = yield* inTime(narrowing, times, whenever, now)
+      return { type, filter, rate: input.rate ?? null, confirmed: input.confirm ?? true }
+    })
 
-export const requestBulkBody = {
-  described: RequestBulkRetry,
-  example: requestExample,
-  judge: judge("request_bulk_retry")
+const shown = (declared: RecordFilter): Schema.Top => {
+  const item = declared.kind === "words" || declared.kind === "word" ? Schema.Literals(declared.words) : Schema.String
+  switch (declared.kind) {
+    case "flag":
+      return Schema.Boolean
+    case "text":
+      return Schema.String.check(Characters.upTo(longest))
+    case "word":
+      return item
+    default:
+      return Schema.Union([item, Schema.Array(item).check(Schema.isMaxLength(maxValues))])
+  }
 }
 
-export const eventBulkBody = { described: EventBulkRetry, example, judge: judge("event_bulk_retry") }
+const describedOf = (of: BulkOf, identifier: string, description: string, example: Schema.Json) =>
+  Schema.Struct({
+    from: optional(
+      Schema.String.annotate({
+        description:
+          "Start of the window: ISO 8601, or now-<n><s|m|h|d>; unless told a day before its end, and with `all` none"
+      })
+    ),
+    to: optional(Schema.String.annotate({ description: "End of the window, at the latest now; now unless told" })),
+    start: optional(Schema.String.annotate({ description: "Alias of from" })),
+    end: optional(Schema.String.annotate({ description: "Alias of to" })),
+    all: optional(
+      Schema.Boolean.annotate({
+        description: "true: whenever it was. Needed where no other member says what the operation is of"
+      })
+    ),
+    confirm: optional(
+      Schema.Boolean.annotate({
+        description: "false: a plan is made, to be looked at, and begins when it is told to run; else it runs at once"
+      })
+    ),
+    rate: optional(
+      Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
+        description: "Targets a second at the most; as many as live traffic leaves unless told"
+      })
+    ),
+    ...(of === "events"
+      ? {
+          action: optional(
+            Schema.Literals(actions).annotate({
+              description: "retry, unless told; or cancel: of events that wait"
+            })
+          )
+        }
+      : {}),
+    ...(membersOf(of, (name, declared, isAlias) =>
+      optional(shown(declared).annotate({ description: isAlias ? `Alias of ${name}` : declared.description }))
+    ) as Readonly<Record<string, Schema.optionalKey<Schema.Codec<unknown>>>>)
+  }).annotate({ identifier, description, examples: [example as never] }) as unknown as Schema.Codec<
+    Readonly<Record<string, unknown>>
+  >
+
+const found = "those that the list with the same filters shows"
+const example = { from: "now-1h", to: "now", status: "FAILED", connection_id: ids.connection } as const
+const requestExample = { from: "now-1h", to: "now", status: "rejected", source_id: ids.source } as const
+const ignoredExample = {
+  from: "now-1h",
+  to: "now",
+  cause: "TRANSFORMATION_FAILED",
+  connection_id: ids.connection
+} as const
+
+export const requestBulkBody = {
+  described: describedOf("requests", "RequestBulkRetry", `Which requests: ${found}.`, requestExample),
+  example: requestExample,
+  judge: judge("requests")
+}
+
+export const eventBulkBody = {
+  described: describedOf(
+    "events",
+    "EventBulkRetry",
+    `Which events: ${found}. A retry leaves those out that a later retry has resolved, unless \`resolved\` is told.`,
+    example
+  ),
+  example,
+  judge: judge("events")
+}
+
+export const ignoredEventBulkBody = {
+  described: describedOf("ignored_events", "IgnoredEventBulkRetry", `Which ignored events: ${found}.`, ignoredExample),
+  example: ignoredExample,
+  judge: judge("ignored_events")
+}

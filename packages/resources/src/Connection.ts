@@ -9,6 +9,7 @@ import { ConnectionRecord, Rules } from "./connection/Document.ts"
 import { example } from "./connection/Example.ts"
 import { orderingOf, OrderingWrite } from "./connection/Ordering.ts"
 import { checkingRules, invalidWithRules } from "./connection/Rules.ts"
+import { describedAs } from "./DescribedAs.ts"
 import { every, fieldError, type FieldErrors, judgeBody, type Members } from "./Input.ts"
 import { Description, Id, Name, optional } from "./Members.ts"
 import { type Body, inParts, resource, type Situation } from "./Resource.ts"
@@ -48,7 +49,17 @@ const Moment = (description: string) =>
     )
 
 const byId = (description: string) =>
-  optional(Schema.Struct({ id: Id }).annotate({ message: "must be an object with an id", description }))
+  optional(
+    Schema.Struct({ id: Id })
+      .annotate({ message: "must be an object with an id", description })
+      .pipe(
+        describedAs(
+          Schema.StructWithRest(Schema.Struct({ id: Id }).annotate({ description }), [
+            Schema.Record(Schema.String, Schema.Json)
+          ])
+        )
+      )
+  )
 
 const members = {
   source_id: optional(Id.annotate({ description: "The source", examples: [ids.source] })),
@@ -237,10 +248,12 @@ export const connection = resource({
     paused_at: "plain"
   },
   switches: ["pause", "unpause", "disable", "enable"],
-  // It shows its source.
+  // It shows its source and its destination.
   weight: `octet_length(t.rules::text)
-    + coalesce((select octet_length(s.config::text) from sources s where s.id = t.source_id), 0)`,
+    + coalesce((select octet_length(s.config::text) from sources s where s.id = t.source_id), 0)
+    + coalesce((select octet_length(d.config::text) from destinations d where d.id = t.destination_id), 0)`,
   largestBody: maxConnectionBody,
+  most: 20_000,
   errors: {
     // Code in a rule is for those who may write transformations.
     write: [
@@ -248,6 +261,7 @@ export const connection = resource({
       "CONNECTION_DISABLED",
       "RULE_INVALID",
       "TRANSFORMATION_INVALID",
+      "LIMIT_EXCEEDED",
       "ROLE_REQUIRED",
       "USER_SESSION_REQUIRED"
     ],

@@ -24,8 +24,20 @@ export const describedAs =
       ] as unknown as Checks)
     )
 
-/** On an object whose owner refuses members that nobody knows; of all others they are ignored (contract 1.9). */
+/** On an object whose owner refuses, in its own words, members that nobody knows; of all others the API does. */
 export const closed = Schema.makeFilter<object>(() => true, { toJsonSchema: () => ({ [closedMark]: true }) })
+
+/** Marks that stay in the document: the API reads them there. */
+const stayingMarks = ["x-other-names", "x-members-also-beside"] as const
+
+const marked = (mark: (typeof stayingMarks)[number], value: unknown) =>
+  Schema.makeFilter<unknown>(() => true, { toJsonSchema: () => ({ [mark]: value }) })
+
+/** On a value whose owner takes other names for those that are described, and refuses the rest. */
+export const otherNames = marked("x-other-names", true)
+
+/** On an object: the members of its member `name` may also stand beside that. */
+export const alsoBeside = (name: string) => marked("x-members-also-beside", name)
 
 interface JsonObject {
   readonly [name: string]: unknown
@@ -79,6 +91,15 @@ export const resolveMarks = (value: unknown): unknown => {
   if (described !== undefined) {
     const description = described[describedAsMark]
     return resolveMarks({ ...(isObject(description) ? description : {}), ...without(described, describedAsMark) })
+  }
+
+  const staying = stayingMarks
+    .map((mark) => markedPart(value, mark))
+    .find((part) => part !== undefined && part !== value)
+  if (staying !== undefined) {
+    const others = partsOf(value).filter((part) => part !== staying)
+    const schema = { ...without(value, "allOf"), ...without(staying, "allOf") }
+    return resolveMarks(others.length === 0 ? schema : { ...schema, allOf: others })
   }
 
   const closing = markedPart(value, closedMark)

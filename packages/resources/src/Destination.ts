@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import type { Connector } from "@tidegate/connectors/Connector"
-import { connectorOf, connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
+import { connectorOf, connectors, settingsOf } from "@tidegate/connectors/Connectors"
 import { hasSecrets, sealed, unmasked } from "@tidegate/connectors/SecretSettings"
 import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settings"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
@@ -51,9 +51,7 @@ const flat = [
 const Type = Schema.String.annotate({ message: "must be a string" }).check(
   Schema.makeFilter((type: string) => {
     if (connectorOf(type) !== undefined) return true
-    return notBuilt.has(type)
-      ? `${type} destinations are not available yet`
-      : `must be one of ${connectors.map(({ type }) => type).join(", ")}`
+    return `must be one of ${connectors.map(({ type }) => type).join(", ")}`
   })
 )
 
@@ -76,6 +74,12 @@ interface Body {
 const bodies = new Map(connectors.map((row) => [row, bodyWith(writtenMembers(row.settings, row.none ?? {}))]))
 const anyBody = bodyWith(writtenMembers(pacing, {}))
 
+/** A setting of another type would be dropped in silence. */
+const settingsOfOthers = ({ none = {}, settings, type }: Connector, config: Members): FieldErrors =>
+  Object.keys(config)
+    .filter((name) => flat.includes(name) && !(name in authMembers) && !(name in settings) && !(name in none))
+    .map((name) => ({ path: `config.${name}`, message: `is no setting of ${type} destinations` }))
+
 /** Judges what is written, with its settings in `config`, by its type, which is `stored` where it names none. */
 const judge = <A>(
   input: Members,
@@ -86,10 +90,14 @@ const judge = <A>(
     Result.flatMap(nestConfig(input, flat), (body) => {
       const { type = stored } = body
       const connector = typeof type === "string" ? connectorOf(type) : undefined
-      return judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
+      const foreign = connector === undefined ? [] : settingsOfOthers(connector, body["config"] as Members)
+      const judged = judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
         // A type that there is not has been told of; one that is stored was written by a newer version.
         connector === undefined ? fieldError("type", "is not known to this gateway") : check(decoded, connector)
       )
+      return foreign.length === 0
+        ? judged
+        : Result.fail([...(Result.isFailure(judged) ? judged.failure : []), ...foreign])
     })
   )
 
@@ -131,7 +139,9 @@ const stays = <A extends Credited>(
     return Result.succeed(next)
   }
   const isSentElsewhere = way.sentTo !== undefined && auth[way.sentTo] !== stored.auth[way.sentTo]
-  const target = way.reachesTarget === true ? connector.leadsTo?.(config) : undefined
+  const { reachesTarget } = way
+  const isSent = reachesTarget === true || (reachesTarget !== undefined && (auth[reachesTarget] ?? null) !== null)
+  const target = isSent ? connector.leadsTo?.(config) : undefined
   return isSentElsewhere || (target !== undefined && target !== targetOf(stored))
     ? fieldError("config.auth", moved)
     : Result.succeed(next)

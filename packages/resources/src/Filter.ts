@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import { Option, Predicate, Result, Schema } from "effect"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { Filter, ListedFilter } from "@tidegate/model/Filter"
@@ -97,7 +98,9 @@ const conditionsOf = (body: Members): Result.Result<FilterConditions | undefined
       ? Result.succeed(undefined)
       : judgeConditions(Object.fromEntries(flat.map((target) => [target, body[target]])))
   }
-  const beside = flat.find((target) => body[target] !== null)
+  // A record that is written back has both.
+  const isSame = (target: string) => isDeepStrictEqual(body[target], (conditions as Members | null)?.[target])
+  const beside = flat.find((target) => body[target] !== null && !isSame(target))
   return beside === undefined
     ? judgeConditions(conditions)
     : shape(beside, "and conditions cannot be used together: they are the same setting")
@@ -261,7 +264,8 @@ export const filter = resource({
   switches: [],
   weight: "2 * octet_length(t.conditions::text)",
   largestBody: maxControlBody,
-  most: { count: mostFilters, code: "FILTER_LIMIT_REACHED" },
+  most: mostFilters,
+  limitCode: "FILTER_LIMIT_REACHED",
   errors: { write: ["INVALID_FILTER_NAME", "EMPTY_FILTER", "RULE_INVALID"] },
   example
 })

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { parseQuery, type Values } from "@tidegate/model/Message"
 import type { FilterConditions } from "@tidegate/model/Rule"
+import { storedPayload } from "@tidegate/model/StoredPayload"
 import { type Explanation, explain } from "@tidegate/rules/Explanation"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { shownOf } from "@tidegate/signatures/Redaction"
@@ -131,7 +132,10 @@ export const FilterTest = Schema.Struct({
         description: "Null: each item of a list is met by some element, or all of an object by one element"
       }),
       expected: Schema.Json,
-      actual: Schema.Json.annotate({ description: "What is there, without what is secret; null when nothing is" }),
+      actual: Schema.Json.annotate({
+        description: "What is there, without what is secret; null when nothing is",
+        ...storedPayload
+      }),
       matched: Schema.Boolean
     })
   )

@@ -1,24 +1,12 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import { isStorable } from "./Input.ts"
-import { Storable, text } from "./Members.ts"
+import { nameUpTo, Storable, text } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
 import { ids } from "./Story.ts"
 
 /** What fixtures are written with. */
 
-const longestName = 120
-
-const Name = text
-  .check(
-    Schema.makeFilter(
-      (name: string) =>
-        (name.trim() !== "" && Characters.isUpTo(name, longestName) && isStorable(name)) ||
-        `must be 1 to ${longestName} characters of valid Unicode`,
-      { toJsonSchema: () => ({ minLength: 1, maxLength: longestName, pattern: String.raw`\S` }) }
-    )
-  )
-  .annotate({ description: "For people" })
+const Name = nameUpTo(120).annotate({ description: "For people" })
 
 const Description = Schema.NullOr(Storable(500)).annotate({
   description: "What is expected of it, or what it is an example of"

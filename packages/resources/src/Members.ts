@@ -39,22 +39,24 @@ export const seenOf = (name: string): string =>
   )
 
 /**
- * The name of any resource: 1 to 155 characters that can be seen. Control characters and line breaks are not printable,
- * and spaces alone do not name anything.
+ * A name of 1 to `longest` characters that can be seen. Control characters and line breaks are not printable, and spaces alone do
+ * not name anything.
  */
-export const Name = text
-  .check(
+export const nameUpTo = (longest: number) => {
+  const isPrintable = new RegExp(String.raw`^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,${longest}}$`, "u")
+  return text.check(
     Schema.makeFilter(
       (name: string) => {
-        if (!/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,155}$/u.test(name) || name.trim() === "") {
-          return "must be 1 to 155 printable characters"
-        }
+        if (!isPrintable.test(name) || name.trim() === "") return `must be 1 to ${longest} printable characters`
         return !hasUnseen(name) || "must not contain zero-width characters or characters that change the text direction"
       },
-      { toJsonSchema: () => ({ minLength: 1, maxLength: 155, pattern: String.raw`\S` }) }
+      { toJsonSchema: () => ({ minLength: 1, maxLength: longest, pattern: String.raw`\S` }) }
     )
   )
-  .annotate({ description: "Printable characters, unique in the team" })
+}
+
+/** The name of any resource. */
+export const Name = nameUpTo(155).annotate({ description: "Printable characters, unique in the team" })
 
 const storableUpTo = (longest: number) => (value: string | null) =>
   value === null ||

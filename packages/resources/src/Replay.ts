@@ -65,10 +65,15 @@ export type ReplayInput = typeof Input.Type
 /** Where edits may stand, beside the body itself. */
 const nestedIn = ["modifications", "request", "replay"]
 
-const nested = (written: Members): Members => {
-  const name = nestedIn.find((name) => Object.hasOwn(written, name))
-  const inner = name === undefined ? undefined : written[name]
-  return Predicate.isReadonlyObject(inner) && !Array.isArray(inner) ? { ...written, ...(inner as Members) } : written
+const nested = (written: Members): Result.Result<Members, FieldErrors> => {
+  const whole = Object.assign({}, written)
+  for (const name of nestedIn) {
+    const inner = Object.hasOwn(written, name) ? written[name] : undefined
+    if (inner === undefined) continue
+    if (!Predicate.isReadonlyObject(inner) || Array.isArray(inner)) return fieldError(name, "must be an object")
+    Object.assign(whole, inner)
+  }
+  return Result.succeed(whole)
 }
 
 const queryOf = (query: NonNullable<Edits["query"]>): string =>
@@ -97,7 +102,7 @@ const ShownQuery = Schema.Union([
   Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))
 ])
 
-const ReplayRequest = Schema.Struct({
+const shownEdits = {
   method: optional(Schema.Literals(methods)),
   path: optional(
     Schema.String.check(Schema.isPattern(/^\//u), Characters.upTo(longestPath)).annotate({
@@ -106,7 +111,17 @@ const ReplayRequest = Schema.Struct({
   ),
   query: optional(ShownQuery.annotate({ description: "A query string or an object; in place of the original one" })),
   headers: optional(EditedHeaders.annotate({ description: "Laid over the original ones; null takes one out" })),
-  body: optional(Schema.Json.annotate({ description: "A text is sent as it is, anything else as JSON" })),
+  body: optional(Schema.Json.annotate({ description: "A text is sent as it is, anything else as JSON" }))
+}
+
+const ReplayRequest = Schema.Struct({
+  ...shownEdits,
+  ...Object.fromEntries(
+    nestedIn.map((name) => [
+      name,
+      optional(Schema.Struct(shownEdits).annotate({ description: "Another place for what is different" }))
+    ])
+  ),
   connection_ids: optional(
     Schema.Array(Schema.String)
       .check(Schema.isMinLength(1), Schema.isMaxLength(mostConnections))
@@ -124,7 +139,7 @@ const ReplayRequest = Schema.Struct({
 export const replayBody = {
   described: ReplayRequest,
   judge: (written: Members): Result.Result<ReplayInput, GatewayError> =>
-    orInvalid(judgeBody(Input, nested(written), check))
+    orInvalid(Result.flatMap(nested(written), (whole) => judgeBody(Input, whole, check)))
 }
 
 /** Whether a replay differs from what it repeats. */

@@ -4,7 +4,8 @@ import type { Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
 import { atOnce, type Parts } from "@tidegate/model/Parts"
 import type { Permission } from "@tidegate/model/Permission"
-import { judgeBody, type Members, orInvalid } from "./Input.ts"
+import type { Warning } from "@tidegate/model/Warning"
+import { type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 
 /**
  * A kind of thing that operators create, change and delete, declared once. The store, the actor, the API's group and its
@@ -16,7 +17,7 @@ export interface Situation {
   /** The resource's id; null while it has none. */
   readonly id: string | null
   readonly now: Date
-  readonly ingress: Ingress["Service"]
+  readonly ingress: Pick<Ingress["Service"], "baseUrl">
 }
 
 /** One kind of body that a resource is written with. */
@@ -27,6 +28,8 @@ export interface Body<Message extends Schema.Codec<unknown>, Described extends S
   readonly described: Described
   /** Every fault of a body in one answer. */
   readonly judge: (written: Members, situation: Situation) => Result.Result<Message["Type"], GatewayError>
+  /** What is said of names that it has elsewhere, or in another spelling, rather than that nobody knows them. */
+  readonly misplaced?: (written: Members) => FieldErrors
   /** The same in parts, where it may take long. */
   readonly judging?: (written: Members, situation: Situation) => Parts<Result.Result<Message["Type"], GatewayError>>
 }
@@ -129,6 +132,8 @@ export interface Resource<
   readonly record: Record
   /** As lists show it, where that is less. */
   readonly listed?: Schema.Codec<unknown, unknown>
+  /** What a write of it leaves open; told in its answer, beside the record. `looked up`: whoever handles its calls tells it. */
+  readonly warnings?: ((record: Record["Type"]) => ReadonlyArray<Warning>) | "looked up"
   /** What its delete answers beside its id. */
   readonly deleted?: { readonly fields: Schema.Struct.Fields; readonly example: Schema.JsonObject }
   /** The whole of it. */
@@ -150,8 +155,10 @@ export interface Resource<
   readonly weight: string
   /** The largest body that it is written with, in bytes. */
   readonly largestBody: number
-  /** How many a team may have, where that is bounded, and what a create beyond fails with, however it is asked for; `data` has the `limit`. */
-  readonly most?: { readonly count: number; readonly code: ErrorCode }
+  /** How many a team may have, unless the operator says otherwise, where that is not `usualMost`. */
+  readonly most?: number
+  /** What a create beyond it fails with, however it is asked for, where that is not `LIMIT_EXCEEDED`; `data` has the `limit`. */
+  readonly limitCode?: ErrorCode
   /** The JSON values that it may have, where that is less than of any body. */
   readonly mostValues?: number
   /** What its calls can fail with beyond what any resource's can. */

@@ -3,7 +3,7 @@ import * as Characters from "@tidegate/model/Characters"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { parseTime } from "@tidegate/model/Timestamp"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
-import { setting, Storable, text } from "./Members.ts"
+import { printable, setting, Storable, text } from "./Members.ts"
 
 /** How a request is shared. */
 
@@ -13,7 +13,7 @@ const mostSeconds = 30 * day
 const usualSeconds = 7 * day
 const mostNames = 100
 
-const Title = Storable(120).annotate({ description: "For people, shown to whoever opens the link" })
+const Title = Storable(120).check(printable).annotate({ description: "For people, shown to whoever opens the link" })
 
 const Seconds = Schema.Int.annotate({ message: "must be a whole number" }).check(
   Schema.makeFilter((seconds: number) => seconds >= leastSeconds || `must be at least ${leastSeconds}`, {
@@ -53,6 +53,23 @@ export interface ShareInput {
   readonly includeBody: boolean
 }
 
+const names = [
+  ["expires_in_seconds", "ttl_seconds", "ttl"],
+  ["title", "label"]
+] as const
+
+/** What stands under two names of one thing, and is not the same. */
+const contradictions = (input: typeof ShareWrite.Type): Result.Result<void, FieldErrors> => {
+  const faults = names.flatMap((all) => {
+    const [first, ...others] = all.filter((name) => (input[name] ?? null) !== null)
+    const other = others.find((name) => first !== undefined && input[name] !== input[first])
+    return other === undefined
+      ? []
+      : [{ path: other, message: `is another name of ${first}, which says something else` }]
+  })
+  return faults.length === 0 ? Result.void : Result.fail(faults)
+}
+
 const endOf = (input: typeof ShareWrite.Type, now: number): Result.Result<number, FieldErrors> => {
   const { expires_at, expires_in_seconds, ttl, ttl_seconds } = input
   const seconds = expires_in_seconds ?? ttl_seconds ?? ttl ?? null
@@ -73,7 +90,7 @@ export const shareBody = {
   judge: (written: Members, now: number): Result.Result<ShareInput, GatewayError> =>
     orInvalid(
       judgeBody(ShareWrite, written, (input) =>
-        Result.map(every({ expires_at: endOf(input, now) }), ({ expires_at }) => ({
+        Result.map(every({ names: contradictions(input), expires_at: endOf(input, now) }), ({ expires_at }) => ({
           title: input.title ?? input.label ?? null,
           expiresAt: new Date(expires_at),
           secretNames: input.redact_keys ?? [],

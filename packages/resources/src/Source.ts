@@ -4,7 +4,10 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { CustomResponse, type Source, type SourceMethod } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import type { Warning } from "@tidegate/model/Warning"
+import { providerOf } from "@tidegate/signatures/Providers"
 import { misplacedSettings } from "@tidegate/signatures/SettingPlaces"
+import { plainType, sourceTypeFault } from "@tidegate/signatures/SourceTypes"
 import { authMembers, changeSourceAuth, checkSourceAuth } from "./AuthInput.ts"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, nestConfig, orInvalid } from "./Input.ts"
 import { Name, optional } from "./Members.ts"
@@ -42,12 +45,14 @@ type Config = NonNullable<(typeof Patch.Type)["config"]>
 const flat = Object.keys(config)
 const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
 
+const misplaced = (body: Members): FieldErrors => [
+  ...misplacedSettings("", body, [...Object.keys(Patch.fields), ...flat]),
+  ...misplacedSettings("config", body["config"], flat)
+]
+
 const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
-  const misplaced = [
-    ...misplacedSettings("", body, [...Object.keys(Patch.fields), ...flat]),
-    ...misplacedSettings("config", body["config"], flat)
-  ]
-  return misplaced.length === 0 ? Result.succeed(body) : Result.fail(misplaced)
+  const faults = misplaced(body)
+  return faults.length === 0 ? Result.succeed(body) : Result.fail(faults)
 }
 
 /** What is written, with its settings in `config`, judged by `check` as well. */
@@ -126,6 +131,11 @@ const settled = (
     }
   )
 
+const knownType = (type: string, stored: string | null, config: Config): Result.Result<void, FieldErrors> => {
+  const fault = sourceTypeFault({ type, stored, saysAuthType: config.auth_type !== undefined })
+  return fault === null ? Result.void : fieldError("type", fault)
+}
+
 const nothingStored = {
   type: "",
   allowed_http_methods: defaultMethods,
@@ -138,11 +148,12 @@ const nothingStored = {
 } as const
 
 const create = (
-  { config = {}, description, name, status, type = "WEBHOOK", url = null }: Write,
+  { config = {}, description, name, status, type = plainType, url = null }: Write,
   { ingress }: Situation
 ): Result.Result<SourceFields, FieldErrors> =>
   Result.map(
     every({
+      type: knownType(type, null, config),
       slug: slugOf(url, ingress, null),
       auth: checkSourceAuth(type, config),
       settings: settled(type, config, nothingStored)
@@ -180,6 +191,7 @@ const change =
     judge(Patch, input, ({ config = {}, description, name, status, type = stored.type, url }) =>
       Result.map(
         every({
+          type: knownType(type, stored.type, config),
           slug: url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id),
           auth: changeSourceAuth(type, config, {
             type: stored.type,
@@ -199,6 +211,16 @@ const change =
         })
       )
     )
+
+/** A provider's type makes its writer believe that requests are verified. */
+const warnings = ({ config, type }: typeof SourceRecord.Type): ReadonlyArray<Warning> => {
+  const provider = providerOf(type)
+  if (provider === undefined || config.auth_type !== null) return []
+  const needed = provider.settings.filter(({ required }) => required).map(({ name }) => name)
+  const what = needed.length === 0 ? "its settings" : needed.join(" and ")
+  const message = `nothing of ${type} is verified, and everybody can send: write ${what} into config.auth`
+  return [{ code: "NOT_VERIFIED", message, path: "config.auth" }]
+}
 
 /** Where requests come in: a public URL, who may send, and what senders are answered. */
 export const source = resource({
@@ -231,12 +253,14 @@ export const source = resource({
     }
   },
   record: SourceRecord,
+  warnings,
   write: {
     message: Write,
     described: SourceWrite,
+    misplaced,
     judge: (input, situation) => judge(Write, input, (body) => Result.map(create(body, situation), () => body))
   },
-  patch: judgedByOwner(SourcePatch),
+  patch: { ...judgedByOwner(SourcePatch), misplaced },
   create: (input: Write, situation) => orInvalid(create(input, situation)),
   change,
   columns,

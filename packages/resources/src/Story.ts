@@ -4,6 +4,7 @@
  */
 export const ids = {
   team: "tm_demo",
+  user: "usr_01jgfjjz00abcdefghjkmnpqrs",
   source: "src_01kak1v8m0c3x9f2e7d5b4a6gh",
   destination: "des_01kak1w2n4d4y0g3f8e6c5b7hj",
   connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",

@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { isId, prefixes } from "@tidegate/model/Ids"
-import type { WorkflowTemplate } from "@tidegate/model/WorkflowTemplate"
+import type { WorkflowTemplate, WorkflowTemplateDetail } from "@tidegate/model/WorkflowTemplate"
 import type { Binding, Template } from "@tidegate/workflows/templates/Template"
 import { templateOf, templates } from "@tidegate/workflows/templates/Templates"
 import { judgeBody, type Members, orInvalid } from "./Input.ts"
@@ -61,7 +61,14 @@ export const shownTemplate = (template: Template): WorkflowTemplate => ({
 
 export const shownTemplates = (): ReadonlyArray<WorkflowTemplate> => templates.map(shownTemplate)
 
+/** The same with what it makes, before anything is given. */
+export const detailedTemplate = (template: Template): WorkflowTemplateDetail => {
+  const definition = template.graph(Object.fromEntries(template.bindings.map(({ key }) => [key, `<${key}>`])))
+  return Object.assign(shownTemplate(template), { definition })
+}
+
 export const templateExample = shownTemplate(templates[0]!)
+export const templateDetailExample = detailedTemplate(templates[0]!)
 
 const faultOf = ({ type }: Binding, given: string | undefined): string | null => {
   if (given === undefined) return "is required"

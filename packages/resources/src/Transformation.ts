@@ -130,6 +130,7 @@ export const transformation = resource({
   switches: [],
   weight: "octet_length(t.code)",
   largestBody: maxCodeBody,
+  most: 1_000,
   errors: { write: ["TRANSFORMATION_INVALID"], delete: ["RESOURCE_IN_USE"] },
   example
 })

@@ -5,26 +5,27 @@ import { prefixes } from "@tidegate/model/Ids"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { limits } from "@tidegate/workflows/Limits"
+import { describedAs } from "./DescribedAs.ts"
 import { isStorableJson, type Members } from "./Input.ts"
 import { DescriptionUpTo, Id, Name, OneOf, optional } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./Story.ts"
+import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
 /** Of a team. */
 export const mostWorkflows = 1_000
 
 /** Whether they are steps, or edges, of a graph is told with all that is wrong with it, by whoever stores it. */
-const parts = (what: string, most: number) =>
+const parts = (what: string, most: number, described: Schema.Top) =>
   Schema.Array(Schema.Json)
     .annotate({ message: "must be a list" })
     .check(
       Schema.makeFilter(
         (value: ReadonlyArray<Schema.Json>) => isStorableJson(value) || "must be valid Unicode without NUL",
-        {
-          toJsonSchema: () => ({ maxItems: most })
-        }
+        { toJsonSchema: () => ({}) }
       )
     )
+    .pipe(describedAs(described))
     .annotate({ description: `The ${what}, as a whole; at most ${most}` })
 
 const Status = OneOf(WorkflowStatus.literals).annotate({ description: "`active` unless told" })
@@ -32,8 +33,8 @@ const Status = OneOf(WorkflowStatus.literals).annotate({ description: "`active` 
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
   status: optional(Status),
-  steps: optional(parts("steps", limits.steps)),
-  edges: optional(parts("edges", limits.edges))
+  steps: optional(parts("steps", limits.steps, WorkflowSteps)),
+  edges: optional(parts("edges", limits.edges, WorkflowEdges))
 }
 
 const steps: ReadonlyArray<Schema.JsonObject> = [
@@ -134,6 +135,13 @@ const change =
     return Result.succeed({ ...stored, ...input })
   }
 
+/** A workflow as it is answered. */
+export const WorkflowRecord = Schema.Struct({
+  ...Workflow.fields,
+  steps: Schema.optionalKey(Schema.Array(Schema.Json).pipe(describedAs(WorkflowSteps))),
+  edges: Schema.optionalKey(Schema.Array(Schema.Json).pipe(describedAs(WorkflowEdges)))
+}).annotate({ identifier: "Workflow" })
+
 /** A graph of steps that the requests of a source run through. */
 export const workflow = resource({
   name: "workflow",
@@ -143,7 +151,10 @@ export const workflow = resource({
   permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
     list: { description: "Without steps and edges; the latest change first. One page, without a cursor: at most 255." },
-    create: { description: "All that is wrong with its graph is answered at once. At most 1,000 in a team." },
+    create: {
+      description:
+        "All that is wrong with its graph is answered at once. Members that a step's output does not have are taken, with `warnings`. At most 1,000 in a team."
+    },
     upsert: { description: "What is left out stays as it is." },
     retrieve: { description: "With its steps and edges, and whether it can run." },
     update: {
@@ -152,7 +163,8 @@ export const workflow = resource({
     },
     delete: { description: "With its runs; those under way begin no further step. Its source stays." }
   },
-  record: Workflow,
+  record: WorkflowRecord,
+  warnings: "looked up",
   deleted: {
     fields: { source_id: Schema.NullOr(Schema.String), source_deleted: Schema.Literal(false) },
     example: { source_id: ids.source, source_deleted: false }
@@ -181,9 +193,11 @@ export const workflow = resource({
   ],
   weight: "coalesce(octet_length(t.description), 0) + octet_length(t.named::text)",
   largestBody: limits.definitionBytes,
-  most: { count: mostWorkflows, code: "TEAM_LIMIT_REACHED" },
+  most: mostWorkflows,
   mostValues: maxDefinitionValues,
-  errors: { write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict"] },
+  errors: {
+    write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict", "LIMIT_EXCEEDED"]
+  },
   example: {
     body,
     patch: { status: "paused", version: 1 },

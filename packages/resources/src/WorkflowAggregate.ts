@@ -9,6 +9,7 @@ import { describedAs } from "./DescribedAs.ts"
 import { Id } from "./Members.ts"
 import type { Situation } from "./Resource.ts"
 import { source } from "./Source.ts"
+import { SourceWrite } from "./source/Document.ts"
 import { ids } from "./Story.ts"
 import { workflow } from "./Workflow.ts"
 
@@ -40,9 +41,9 @@ const described = {
   source_id: Schema.optionalKey(Schema.NullOr(Id.annotate({ description: "A source that is there" }))),
   source: Schema.optionalKey(
     Schema.NullOr(
-      Schema.JsonObject.check(Schema.isMaxProperties(mostMembers)).annotate({
-        description: "A source to make, as POST /sources takes it; or `{id}` of one that is there"
-      })
+      Schema.JsonObject.check(Schema.isMaxProperties(mostMembers))
+        .pipe(describedAs(Schema.Union([...SourceWrite.members, Schema.Struct({ id: Id })])))
+        .annotate({ description: "A source to make, as POST /sources takes it; or `{id}` of one that is there" })
     )
   ),
   actions: Schema.optionalKey(
@@ -53,9 +54,9 @@ const described = {
       })
     )
   ),
-  workflow: Schema.JsonObject.check(Schema.isMaxProperties(mostMembers)).annotate({
-    description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id"
-  })
+  workflow: Schema.JsonObject.check(Schema.isMaxProperties(mostMembers))
+    .pipe(describedAs(Schema.Struct(workflow.patch.described.fields)))
+    .annotate({ description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id" })
 }
 
 export const WorkflowAggregateInput = Schema.Struct(described).annotate({

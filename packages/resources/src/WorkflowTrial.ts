@@ -6,7 +6,9 @@ import { fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from
 import { Id, OneOf, setting } from "./Members.ts"
 import { isQueryTooLong, longestQuery, queryOf, RequestSample, ShownRequestSample } from "./RequestParts.ts"
 import { body, headers } from "./Story.ts"
+import { describedAs } from "./DescribedAs.ts"
 import { workflow } from "./Workflow.ts"
+import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
 /** A workflow, stored or written, that is tried on a request, received or written. */
 
@@ -81,18 +83,19 @@ const members = {
   ),
   include_previews: setting(flag.annotate({ description: "With what each step was given and gave; true unless told" }))
 }
-const graph = (what: string) => setting(Schema.Array(Schema.Json).annotate({ description: what }))
+const graph = (described: Schema.Top, what: string) =>
+  setting(Schema.Array(Schema.Json).pipe(describedAs(described)).annotate({ description: what }))
 
 export const WorkflowTrialInput = Schema.Struct({
   ...members,
-  steps: graph("Instead of those that are stored"),
-  edges: graph("Instead of those that are stored")
+  steps: graph(WorkflowSteps, "Instead of those that are stored"),
+  edges: graph(WorkflowEdges, "Instead of those that are stored")
 }).annotate({ identifier: "WorkflowTestInput", examples: [workflowTrialExample] as never })
 
 export const UnsavedTrialInput = Schema.Struct({
   ...members,
-  steps: graph("The steps"),
-  edges: graph("The edges"),
+  steps: graph(WorkflowSteps, "The steps"),
+  edges: graph(WorkflowEdges, "The edges"),
   source_id: setting(
     Id.annotate({ description: "The source whose last accepted request is taken, where none is told" })
   )

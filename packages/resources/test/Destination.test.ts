@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import { connectorOf, connectors, notBuilt } from "@tidegate/connectors/Connectors"
+import { connectorOf, connectors } from "@tidegate/connectors/Connectors"
 import { destination, type DestinationFields } from "../src/Destination.ts"
 import type { Members } from "../src/Input.ts"
 import { faults } from "./written.ts"
@@ -50,7 +50,7 @@ describe("a destination", () => {
         url,
         http_method: null,
         path_forwarding_disabled: false,
-        forward_credentials: true,
+        forward_credentials: null,
         rate_limit: null,
         rate_limit_period: "second",
         max_concurrency: null,
@@ -116,7 +116,7 @@ describe("a destination", () => {
       path: "/",
       http_method: null,
       path_forwarding_disabled: false,
-      forward_credentials: true,
+      forward_credentials: null,
       rate_limit: null,
       rate_limit_period: "second",
       auth_type: null
@@ -138,10 +138,7 @@ describe("a destination", () => {
     ])
   })
 
-  it("names the types that are not available yet, and refuses unknown ones", () => {
-    for (const type of notBuilt) {
-      expect(refused({ name: "a", type, url })).toStrictEqual([`type: ${type} destinations are not available yet`])
-    }
+  it("refuses a type that there is not, and names all that there are", () => {
     expect(refused({ name: "a", type: "FAX", url })).toStrictEqual([
       `type: must be one of ${connectors.map(({ type }) => type).join(", ")}`
     ])
@@ -163,7 +160,7 @@ describe("a destination", () => {
     ).toStrictEqual([
       "config.http_method: must be one of POST, PUT, PATCH, DELETE",
       "config.path_forwarding_disabled: must be true or false",
-      "config.forward_credentials: must be true or false",
+      "config.forward_credentials: must be true, false or null",
       "config.rate_limit: must be a positive whole number or null",
       "config.rate_limit_period: must be one of second, minute, hour, day"
     ])
@@ -255,6 +252,16 @@ describe("a destination", () => {
         config: { host: "db.test", database: "a", table: "b", auth_type: "DATABASE_PASSWORD", auth: password }
       })
 
+      const key = { access_key_id: "AKIA0000000000000000", secret_access_key: "secret-of-the-key" }
+      const store = (auth: Members) =>
+        created({
+          name: "store",
+          type: "OBJECT_STORE_S",
+          config: { region: "eu-central-1", bucket: "a-bucket", auth_type: "OBJECT_STORE_S_ACCESS_KEY", auth }
+        })
+      const session = store({ ...key, session_token: "session-token" })
+      const keyed = store(key)
+
       it.each<[string, DestinationFields, Members, boolean]>([
         ["another path", stored, { url: "https://target.test/other?a=1" }, true],
         ["another host", stored, { url: "https://elsewhere.test/hook" }, false],
@@ -305,6 +312,15 @@ describe("a destination", () => {
           { auth: { ...tokens, token_url: "https://elsewhere.test/token" } },
           true
         ],
+        ["another endpoint of a session's token", session, { endpoint: "https://elsewhere.test" }, false],
+        [
+          "another endpoint, and the key with the token",
+          session,
+          { endpoint: "https://elsewhere.test", auth: { ...key, session_token: "session-token" } },
+          true
+        ],
+        ["another bucket with a session's token", session, { bucket: "another-bucket" }, true],
+        ["another endpoint of a key, which only signs", keyed, { endpoint: "https://elsewhere.test" }, true],
         ["another table", database, { config: { table: "c" } }, true],
         ["another database server", database, { config: { host: "elsewhere.test" } }, false],
         ["another one, by one setting", database, { config: { endpoint: "elsewhere.test/a" } }, false]

@@ -90,8 +90,14 @@ describe("SourceInput", () => {
     ])
   })
 
-  it("accepts any type of the form, and its status", () => {
-    expect(created({ name: "a", type: "SOME_VENDOR_2" }).type).toBe("SOME_VENDOR_2")
+  it("accepts a vendor's type of the form from who says how it verifies, and its status", () => {
+    expect(created({ name: "a", type: "SOME_VENDOR_2", config: { auth_type: null } }).type).toBe("SOME_VENDOR_2")
+    expect(created({ name: "a", type: "PIPEDRIVE" }).type).toBe("PIPEDRIVE")
+    expect(refused({ name: "a", type: "SOME_VENDOR_2" })).toHaveLength(1)
+    expect(refused({ name: "a", type: "GITHUBB", config: { auth_type: null } })).toStrictEqual([
+      "type: is no type of source; did you mean GITHUB?"
+    ])
+    expect(updated({ ...signed, type: "SOME_VENDOR_2" }, { type: "SOME_VENDOR_2", name: "b" }).name).toBe("b")
     expect(created({ name: "a", status: "disabled" }).disabled).toBe(true)
     expect(updated(signed, { status: "disabled" }).disabled).toBe(true)
     expect(updated({ ...signed, disabled: true }, { status: "enabled" }).disabled).toBe(false)
@@ -283,6 +289,7 @@ describe("SourceInput", () => {
       target_url: url,
       path_forwarding: true,
       query_forwarding: true,
+      forward_credentials: false,
       timeout_ms: 10_000,
       capture_response_bytes: 65_536
     }
@@ -386,14 +393,15 @@ describe("SourceInput", () => {
           "config.proxy.capture_response_bytes: must be a whole number from 0 to 65536, or null"
         ])
       }
-      for (const flag of ["enabled", "path_forwarding", "query_forwarding"]) {
+      for (const flag of ["enabled", "path_forwarding", "query_forwarding", "forward_credentials"]) {
         expect(fault({ [flag]: 1 })).toStrictEqual([`config.proxy.${flag}: must be true, false or null`])
       }
       const accepted = {
         timeout_ms: 30_000,
         capture_response_bytes: 0,
         path_forwarding: false,
-        query_forwarding: false
+        query_forwarding: false,
+        forward_credentials: true
       }
       expect(source({ proxy: { target_url: url, ...accepted } }).proxy).toStrictEqual({
         enabled: false,

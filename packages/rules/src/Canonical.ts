@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto"
+import { canonicalNumber, isExactNumber, isJsonObject } from "@tidegate/model/ExactNumber"
 import { type PathSegment, positionOf } from "@tidegate/model/JsonPath"
 import { Predicate } from "effect"
 
 /**
  * Digests of JSON values: equal for values that are deeply equal, whatever the order of keys and the way numbers were
- * written (`1`, `1.0`, `-0`), and different otherwise. Texts are compared code unit by code unit.
+ * written (`1`, `1.0`, `-0`, `1e0`), and different otherwise. Texts are compared code unit by code unit.
  */
 
 /**
@@ -90,7 +91,8 @@ export const startDigest = (): Digest => {
     if (!spend(1)) return
     if (typeof value === "string") return addText(value)
     if (Array.isArray(value)) return addArray(value, omissions, depth)
-    if (Predicate.isReadonlyObject(value)) return addObject(value, omissions, depth)
+    if (isExactNumber(value)) return addNumber(canonicalNumber(value))
+    if (isJsonObject(value)) return addObject(value, omissions, depth)
     write(JSON.stringify(value ?? null))
   }
 
@@ -100,6 +102,10 @@ export const startDigest = (): Digest => {
     // No JSON begins like this, and the length says where it ends.
     hash.update(`${text}text ${value.length}:`).update(value)
     text = ""
+  }
+
+  const addNumber = (digits: string): void => {
+    if (spend(digits.length >> 6)) write(digits)
   }
 
   const addArray = (values: ReadonlyArray<unknown>, omissions: Omissions, depth: number): void => {
@@ -166,7 +172,7 @@ export const findAt = (value: unknown, path: ReadonlyArray<PathSegment>, digest:
     const index = segment.kind === "index" ? segment.index : segment.kind === "key" ? positionOf(segment.key) : -1
     return findAt(value[index], path, digest, from + 1)
   }
-  if (segment.kind !== "key" || !Predicate.isReadonlyObject(value) || !Object.hasOwn(value, segment.key)) {
+  if (segment.kind !== "key" || !isJsonObject(value) || !Object.hasOwn(value, segment.key)) {
     return undefined
   }
   return findAt(value[segment.key], path, digest, from + 1)

@@ -1,6 +1,6 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import { maxPathLength, parsePath, positionOf } from "@tidegate/model/JsonPath"
 import type { Parts } from "@tidegate/model/Parts"
-import { Predicate } from "effect"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
 import { equalTo, equalToReference, type Operator, operatorNames, operatorOf, type Read } from "./Operators.ts"
@@ -47,7 +47,7 @@ type Members = { readonly [key: string]: unknown }
 
 /** Whether it asks about parts of a request, and names nothing else. */
 export const isOfRequest = (condition: unknown): condition is Members => {
-  if (!Predicate.isReadonlyObject(condition)) return false
+  if (!isJsonObject(condition)) return false
   const names = Object.keys(condition)
   return names.length > 0 && names.every((name) => Object.hasOwn(partsOfRequest, name))
 }
@@ -84,7 +84,7 @@ class Compiler {
       return { test: list(items.map((item) => item.test)), absent: false }
     }
     if (subject === "context" && isOfRequest(condition)) return yield* this.request(condition, path)
-    if (Predicate.isReadonlyObject(condition)) return yield* this.object(condition, subject, path)
+    if (isJsonObject(condition)) return yield* this.object(condition, subject, path)
     if (subject === "text" && typeof condition !== "string") refuse(path, "takes a text or an object of operators")
     return { test: equalTo(condition), absent: false }
   }
@@ -94,7 +94,7 @@ class Compiler {
     const tests: Array<Test> = []
     for (const [name, asked] of Object.entries(condition)) {
       const [at, subject] = [below(path, name), partsOfRequest[name]!]
-      if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(asked)) {
+      if ((subject === "headers" || subject === "record") && !isJsonObject(asked)) {
         refuse(at, "takes an object")
       }
       tests.push(field(name, yield* this.value(asked, subject, at)))
@@ -117,7 +117,7 @@ class Compiler {
     const whole = all(parts.map((part) => part.test))
     return {
       test: parts.some((part) => part.field)
-        ? anyElement((value, scope) => Predicate.isReadonlyObject(value) && whole(value, scope))
+        ? anyElement((value, scope) => isJsonObject(value) && whole(value, scope))
         : whole,
       absent: parts.every((part) => part.absent)
     }
@@ -159,7 +159,7 @@ class Compiler {
     const asField = yield* this.field(key, operand, path)
     return {
       test: (value, scope) =>
-        Predicate.isReadonlyObject(value) && (atTop || Object.hasOwn(value, key))
+        isJsonObject(value) && (atTop || Object.hasOwn(value, key))
           ? asField.test(value, scope)
           : asOperator.test(value, scope),
       absent: asOperator.absent,
@@ -197,14 +197,14 @@ class Compiler {
     return (scope) => {
       if (!scope.spend(segments.length)) return undefined
       let value: unknown = scope.root
-      if (Predicate.isReadonlyObject(value) && Object.hasOwn(value, name)) return value[name]
+      if (isJsonObject(value) && Object.hasOwn(value, name)) return value[name]
       let enclosing = 0
       for (const segment of segments) {
         if (Array.isArray(value)) {
           if (segment.kind === "key") value = value[positionOf(segment.key)]
           else if (segment.kind === "index") value = value[segment.index]
           else value = enclosing < scope.depth ? value[scope.indexes[enclosing++] ?? -1] : undefined
-        } else if (segment.kind === "key" && Predicate.isReadonlyObject(value) && Object.hasOwn(value, segment.key)) {
+        } else if (segment.kind === "key" && isJsonObject(value) && Object.hasOwn(value, segment.key)) {
           value = value[segment.key]
         } else {
           return undefined
@@ -216,7 +216,7 @@ class Compiler {
 }
 
 const isReference = (operand: unknown): operand is { readonly $ref: unknown } =>
-  Predicate.isReadonlyObject(operand) && Object.hasOwn(operand, "$ref") && Object.keys(operand).length === 1
+  isJsonObject(operand) && Object.hasOwn(operand, "$ref") && Object.keys(operand).length === 1
 
 /** Whether the operator can be asked with this operand: with another one, its name without `$` is a field. */
 export const takes = (operator: Operator, operand: unknown): boolean =>
@@ -254,7 +254,7 @@ const field = (key: string, child: Condition): Test => {
   const path = key.length <= maxPathLength ? key.split(".") : [key]
   const follow = path.length === 1 || path.includes("") ? null : followPath(path, child)
   return (object, scope) => {
-    if (!Predicate.isReadonlyObject(object)) return false
+    if (!isJsonObject(object)) return false
     if (!Object.hasOwn(object, key)) return follow === null ? child.absent : follow(object, scope)
     const value = object[key]
     return value === undefined ? child.absent : child.test(value, scope)
@@ -270,7 +270,7 @@ const followPath = (path: ReadonlyArray<string>, child: Condition): Test =>
       if (Array.isArray(value)) {
         if (position < 0) return someElement(value, step, scope)
         next = value[position]
-      } else if (Predicate.isReadonlyObject(value) && Object.hasOwn(value, key)) {
+      } else if (isJsonObject(value) && Object.hasOwn(value, key)) {
         next = value[key]
       }
       return next === undefined ? child.absent : rest(next, scope)

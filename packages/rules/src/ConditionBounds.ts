@@ -1,5 +1,7 @@
+import { isExactNumber } from "@tidegate/model/ExactNumber"
 import { Predicate } from "effect"
 import { below, refuse } from "./ConditionInvalid.ts"
+import { isComposite } from "./Equality.ts"
 import { operatorOf } from "./Operators.ts"
 
 /** Levels of objects and lists in one condition. */
@@ -32,7 +34,7 @@ export class ConditionBounds {
   private value(value: unknown, path: string, depth: number): void {
     this.nodes++
     if (this.nodes > maxNodes) refuse(path, `the conditions have more than ${maxNodes} nodes`)
-    if (!Predicate.isObjectOrArray(value)) return this.scalar(value, path)
+    if (!Predicate.isObjectOrArray(value) || isExactNumber(value)) return this.scalar(value, path)
     if (depth > maxDepth) refuse(path, `is nested deeper than ${maxDepth} levels`)
     this.add(2, path)
     if (Array.isArray(value)) {
@@ -43,7 +45,7 @@ export class ConditionBounds {
       const at = below(path, key)
       const operand = value[key]
       this.scalar(key, at)
-      if (Array.isArray(operand) && operatorOf(key) !== undefined && !operand.some(Predicate.isObjectOrArray)) {
+      if (Array.isArray(operand) && operatorOf(key) !== undefined && !operand.some(isComposite)) {
         this.add(2, at)
         for (const member of operand) this.scalar(member, at)
       } else {
@@ -53,7 +55,12 @@ export class ConditionBounds {
   }
 
   private scalar(value: unknown, path: string): void {
-    const json = value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)
+    const json =
+      value === null ||
+      typeof value === "string" ||
+      typeof value === "boolean" ||
+      Number.isFinite(value) ||
+      isExactNumber(value)
     if (!json) refuse(path, "is not a JSON value")
     // With the sign behind it. A text that is too long is not written for it.
     const isLong = typeof value === "string" && value.length > this.most

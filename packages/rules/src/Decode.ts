@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema, SchemaIssue } from "effect"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { below } from "./ConditionInvalid.ts"
 
 /** What is wrong with something written, and where in it. */
@@ -9,6 +10,17 @@ export interface Complaint {
 
 export const complain = (path: string, message: string): Result.Result<never, Complaint> =>
   Result.fail({ path, message })
+
+/** Between what is said of a member that nobody knows, and the names that there are: the issue does not know its own. */
+const mark = "\u0000"
+
+const namesIn = ({ ast }: SchemaIssue.UnexpectedKey): string =>
+  "propertySignatures" in ast ? ast.propertySignatures.map(({ name }) => String(name)).join(mark) : ""
+
+const meantBy = (message: string, key: unknown): string => {
+  const [said = "", ...names] = message.split(mark)
+  return said + (typeof key === "string" ? didYouMean(key, names) : "")
+}
 
 /** Decodes `written` by its schema; `what` it is, for the message that refuses members nobody knows. Never with a value. */
 export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
@@ -30,14 +42,14 @@ export const decodeAll = <S extends Schema.ConstraintDecoder<unknown>>(
       SchemaIssue.makeFormatterStandardSchemaV1({
         leafHook: (leaf) => {
           if (leaf._tag === "MissingKey") return "is required"
-          if (leaf._tag === "UnexpectedKey") return `is not a field of ${what}`
+          if (leaf._tag === "UnexpectedKey") return `is not a field of ${what}${mark}${namesIn(leaf)}`
           return SchemaIssue.defaultLeafHook(leaf)
         }
       })(issue).issues.map(({ message, path }) => {
         const keys = (path ?? []).map((step) => (Predicate.isObject(step) ? step.key : step))
         return {
           path: keys.reduce<string>((at, key) => below(at, Predicate.isNumber(key) ? key : String(key)), ""),
-          message
+          message: message.includes(mark) ? meantBy(message, keys.at(-1)) : message
         }
       })
   )

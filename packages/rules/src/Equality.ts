@@ -1,25 +1,38 @@
+import {
+  areEqualNumbers,
+  canonicalNumber,
+  compareNumbers,
+  type ExactNumber,
+  isExactNumber,
+  isJsonNumber,
+  readNumber
+} from "@tidegate/model/ExactNumber"
 import { Predicate } from "effect"
 import type { Scope } from "./Evaluation.ts"
 
 /**
  * Equality and order of the filter language. Numbers and numeric texts are interchangeable, because headers and query
  * values are always texts and people write numbers; nothing else is: `true` is neither `1` nor `"true"`, and an empty
- * text is not zero.
+ * text is not zero. Numbers are the decimals that they are written as, with all their digits: `1.0` is `1`, and
+ * `9007199254740993` is not `9007199254740992`.
  */
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** The number a decimal text stands for; NaN, which equals nothing, when it is none. */
-export const toNumber = (text: string): number => {
+export const toNumber = (text: string): number | ExactNumber => {
   if (text.length === 0 || text.length > longestNumber || text.charCodeAt(0) > 57) return Number.NaN
-  return decimal.test(text) ? Number(text) : Number.NaN
+  return decimal.test(text) ? readNumber(text) : Number.NaN
 }
+
+/** A list or an object: what is no scalar. */
+export const isComposite = (value: unknown): boolean => Predicate.isObjectOrArray(value) && !isExactNumber(value)
 
 /** Equality of two scalars; an array or an object equals nothing here. */
 export const looselyEqual = (a: unknown, b: unknown): boolean => {
-  if (a === b) return !Predicate.isObjectOrArray(a)
-  if (typeof a === "number") return typeof b === "string" && a === toNumber(b)
-  return typeof a === "string" && typeof b === "number" && toNumber(a) === b
+  if (a === b) return !isComposite(a)
+  if (typeof a === "string") return isJsonNumber(b) && areEqualNumbers(toNumber(a), b)
+  return isJsonNumber(a) && areEqualNumbers(a, typeof b === "string" ? toNumber(b) : isExactNumber(b) ? b : Number.NaN)
 }
 
 /**
@@ -28,6 +41,9 @@ export const looselyEqual = (a: unknown, b: unknown): boolean => {
  */
 export const deeplyEqual = (a: unknown, b: unknown, scope: Scope): boolean => {
   if (!Predicate.isObjectOrArray(a) || !Predicate.isObjectOrArray(b)) return pay(a, b, scope) && a === b
+  if (isExactNumber(a) || isExactNumber(b)) {
+    return pay(a, b, scope) && isExactNumber(a) && isExactNumber(b) && areEqualNumbers(a, b)
+  }
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length || !scope.enter(a.length)) return false
     let equal = true
@@ -55,20 +71,41 @@ export const order = (a: unknown, b: unknown): number => {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0
   const left = typeof a === "string" ? toNumber(a) : a
   const right = typeof b === "string" ? toNumber(b) : b
-  if (typeof left !== "number" || typeof right !== "number") return Number.NaN
-  return left < right ? -1 : left > right ? 1 : left === right ? 0 : Number.NaN
+  if (typeof left === "number" && typeof right === "number") {
+    return left < right ? -1 : left > right ? 1 : left === right ? 0 : Number.NaN
+  }
+  return isJsonNumber(left) && isJsonNumber(right) ? compareNumbers(left, right) : Number.NaN
 }
 
 /** Whether one of a fixed list of scalars equals the value: what `looselyEqual` says of each, in constant time. */
 export const memberOf = (members: ReadonlyArray<unknown>): ((value: unknown) => boolean) => {
-  const exact = new Set(members)
-  const texts = members.filter(Predicate.isString)
-  const numeric = new Set(texts.map(toNumber).filter((value) => !Number.isNaN(value)))
-  const numbers = new Set(members.filter(Predicate.isNumber))
+  const strict = new Set(members)
+  const texts = new Numbers(members.filter(Predicate.isString).map(toNumber))
+  const numbers = new Numbers(members.filter(isJsonNumber))
   return (value) => {
-    if (exact.has(value)) return true
-    if (typeof value === "number") return numeric.has(value)
-    return typeof value === "string" && numbers.size > 0 && numbers.has(toNumber(value))
+    if (strict.has(value)) return true
+    if (typeof value === "string") return !numbers.isEmpty && numbers.has(toNumber(value))
+    return isJsonNumber(value) && (texts.has(value) || (isExactNumber(value) && numbers.has(value)))
+  }
+}
+
+/** A set of numbers. */
+class Numbers {
+  readonly #plain: ReadonlySet<number>
+  readonly #exact: ReadonlySet<string>
+
+  constructor(numbers: ReadonlyArray<number | ExactNumber>) {
+    this.#plain = new Set(numbers.filter(Predicate.isNumber).filter((number) => !Number.isNaN(number)))
+    this.#exact = new Set(numbers.filter(isExactNumber).map(canonicalNumber))
+  }
+
+  get isEmpty(): boolean {
+    return this.#plain.size + this.#exact.size === 0
+  }
+
+  has(number: number | ExactNumber): boolean {
+    if (typeof number === "number") return this.#plain.has(number)
+    return this.#exact.size > 0 && this.#exact.has(canonicalNumber(number))
   }
 }
 
@@ -77,18 +114,23 @@ const longestNumber = 64
 
 /**
  * Pays for the comparison of two values of which one is a text: with another text it is compared character by character, with a number read as one,
- * which takes much longer.
+ * which takes much longer. A number with digits of its own is read, too, and compared by them.
  */
 export const pay = (a: unknown, b: unknown, scope: Scope): boolean => {
   if (typeof a === "string") {
     if (typeof b === "string") return scope.spend(Math.min(a.length, b.length) >> 6)
-    return typeof b !== "number" || payForNumber(a, scope)
+    if (typeof b === "number") return payForNumber(a, scope)
+    return !isExactNumber(b) || (payForDigits(b, scope) && payForNumber(a, scope))
   }
-  return typeof b !== "string" || typeof a !== "number" || payForNumber(b, scope)
+  if (typeof a === "object" && isExactNumber(a) && !payForDigits(a, scope)) return false
+  if (typeof b === "object" && isExactNumber(b) && !payForDigits(b, scope)) return false
+  return typeof b !== "string" || !isJsonNumber(a) || payForNumber(b, scope)
 }
 
 const payForNumber = ({ length }: string, scope: Scope): boolean =>
   length > longestNumber || scope.spend((length + 3) >> 2)
+
+const payForDigits = (number: ExactNumber, scope: Scope): boolean => scope.spend((String(number).length + 3) >> 2)
 
 /**
  * Texts up to this length are found in linear time by `String.includes`; for a longer one it can compare the whole of

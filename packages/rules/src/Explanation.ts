@@ -1,7 +1,8 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import { positionOf } from "@tidegate/model/JsonPath"
 import type { Parts } from "@tidegate/model/Parts"
 import type { FilterConditions, Json } from "@tidegate/model/Rule"
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
 import { compilingCondition, type Subject, takes } from "./Condition.ts"
 import { below, type ConditionInvalid } from "./ConditionInvalid.ts"
 import { Scope } from "./Evaluation.ts"
@@ -55,7 +56,7 @@ type Fields = { readonly [key: string]: unknown }
 
 const subjects = { headers: "headers", body: "document", query: "record", path: "text" } as const
 
-const isObject = (value: unknown): value is Fields => Predicate.isReadonlyObject(value)
+const isObject = (value: unknown): value is Fields => isJsonObject(value)
 
 /**
  * Judges a request by conditions and explains it. The evaluation is that of a connection, limits included; the explanation has as

@@ -1,7 +1,8 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import type { Values } from "@tidegate/model/Message"
 import { atOnce, type Parts } from "@tidegate/model/Parts"
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
 import { compilingCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
 import { Scope, type Test } from "./Evaluation.ts"
@@ -170,7 +171,7 @@ export const compilingFilter = (
     const add = function* (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown): Parts<void> {
       if (condition === undefined) return
       limits.check(condition, target)
-      if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(condition)) {
+      if ((subject === "headers" || subject === "record") && !isJsonObject(condition)) {
         refuse(target, "takes an object")
       }
       tests.push({ target, test: (yield* compilingCondition(condition, subject, target, patterns)).test, by: null })

@@ -1,7 +1,8 @@
+import { areEqualNumbers, isExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
 import { Predicate } from "effect"
 import { RE2JS, RE2JSSyntaxException } from "re2js"
 import type { PatternBounds } from "./PatternBounds.ts"
-import { contains, deeplyEqual, looselyEqual, memberOf, order, pay, toNumber } from "./Equality.ts"
+import { contains, deeplyEqual, isComposite, looselyEqual, memberOf, order, pay, toNumber } from "./Equality.ts"
 import { anyElement, anyNode, type Scope, type Test } from "./Evaluation.ts"
 
 /** The value a `$ref` operand stands for in this evaluation; undefined when the document has none there. */
@@ -22,9 +23,9 @@ export interface Operator {
   readonly acceptsAbsence?: (operand: unknown) => boolean
 }
 
-const isScalar = (value: unknown): boolean => !Predicate.isObjectOrArray(value)
+const isScalar = (value: unknown): boolean => !isComposite(value)
 const isText = Predicate.isString
-const isNumberOrText = Predicate.or(Predicate.isNumber, Predicate.isString)
+const isNumberOrText = Predicate.or(isJsonNumber, Predicate.isString)
 
 const not =
   (test: Test): Test =>
@@ -48,9 +49,18 @@ const opposite = (operator: Operator): Operator => {
 export const equalTo = (operand: unknown): Test => {
   if (typeof operand === "string") {
     const number = toNumber(operand)
+    if (isExactNumber(number)) {
+      return anyElement(
+        (value, scope) =>
+          value === operand || (isExactNumber(value) && pay(value, number, scope) && areEqualNumbers(value, number))
+      )
+    }
     return Number.isNaN(number)
       ? anyElement((value, scope) => pay(value, operand, scope) && value === operand)
       : anyElement((value) => value === operand || value === number)
+  }
+  if (isExactNumber(operand)) {
+    return anyElement((value, scope) => pay(value, operand, scope) && looselyEqual(value, operand))
   }
   if (typeof operand === "number") {
     return anyElement(
@@ -95,8 +105,10 @@ const oneOf: Operator = {
   compile: (operand) => {
     if (Array.isArray(operand)) {
       const isMember = memberOf(operand)
-      const hasNumbers = operand.some(Predicate.isNumber)
-      return anyElement((value, scope) => (!hasNumbers || pay(value, 0, scope)) && isMember(value))
+      const hasNumbers = operand.some(isJsonNumber)
+      return anyElement(
+        (value, scope) => (!(hasNumbers || isExactNumber(value)) || pay(value, 0, scope)) && isMember(value)
+      )
     }
     const part = String(operand)
     return anyElement((value, scope) => typeof value === "string" && contains(value, part, scope))

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
+import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tidegate/model/ExactNumber"
 import { parsePath, type PathSegment, positionOf } from "@tidegate/model/JsonPath"
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
 import { complain, type Complaint } from "./Decode.ts"
 import type { FilterInput } from "./Filter.ts"
 
@@ -52,7 +53,7 @@ const valueAt = (value: unknown, path: ReadonlyArray<PathSegment>): unknown => {
     if (Array.isArray(found)) {
       const index = segment.kind === "index" ? segment.index : segment.kind === "key" ? positionOf(segment.key) : -1
       found = (found as ReadonlyArray<unknown>)[index]
-    } else if (segment.kind === "key" && Predicate.isReadonlyObject(found) && Object.hasOwn(found, segment.key)) {
+    } else if (segment.kind === "key" && isJsonObject(found) && Object.hasOwn(found, segment.key)) {
       found = found[segment.key]
     } else return undefined
   }
@@ -61,8 +62,9 @@ const valueAt = (value: unknown, path: ReadonlyArray<PathSegment>): unknown => {
 
 /** A number and its text are one key: senders write ids in either way. */
 const keyOf = (value: unknown): string | null => {
-  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return null
-  const text = String(value)
+  const isExact = isExactNumber(value)
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean" && !isExact) return null
+  const text = isExact ? (plainNumber(value) ?? canonicalNumber(value)) : String(value)
   if (text.length > longestKey || Buffer.byteLength(text) > longestKey) return null
   return hash("sha1", text, "base64url").slice(0, kept)
 }

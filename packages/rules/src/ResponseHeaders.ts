@@ -1,4 +1,4 @@
-import { hopByHop } from "@tidegate/model/HeaderRules"
+import { hopByHop, inertPolicy, originWide, policies } from "@tidegate/model/HeaderRules"
 import { headerEscape } from "@tidegate/templates/Escape"
 import { compileTemplate, type Template } from "@tidegate/templates/Template"
 import { Result } from "effect"
@@ -16,25 +16,15 @@ const forbidden: ReadonlyMap<string, string> = new Map([
   ...[...hopByHop].map((name) => [name, "is about one connection only"] as const),
   ...["content-length", "content-encoding", "host", "date"].map((name) => [name, "is the gateway's to set"] as const),
   ["content-type", "is set by content_type"],
-  // The API and the dashboard have the origin of the ingress URLs: what changes an origin for a browser is not a source's.
-  ...[
-    "set-cookie",
-    "set-cookie2",
-    "clear-site-data",
-    "strict-transport-security",
-    "alt-svc",
-    "service-worker-allowed",
-    "content-security-policy",
-    "content-security-policy-report-only",
-    "x-content-type-options"
-  ].map((name) => [name, "cannot be set by a source"] as const)
+  // The API may have the origin of the ingress URLs: what changes an origin for a browser is not a source's.
+  ...[...originWide, ...policies].map((name) => [name, "cannot be set by a source"] as const)
 ])
 
 /**
  * With every custom response: an operator's XML or text, with a sender's values in it, must not run as a page that
  * shares its origin with the API and the dashboard.
  */
-const inert = { "content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff" }
+const inert = { "content-security-policy": inertPolicy, "x-content-type-options": "nosniff" }
 
 const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const value = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -31,6 +31,8 @@ export const compileRetry = (rule: RetryRule): Result.Result<RetryPolicy, Status
 export interface FailedAttempt {
   readonly status: number | null
   readonly retryAfter: string | null
+  /** Whether the target has refused it for now, and says how long that lasts: it holds the whole destination. */
+  readonly refusedForNow?: boolean
 }
 
 /** Why an event is not tried again. */
@@ -55,6 +57,12 @@ export type RetryDecision =
 /** Nothing is tried later than this after the first attempt. */
 export const retryWindow = 7 * 24 * 60 * 60 * 1_000
 
+/**
+ * So many attempts an event may have that is refused for now, whatever its rule's count is: a target that takes no more at the moment says
+ * nothing of the event. It is as many as a rule can ask for.
+ */
+export const mostRefused = 50
+
 /** Below this interval a rule's waits are exact. */
 const jitterFrom = 5_000
 const jitter = 0.1
@@ -66,7 +74,8 @@ const ended = (reason: FinalReason): RetryDecision => ({ final: true, reason })
 
 /**
  * What follows the failure of attempt `attemptNumber` (1 for the first). Retry-After, on any status that is tried
- * again, replaces the rule's wait, longer or shorter; it counts as a retry like any other. `random` is in [0, 1).
+ * again, replaces the rule's wait, longer or shorter; it counts as a retry like any other. Refused for now, it is tried again also when the
+ * count is used up. `random` is in [0, 1).
  */
 export const nextRetry = (
   policy: RetryPolicy | null,
@@ -81,7 +90,8 @@ export const nextRetry = (
   if (outcome.status !== null && !policy.covers(outcome.status)) return ended("STATUS_NOT_COVERED")
   const asked = outcome.retryAfter === null ? null : parseRetryAfter(outcome.retryAfter, now)
   if (asked === "cancel") return ended("CANCELLED_BY_DESTINATION")
-  if (attemptNumber > policy.count) return ended("EXHAUSTED")
+  const most = outcome.refusedForNow === true ? Math.max(policy.count, mostRefused - 1) : policy.count
+  if (attemptNumber > most) return ended("EXHAUSTED")
   const wait = asked === null ? waitOf(policy, attemptNumber, random) : Math.max(asked, shortestWait)
   const retryAt = now + Math.round(wait)
   return retryAt - firstAttemptAt > retryWindow ? ended("WINDOW_PASSED") : { final: false, retryAt }
@@ -109,7 +119,8 @@ const httpDate = new RegExp(
 export const parseRetryAfter = (value: string, now: number): number | "cancel" | null => {
   const text = value.trim()
   if (text === "-1") return "cancel"
-  if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000
+  // A fraction is against the standard, and what some APIs say.
+  if (/^\d{1,15}(?:\.\d{1,9})?$/.test(text)) return Math.ceil(Number(text) * 1_000)
   if (!httpDate.test(text)) return null
   const at = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`)
   return Number.isNaN(at) ? null : Math.max(0, at - now)

@@ -1,3 +1,4 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import { parsePath } from "@tidegate/model/JsonPath"
 import { atOnce, type Parts } from "@tidegate/model/Parts"
 import {
@@ -11,7 +12,7 @@ import {
   type RuleType,
   type TransformRule
 } from "@tidegate/model/Rule"
-import { Predicate, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
 import { allOf, type CompiledFilter, compileFilter, compilingFilter, judgedBy } from "./Filter.ts"
@@ -92,7 +93,7 @@ export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule
   Result.mapError(judgeRules(input), ([first]) => first)
 
 const normalizeRule = (written: unknown, patterns: PatternBounds): Result.Result<Rule, Complaint> => {
-  if (!Predicate.isReadonlyObject(written)) return complain("", "a rule must be an object")
+  if (!isJsonObject(written)) return complain("", "a rule must be an object")
   switch (written.type) {
     case "deduplicate":
       return normalizeDeduplicate(withoutNullTargets(written), patterns)

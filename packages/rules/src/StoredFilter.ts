@@ -1,5 +1,5 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import type { FilterConditions, FilterRule } from "@tidegate/model/Rule"
-import { Predicate } from "effect"
 import { startDigest } from "./Canonical.ts"
 
 /** Stored filters, and the copies of them that the rules of connections hold. */
@@ -20,9 +20,7 @@ export interface FilterVersion {
 type Written = { readonly [target in ConditionTarget]?: unknown }
 
 const asksNothing = (condition: unknown): boolean =>
-  condition === undefined ||
-  condition === null ||
-  (Predicate.isReadonlyObject(condition) && Object.keys(condition).length === 0)
+  condition === undefined || condition === null || (isJsonObject(condition) && Object.keys(condition).length === 0)
 
 /** The conditions that ask for something: a target that is null, or an empty object, does not. */
 export const askedOf = (written: Written): FilterConditions =>

@@ -121,6 +121,16 @@ describe("Retry-After", () => {
     expect(after("604801")).toBe("WINDOW_PASSED")
     expect(after("999999999999999")).toBe("WINDOW_PASSED")
   })
+  it("of a target that refuses everything for now is waited for also when the count is used up, 50 attempts in all", () => {
+    const refused = { ...failed(429, "2"), refusedForNow: true }
+    expect(reason(policy, 3, refused, start, start, 0)).toBe("in 2000")
+    expect(reason(policy, 49, refused, start, start, 0)).toBe("in 2000")
+    expect(reason(policy, 50, refused, start, start, 0)).toBe("EXHAUSTED")
+    expect(reason(policy, 3, { ...refused, refusedForNow: false }, start, start, 0)).toBe("EXHAUSTED")
+    expect(reason(null, 1, refused, start, start, 0)).toBe("NO_RETRY_RULE")
+    const limited = policyOf({ response_status_codes: [500] })
+    expect(reason(limited, 1, refused, start, start, 0)).toBe("STATUS_NOT_COVERED")
+  })
   it("-1 cancels the rest", () => {
     expect(after("-1")).toBe("CANCELLED_BY_DESTINATION")
   })
@@ -135,6 +145,8 @@ describe("Retry-After", () => {
     const now = Date.UTC(1994, 10, 6, 8, 49, 0)
     expect(parseRetryAfter("120", now)).toBe(120_000)
     expect(parseRetryAfter(" 120 ", now)).toBe(120_000)
+    expect(parseRetryAfter("1.5", now)).toBe(1_500)
+    expect(parseRetryAfter("0.0001", now)).toBe(1)
     expect(parseRetryAfter("-1", now)).toBe("cancel")
     expect(parseRetryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now)).toBe(37_000)
     expect(parseRetryAfter("Sunday, 06-Nov-94 08:49:37 GMT", now)).toBe(37_000)
@@ -142,7 +154,6 @@ describe("Retry-After", () => {
     expect(parseRetryAfter("Sun, 06 Nov 1994 08:48:00 GMT", now)).toBe(0)
     for (const nonsense of [
       "",
-      "1.5",
       "-2",
       "+1",
       "1e3",

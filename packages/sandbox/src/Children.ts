@@ -21,8 +21,8 @@ export interface ChildrenOptions {
 /** A child and what is known of it. */
 export interface Member {
   readonly child: Child
-  /** Keys of the code that it was sent, the last used last. */
-  readonly codes: Set<string>
+  /** Keys of the code that it was sent, with the characters of each, the last used last. */
+  readonly codes: Map<string, number>
   readonly bornAt: number
   state: "starting" | "idle" | "busy" | "leaving"
   /** When it was given its last work, or started. */
@@ -97,7 +97,7 @@ export const makeChildren = (options: ChildrenOptions) => {
           fill()
         }
       }),
-      codes: new Set(),
+      codes: new Map(),
       bornAt: Date.now(),
       state: "starting",
       startedAt: Date.now(),

@@ -3,6 +3,7 @@ import type { Schema } from "effect"
 import type { Call, Execution, ExecutionError, LogLevel, LogLine, TransformRequest } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
 import type { Result } from "./ChildProcess.ts"
+import { withDigits } from "./Digits.ts"
 import type { Offence } from "./Strikes.ts"
 
 const levels: Readonly<Record<LogLine["type"], number>> = { debug: 0, log: 1, info: 1, warn: 2, error: 3 }
@@ -88,15 +89,20 @@ const returnedAs = (members: Omit<TransformRequest, "body">, json: string): Retu
 
 const nothing = { request: null, written: null, remarks: [] }
 
-/** What a child's answer comes to; `pinned`: what it showed of the code. */
-export const executionOf = (call: Call, { body, ran }: Result, pinned: string | null): Execution => {
+/** What a child's answer comes to; `pinned`: what it showed of the code. `isRounded`: it was given other numbers than the body has. */
+export const executionOf = (
+  call: Call,
+  { body, ran }: Result,
+  pinned: string | null,
+  isRounded: boolean
+): Execution => {
   const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = ran
   const returned =
     request === null
       ? nothing
       : ran.bodyUnchanged
         ? { ...nothing, request: { ...request, body: call.request.body } }
-        : returnedAs(request, body)
+        : returnedAs(request, isRounded ? withDigits(call.request.body, body) : body)
   return {
     request: returned.request,
     written: returned.written,

@@ -2,6 +2,7 @@ import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
 import type { Result } from "./ChildProcess.ts"
+import { roundedJson } from "./Digits.ts"
 import { executionOf, killedError, parsedAtOnce, withoutResult } from "./Executions.ts"
 import { type Input, isDeeper, type Path } from "./Messages.ts"
 import { countEnd } from "./SandboxTelemetry.ts"
@@ -49,6 +50,8 @@ export const keyOf = ({ codeHash, teamId }: Call): string => `${teamId} ${codeHa
 
 export const runJob = (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): Job => {
   const done = countEnd(told)
+  /** Whether its code is given other numbers than the body has. */
+  let isRounded = false
   const unavailable = countEnd(untold)
   return {
     ...state(),
@@ -66,14 +69,16 @@ export const runJob = (call: Call, told: (execution: Execution) => void, untold:
         ...(call.isLoadedOnly === true ? { isLoadedOnly: true } : {})
       }
       if (isDeeper(body, maxDepth)) throw new RangeError("too deep")
-      return [JSON.stringify(input), JSON.stringify(body)]
+      const given = roundedJson(body)
+      isRounded = given.isRounded
+      return [JSON.stringify(input), given.text]
     },
     ran: (result, pinned) => {
       // A longer one is parsed, in turn with other long work.
-      if (result.body.length <= parsedAtOnce) return done(executionOf(call, result, pinned))
+      if (result.body.length <= parsedAtOnce) return done(executionOf(call, result, pinned, isRounded))
       const finish = (): void => {
         const since = performance.now()
-        done(executionOf(call, result, pinned))
+        done(executionOf(call, result, pinned, isRounded))
         isTurnOver(since)
       }
       if (isTurnOver()) nextTurn(finish)

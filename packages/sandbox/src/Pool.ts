@@ -26,8 +26,9 @@ export interface PoolOptions {
 /** What goes to a child at once: so many calls, and no more of them when their texts have so many characters. */
 const batchCalls = 64
 const batchCharacters = 256 * 1024
-/** Code texts that a child keeps. */
+/** Code texts that a child keeps, and their characters together. */
 const maxCodes = 64
+const maxCodeCharacters = 8 * 1024 * 1024
 /** Two children that broke down under a call prove it guilty, or six that were killed by others. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
@@ -111,10 +112,13 @@ export const makePool = (options: PoolOptions) => {
     if (key === null) return { type: "check", code }
     const { codes } = member
     const isKnown = codes.delete(key)
-    codes.add(key)
+    codes.set(key, code.length)
+    let characters = 0
+    for (const length of codes.values()) characters += length
     const forget: Array<string> = []
-    for (const oldest of codes) {
-      if (codes.size <= maxCodes) break
+    for (const [oldest, length] of codes) {
+      if ((codes.size <= maxCodes && characters <= maxCodeCharacters) || oldest === key) break
+      characters -= length
       codes.delete(oldest)
       forget.push(oldest)
     }

@@ -41,6 +41,10 @@ export const statementOf = ({ columns, schema, table, timed, unique }: SqlTable)
   return `insert into ${quoted(schema)}.${quoted(table)} (${names}) values (${values})${conflict}`
 }
 
+const notSignedIn =
+  "not connected and signed in within config.connect_timeout: a pooler in front of the server that has no connection left " +
+  "keeps others waiting; config.max_concurrency says how many are opened"
+
 /** What has happened, by what the stream was ended with, or by what the server has answered. */
 const failureOf = ({ reason }: SqlError.SqlError, stream: PostgresStream): SqlRefusal | SessionFailure => {
   const cause = stream.errored ?? reason.cause
@@ -58,7 +62,7 @@ const failureOf = ({ reason }: SqlError.SqlError, stream: PostgresStream): SqlRe
     reason._tag === "AuthenticationError"
       ? (["AUTH_REJECTED", "the server's way to sign in is not known, or it cannot prove who it is"] as const)
       : cause.message === "Connection timed out"
-        ? (["TIMEOUT", "not connected and signed in within config.connect_timeout"] as const)
+        ? (["TIMEOUT", notSignedIn] as const)
         : /^Connection (?:closed|is closed)/.test(cause.message)
           ? (["SOCKET_CLOSED", "the server has hung up"] as const)
           : (["PROTOCOL_ERROR", "the server does not keep to the protocol"] as const)

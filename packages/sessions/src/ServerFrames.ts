@@ -46,14 +46,19 @@ const error = "E".charCodeAt(0)
 const authentication = "R".charCodeAt(0)
 const ready = "Z".charCodeAt(0)
 
+/** Methods of authentication: there is nothing (more) to be proved; and the server's own proof of SCRAM, which the client checks. */
+const letIn = 0
+const proof = 12
+
 const header = 5
 
 /**
  * The messages of a PostgreSQL server, bounded in number and in bytes before anybody keeps or parses them. What an insert is never
  * answered by ends the session: rows, copies, what no server sends. Of what is held, there is one message at a time.
  *
- * `mayReveal`: whether the server has proved who it is, so that it may be told the password, or a digest of it that can be guessed
- * from. Else only SCRAM is answered. By that a stranger in the server's place learns something to try guesses against, too, each of
+ * `mayReveal`: whether the server has proved who it is by its certificate, so that it may be told the password, or a digest of it that
+ * can be guessed from. Else only SCRAM is answered, and only a server that has proved by it to know the password lets us in: fails
+ * closed, because whoever is in the server's place would be sent the rows. By SCRAM a stranger in the server's place learns something to try guesses against, too, each of
  * which costs it as many hashes as the server has asked for: it is not let ask for few.
  */
 export class ServerFrames {
@@ -140,6 +145,12 @@ export class ServerFrames {
     // Asked again and again, each answer would cost a hash.
     if (this.#asked.has(method)) throw new ServerFault("PROTOCOL_ERROR", "the server asks who is there again")
     this.#asked.add(method)
+    if (method === letIn && !this.#mayReveal && !this.#asked.has(proof)) {
+      throw new ServerFault(
+        "AUTH_REJECTED",
+        "without TLS a server has to prove by SCRAM that it knows the password, and this one lets everybody in"
+      )
+    }
     if ((method === 3 || method === 5) && !this.#mayReveal) {
       throw new ServerFault(
         "AUTH_REJECTED",

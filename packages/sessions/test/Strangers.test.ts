@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
+import { createHmac, pbkdf2Sync } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { Socket } from "node:net"
 import { createSecureContext, TLSSocket } from "node:tls"
@@ -35,12 +36,8 @@ const error = (fields: Readonly<Record<string, string>>): Buffer =>
       .join("")}\0`
   )
 
-const welcome = Buffer.concat([
-  asks(0),
-  said("S", "server_version\x0018\0"),
-  said("K", Buffer.from([0, 0, 0, 1, 0, 0, 0, 2])),
-  said("Z", "I")
-])
+const parameter = said("S", "server_version\x0018\0")
+const welcome = Buffer.concat([asks(0), parameter, said("K", Buffer.from([0, 0, 0, 1, 0, 0, 0, 2])), said("Z", "I")])
 const inserted = Buffer.concat([said("1"), said("2"), said("n"), said("C", "INSERT 0 1\0"), said("Z", "I")])
 
 /** Says the same for ever, as fast as it is read. */
@@ -53,13 +50,28 @@ const forEver = (socket: Socket, bytes: Buffer): void => {
   go()
 }
 
-/** Lets everybody in, and then answers so to the statement; requests to stop one are for nobody. */
+const auth = { username: "writer", password: "wr1ter-p4ssword" }
+
+const hmac = (key: Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest()
+
+/** Proves by SCRAM (RFC 5802) to know the password, and then answers so to the statement; requests to stop one are for nobody. */
 const lettingIn =
   (answer: (socket: Socket) => void) =>
   (socket: Socket): void => {
     socket.once("data", () => {
-      socket.write(welcome)
-      socket.once("data", () => answer(socket))
+      socket.write(asks(10, "SCRAM-SHA-256\0\0"))
+      socket.once("data", (initial: Buffer) => {
+        const first = initial.toString("latin1").split("n,,")[1]!
+        const challenge = `r=${/r=([^,]+)/.exec(first)![1]}x,s=c2FsdA==,i=4096`
+        socket.write(asks(11, challenge))
+        socket.once("data", (last: Buffer) => {
+          const unproved = /c=[^,]+,r=[^,]+/.exec(last.toString("latin1"))![0]
+          const key = hmac(pbkdf2Sync(auth.password, "salt", 4096, 32, "sha256"), "Server Key")
+          const proof = hmac(key, [first, challenge, unproved].join(",")).toString("base64")
+          socket.write(Buffer.concat([asks(12, `v=${proof}`), welcome]))
+          socket.once("data", () => answer(socket))
+        })
+      })
     })
   }
 const atFirst =
@@ -92,13 +104,13 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
     "one that says a byte now and then",
     atFirst((socket) => {
       let at = 0
-      const timer = setInterval(() => socket.write(welcome.subarray(at, ++at)), 100)
+      const timer = setInterval(() => socket.write(parameter.subarray(at, ++at)), 100)
       socket.on("close", () => clearInterval(timer))
     }),
     timeout
   ],
   ["one that hangs up", atFirst((socket) => socket.end()), closed],
-  ["one that hangs up in a message", atFirst((socket) => socket.end(welcome.subarray(0, 12))), closed],
+  ["one that hangs up in a message", atFirst((socket) => socket.end(parameter.subarray(0, 12))), closed],
   ["one that speaks HTTP", atFirst((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")), protocol],
   ["one whose message has no length", atFirst((socket) => socket.write(begun("S", 0))), protocol],
   ["one whose first message has 2 GB", atFirst((socket) => socket.write(begun("R", 2 ** 31 - 1))), tooLarge],
@@ -137,6 +149,14 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
   ["one that wants a million iterations", scram("1000000"), protocol],
   ["one that asks again and again", scram("90000", 50), protocol],
   [
+    "one that lets everybody in, and asks for nothing",
+    atFirst((socket) => {
+      socket.write(welcome)
+      socket.once("data", () => socket.write(inserted))
+    }),
+    rejected
+  ],
+  [
     "one that lets everybody in without a proof",
     atFirst((socket) => {
       socket.write(asks(10, "SCRAM-SHA-256\0\0"))
@@ -173,8 +193,6 @@ const config = ({ port }: Target) => ({
   tls_mode: "disable",
   connect_timeout: 1
 })
-const auth = { username: "writer", password: "wr1ter-p4ssword" }
-
 /** The listener of a test, closed with its scope. */
 const listening = (connection: (socket: Socket) => void) =>
   Effect.acquireRelease(

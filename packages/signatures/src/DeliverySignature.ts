@@ -33,6 +33,13 @@ export const prepareSigningSecret = (
     : Result.succeed({ gatewayKey, webhookKey, until })
 }
 
+/**
+ * The same secret as libraries of Standard Webhooks take it: they read base64 after `whsec_`. One that is in that form already is its own;
+ * of any other the key is its UTF-8 bytes.
+ */
+export const whsecOf = (secret: string): string =>
+  secret.startsWith("whsec_") ? secret : `whsec_${Buffer.from(secret, "utf8").toString("base64")}`
+
 export interface Delivery {
   /** The secrets in force, newest first; more than one while a rotation lasts. Never empty. */
   readonly secrets: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>]

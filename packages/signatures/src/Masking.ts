@@ -1,4 +1,5 @@
-import { Predicate, Result } from "effect"
+import { isJsonNumber, isJsonObject } from "@tidegate/model/ExactNumber"
+import { Result } from "effect"
 import type { Schema } from "effect"
 import type { FieldErrors } from "./AuthSettings.ts"
 import { outboundAuthTypes } from "./OutboundAuth.ts"
@@ -38,12 +39,12 @@ export const looksMasked = /^\*{4}[^]{0,4}$/u
 /** The mask of a value that is not readable. Numbers show nothing; what is null or a flag is no secret. */
 const maskLeaf = (value: string | number | boolean | null): string | boolean | null => {
   if (typeof value === "string") return maskSecret(value)
-  return typeof value === "number" ? mark : value
+  return isJsonNumber(value) ? mark : value
 }
 
 const isArray = (value: Schema.Json | undefined): value is ReadonlyArray<Schema.Json> => Array.isArray(value)
 const isRecord = (value: Schema.Json | undefined): value is { readonly [name: string]: Schema.Json } =>
-  Predicate.isReadonlyObject(value) && !isArray(value)
+  isJsonObject(value) && !isArray(value)
 
 /** A value is judged by the nearest name above it, at any depth: array elements by the name of their array. */
 const maskAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): Schema.Json => {
@@ -107,7 +108,7 @@ export const restoreMasked = (
       )
     }
     if (names.has(name) || typeof written !== "string" || !looksMasked.test(written)) return written
-    if ((typeof stored === "string" || typeof stored === "number") && maskLeaf(stored) === written) return stored
+    if ((typeof stored === "string" || isJsonNumber(stored)) && maskLeaf(stored) === written) return stored
     errors.push({ path, message: "is masked and matches no stored secret: write the secret itself" })
     return written
   }

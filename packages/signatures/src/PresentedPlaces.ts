@@ -1,13 +1,13 @@
 import type { GenericAuth } from "./GenericAuth.ts"
-import type { PresentedPlaces } from "./PresentedSecrets.ts"
+import type { PresentedNames, PresentedPlaces } from "./PresentedSecrets.ts"
 import { presentedMask } from "./PresentedSecrets.ts"
 import type { Provider, ProviderAuth } from "./Provider.ts"
 import { providers } from "./Providers.ts"
 
-const nowhere: PresentedPlaces = { headers: [], query: [] }
+const nowhere: PresentedNames = { headers: [], query: [] }
 
 /** Where the senders of a provider present a credential, as far as its row says; `auth` says the rest. */
-const ofProvider = ({ presents, verification }: Provider, auth: ProviderAuth = {}): PresentedPlaces => {
+const ofProvider = ({ presents, verification }: Provider, auth: ProviderAuth = {}): PresentedNames => {
   const checked =
     verification.kind === "token"
       ? (verification.header ?? auth["header_key"])
@@ -20,13 +20,19 @@ const ofProvider = ({ presents, verification }: Provider, auth: ProviderAuth = {
   }
 }
 
-const ofSettings = ({ auth, auth_type }: GenericAuth): PresentedPlaces =>
+/** What a request of a verified provider proves itself by: HTTP Basic has its credential where no setting names it. */
+const ownOf = (provider: Provider, auth: ProviderAuth): PresentedNames => {
+  const { headers, query } = ofProvider(provider, auth)
+  return { headers: provider.verification.kind === "basic" ? ["authorization", ...headers] : headers, query }
+}
+
+const ofSettings = ({ auth, auth_type }: GenericAuth): PresentedNames =>
   auth_type === "API_KEY"
     ? {
         headers: auth.header_key === undefined ? [] : [auth.header_key.toLowerCase()],
         query: auth.query_key === undefined ? [] : [auth.query_key.toLowerCase()]
       }
-    : nowhere
+    : { headers: auth_type === "BASIC_AUTH" ? ["authorization"] : [], query: [] }
 
 /**
  * Headers that hold a credential by HTTP's own definition, whoever sends them where; and those in which some provider
@@ -52,13 +58,14 @@ export const presentedPlaces = (
     | { readonly by: "provider"; readonly provider: Provider; readonly auth: ProviderAuth }
     | { readonly by: "settings"; readonly generic: GenericAuth }
 ): PresentedPlaces => {
-  const places = [
-    provider === undefined ? nowhere : ofProvider(provider),
-    by.by === "nobody" ? nowhere : by.by === "provider" ? ofProvider(by.provider, by.auth) : ofSettings(by.generic)
-  ]
+  const own = by.by === "nobody" ? nowhere : by.by === "provider" ? ownOf(by.provider, by.auth) : ofSettings(by.generic)
+  const places = [provider === undefined ? nowhere : ofProvider(provider), own]
   return {
     headers: [...new Set([...credentialHeaders, ...places.flatMap(({ headers }) => headers)])],
-    query: [...new Set(places.flatMap(({ query }) => query.map((name) => name.toLowerCase())))]
+    query: [...new Set(places.flatMap(({ query }) => query.map((name) => name.toLowerCase())))],
+    ...(own.headers.length + own.query.length === 0
+      ? {}
+      : { own: { headers: own.headers, query: own.query.map((name) => name.toLowerCase()) } })
   }
 }
 

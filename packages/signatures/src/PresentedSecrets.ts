@@ -11,10 +11,16 @@ export const presentedMask = "[PRESENTED]"
 
 const maskedParameter = encodeURIComponent(presentedMask)
 
-/** Where a sender's credentials are in a request. Headers by lower-case name, parameters by lower-case decoded name. */
-export interface PresentedPlaces {
+/** Headers by lower-case name, query parameters by lower-case decoded name. */
+export interface PresentedNames {
   readonly headers: ReadonlyArray<string>
   readonly query: ReadonlyArray<string>
+}
+
+/** Where a sender's credentials are in a request. */
+export interface PresentedPlaces extends PresentedNames {
+  /** Those of them that hold what the source itself verifies by: a secret between the sender and the gateway. Absent: none. */
+  readonly own?: PresentedNames
 }
 
 /** The parts of a request that can present something. */
@@ -25,6 +31,8 @@ export interface PresentedSecrets {
   readonly headers: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]>
   /** By decoded name; the value as it was sent, undecoded. */
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
+  /** The names of what the source itself verifies by. Absent: none, and in what was stored before they were told apart. */
+  readonly own?: PresentedNames
 }
 
 /**
@@ -56,7 +64,11 @@ export const takePresented = (
     : {
         headers: masked ?? headers,
         query: parameters?.query ?? query,
-        secrets: { headers: taken, query: parameters?.taken ?? [] }
+        secrets: {
+          headers: taken,
+          query: parameters?.taken ?? [],
+          ...(places === "everything" || places.own === undefined ? {} : { own: places.own })
+        }
       }
 }
 
@@ -153,6 +165,35 @@ const inTurn = (secrets: PresentedSecrets["headers"]): Next => {
  */
 export const restorePresented = <Parts extends PresentingParts>(request: Parts, secrets: PresentedSecrets): Parts =>
   replaceMasks(request, inTurn(secrets.headers), inTurn(secrets.query.map(([name, value]) => [name, [value]])))
+
+/**
+ * The same, but for what the source itself verifies by, which is left out: whoever gets it could send as the source's sender.
+ */
+export const restoreOthers = <Parts extends PresentingParts>(request: Parts, secrets: PresentedSecrets): Parts => {
+  const { headers, own, query } = secrets
+  if (own === undefined) return restorePresented(request, secrets)
+  return replaceMasks(
+    request,
+    inTurn(headers.map(([name, values]) => [name, own.headers.includes(name) ? [] : values])),
+    inTurn(query.map(([name, value]) => [name, own.query.includes(name.toLowerCase()) ? [] : [value]]))
+  )
+}
+
+/**
+ * A request as it came, without what the source itself verifies by. `everything`: nobody can tell what that is. Fails closed: all
+ * headers and parameters are left out.
+ */
+export const withoutOwn = <Parts extends PresentingParts>(
+  request: Parts,
+  places: PresentedPlaces | "everything"
+): Parts => {
+  if (places !== "everything" && places.own === undefined) return request
+  const taken = takePresented(places, request)
+  if (taken === null) return request
+  const { secrets, ...masked } = taken
+  const parts = { ...request, ...masked }
+  return places === "everything" ? withoutPresented(parts) : restoreOthers(parts, secrets)
+}
 
 const nothing = () => null
 

@@ -34,7 +34,7 @@ export interface SignatureScheme {
   readonly secret: SecretForm
 }
 
-/** Where the timestamp is, and how far from now it may be, in either direction. */
+/** Where the timestamp is, and how far from now it may be: in the past, and up to 5 minutes of it ahead. */
 export interface TimestampRule {
   /** `bodyMember`: a member of the JSON object in the body, a number; it is signed with the body. */
   readonly from: { readonly header: string } | { readonly itemPrefix: string } | { readonly bodyMember: string }
@@ -116,8 +116,16 @@ const secondsOf = (text: string, unit: TimestampRule["unit"]): number => {
   return unit === "seconds" ? Number(text) : Number(text) / 1000
 }
 
-const isRecent = (timestamp: string, rule: TimestampRule, nowSeconds: number): boolean =>
-  Math.abs(nowSeconds - secondsOf(timestamp, rule.unit)) <= rule.toleranceSeconds
+/**
+ * A sender's clock may be ahead by no more, however late a request may come: a signature for a time to come could be repeated from
+ * now until that time and as long as the tolerance after it.
+ */
+export const mostAheadSeconds = 300
+
+const isRecent = (timestamp: string, { toleranceSeconds, unit }: TimestampRule, nowSeconds: number): boolean => {
+  const ahead = secondsOf(timestamp, unit) - nowSeconds
+  return ahead >= -toleranceSeconds && ahead <= Math.min(toleranceSeconds, mostAheadSeconds)
+}
 
 /** A number in the JSON object `body`, as text; null when it has none. */
 const memberOf = (body: Uint8Array, name: string): string | null => {

@@ -3,7 +3,7 @@ import { Arbitrary, Result, Schema } from "effect"
 import { Webhook } from "standardwebhooks"
 import { compileScheme } from "@tidegate/signatures/SignatureScheme"
 import type { Headers, SignatureScheme, SignedRequest } from "@tidegate/signatures/SignatureScheme"
-import { prepareSigningSecret, signDelivery } from "@tidegate/signatures/DeliverySignature"
+import { prepareSigningSecret, signDelivery, whsecOf } from "@tidegate/signatures/DeliverySignature"
 
 const body = Buffer.from('{"id":1,"name":"Zoë","amount":12.50}', "utf8")
 const prepare = (secret: string) => Result.getOrThrow(prepareSigningSecret(secret))
@@ -50,6 +50,17 @@ describe("signDelivery", () => {
     expect(headers["webhook-signature"]).toBe(
       "v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE= v1,n1vRj++toUu3wUTOAheOHMcks0Bje/wQs2CEbixBRpM="
     )
+  })
+
+  it("is verified by the reference implementation with the whsec_ form of any secret", () => {
+    const secret = `gws_${"0123456789abcdef".repeat(4)}`
+    for (const one of [secret, raw, whsec, "ein Geheimnis: ü"]) {
+      const headers = signDelivery({ ...attempt, timestampSeconds: nowSeconds(), secrets: [prepare(one)] })
+      expect(whsecOf(one)).toMatch(/^whsec_[A-Za-z0-9+/]+=*$/)
+      expect(new Webhook(whsecOf(one)).verify(body, { ...headers })).toEqual(JSON.parse(body.toString()))
+    }
+    // The secret itself is none that the library opens.
+    expect(() => new Webhook(secret).verify(body, {})).toThrow()
   })
 
   it.each([

@@ -4,8 +4,10 @@ import {
   carriesMask,
   presentedMask,
   type PresentingParts,
+  restoreOthers,
   restorePresented,
   takePresented,
+  withoutOwn,
   withoutPresented
 } from "../src/PresentedSecrets.ts"
 import { providers } from "../src/Providers.ts"
@@ -29,24 +31,59 @@ const roundTrip = (request: PresentingParts) => {
 describe("where senders present a credential", () => {
   const open = credentialHeaders
   const table: ReadonlyArray<
-    readonly [type: string, authType: string | null, auth: object, headers: ReadonlyArray<string>, query: string[]]
+    readonly [
+      type: string,
+      authType: string | null,
+      auth: object,
+      headers: ReadonlyArray<string>,
+      query: string[],
+      own?: object
+    ]
   > = [
     ["WEBHOOK", null, {}, [], []],
-    ["WEBHOOK", "BASIC_AUTH", { username: "u", password: "p" }, [], []],
-    ["WEBHOOK", "API_KEY", { api_key: "k" }, ["x-api-key"], []],
-    ["WEBHOOK", "API_KEY", { api_key: "k", header_key: "X-Own", query_key: "Token" }, ["x-own"], ["token"]],
-    ["WEBHOOK", "API_KEY", { api_key: "k", query_key: "k" }, [], ["k"]],
+    ["WEBHOOK", "BASIC_AUTH", { username: "u", password: "p" }, [], [], { headers: ["authorization"], query: [] }],
+    ["WEBHOOK", "API_KEY", { api_key: "k" }, ["x-api-key"], [], { headers: ["x-api-key"], query: [] }],
+    [
+      "WEBHOOK",
+      "API_KEY",
+      { api_key: "k", header_key: "X-Own", query_key: "Token" },
+      ["x-own"],
+      ["token"],
+      { headers: ["x-own"], query: ["token"] }
+    ],
+    ["WEBHOOK", "API_KEY", { api_key: "k", query_key: "k" }, [], ["k"], { headers: [], query: ["k"] }],
     ["WEBHOOK", "HMAC", { webhook_secret_key: "s" }, [], []],
-    ["OKTA", "API_KEY", { api_key: "k", header_key: "X-Okta-Secret" }, ["x-okta-secret"], []],
-    ["META", "HMAC", { webhook_secret_key: "s", verify_token: "t" }, [], ["hub.verify_token"]],
+    [
+      "OKTA",
+      "API_KEY",
+      { api_key: "k", header_key: "X-Okta-Secret" },
+      ["x-okta-secret"],
+      [],
+      { headers: ["x-okta-secret"], query: [] }
+    ],
+    ["GITLAB", "API_KEY", { api_key: "k" }, [], [], { headers: ["x-gitlab-token"], query: [] }],
+    // Its senders present a token all the same, which is then their own.
+    ["GITLAB", null, {}, [], []],
+    [
+      "META",
+      "HMAC",
+      { webhook_secret_key: "s", verify_token: "t" },
+      [],
+      ["hub.verify_token"],
+      { headers: [], query: ["hub.verify_token"] }
+    ],
     // Its sender is Meta whatever the source verifies.
     ["META", null, {}, [], ["hub.verify_token"]],
-    ["META", "API_KEY", { api_key: "k" }, ["x-api-key"], ["hub.verify_token"]],
+    ["META", "API_KEY", { api_key: "k" }, ["x-api-key"], ["hub.verify_token"], { headers: ["x-api-key"], query: [] }],
     ["GITHUB", "HMAC", { webhook_secret_key: "s" }, [], []]
   ]
-  for (const [type, authType, auth, headers, query] of table) {
+  for (const [type, authType, auth, headers, query, own] of table) {
     it(`${type} ${authType} ${JSON.stringify(auth)}`, () => {
-      expect(placesOf(type, authType, auth)).toEqual({ headers: [...open, ...headers], query })
+      expect(placesOf(type, authType, auth)).toEqual({
+        headers: [...open, ...headers],
+        query,
+        ...(own === undefined ? {} : { own })
+      })
     })
   }
 
@@ -220,5 +257,33 @@ it("what was stored in the clear is shown masked", () => {
     cookie: [presentedMask, presentedMask],
     "x-hook-secret": "",
     "x-a": "1"
+  })
+})
+
+describe("what the source itself verifies by", () => {
+  const verifying = {
+    headers: ["authorization", "x-own"],
+    query: ["key", "token"],
+    own: { headers: ["x-own"], query: ["key"] }
+  }
+  const sent = parts({ authorization: "Bearer a", "x-own": ["k", "k"], "x-other": "o" }, "KEY=k&token=t&a=1")
+  const others = parts({ authorization: "Bearer a", "x-other": "o" }, "token=t&a=1")
+
+  it("is left out where only the other credentials are put back", () => {
+    const { secrets, ...masked } = takePresented(verifying, sent)!
+    expect(restoreOthers(masked, JSON.parse(JSON.stringify(secrets)))).toEqual(others)
+    expect(restorePresented(masked, secrets)).toEqual(sent)
+  })
+
+  it("is left out of a request as it came, which stays as it is where the source verifies by nothing that is presented", () => {
+    expect(withoutOwn(sent, verifying)).toEqual(others)
+    expect(withoutOwn(sent, places)).toBe(sent)
+    expect(withoutOwn(sent, "everything").headers).toEqual({})
+  })
+
+  it("was not told apart by older versions: then all credentials are put back", () => {
+    const { secrets, ...masked } = takePresented(verifying, sent)!
+    const { own: _, ...before } = secrets
+    expect(restoreOthers(masked, before)).toEqual(sent)
   })
 })

@@ -142,6 +142,20 @@ describe("headers of items", () => {
     expect(verify(`t=1700000000,v1=${good}`, now + 301)).toBe(false)
   })
 
+  it("a timestamp may be ahead by the tolerance, and by 5 minutes at most, however long requests may be repeated", () => {
+    const within = (toleranceSeconds: number, at: number) =>
+      check(
+        { ...pairs, timestamp: { from: { itemPrefix: "t=" }, unit: "seconds", toleranceSeconds } },
+        "k",
+        { "x-signature": `t=1700000000,v1=${good}` },
+        "hello",
+        at
+      )
+    expect([within(5400, now + 5400), within(5400, now + 5401)]).toEqual([true, false])
+    expect([within(5400, now - 300), within(5400, now - 301)]).toEqual([true, false])
+    expect([within(60, now - 60), within(60, now - 61)]).toEqual([true, false])
+  })
+
   it("a timestamp may be in milliseconds", () => {
     const scheme: SignatureScheme = {
       ...pairs,

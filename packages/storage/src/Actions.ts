@@ -4,6 +4,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
 import { sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
+import { readJson } from "@tidegate/model/JsonText"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import type { Action } from "@tidegate/model/Action"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
@@ -147,7 +148,7 @@ const make = Effect.gen(function* () {
     }),
     prepare: Effect.fnUntraced(function* (_owner, before, next) {
       if (next["config"] === undefined) return next
-      const config = JSON.parse(next["config"] as string) as ActionConfig
+      const config = readJson(next["config"] as string) as ActionConfig
       const content = contentOf({
         provider_key: next["provider_key"] as string,
         action_key: next["action_key"] as string,
@@ -163,6 +164,7 @@ const make = Effect.gen(function* () {
     }),
     // A workflow that comes to name it holds its row until it has committed: looked for after the lock, it is seen.
     remove: (row) => Effect.as(refuseUsedBySteps(sql, "action", row), { credentials: null }),
+    createsMore: true,
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (after.deleted_at !== null) yield* sql`delete from action_versions where action_id = ${after.id}`
       else if (before?.version !== after.version) yield* keepVersion(after, at)

@@ -8,6 +8,7 @@ import * as Columns from "./journal/Columns.ts"
 import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { openPresented, sealPresented } from "./PresentedColumn.ts"
 import { Secrets } from "./Secrets.ts"
+import { takePlace } from "./TeamCounts.ts"
 import { binsTeam } from "./Teams.ts"
 import { transaction } from "./Transaction.ts"
 
@@ -32,6 +33,7 @@ export const claimBin = Effect.fnUntraced(function* (claimed: {
         const isDone = bin.team_id === team_id && bin.claimed_at.getTime() === at.getTime()
         return yield* isDone ? Effect.void : fail("BIN_ALREADY_CLAIMED", "the bin was claimed already")
       }
+      yield* takePlace(sql, "sources", { id, team_id })
       yield* sql`update public_bins set team_id = ${team_id}, claimed_at = ${at} where source_id = ${id}`
       // Its name is its id's. Only somebody of the team could have given it to another source.
       yield* sql`

@@ -3,11 +3,13 @@ import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { columnTypes } from "./JsonColumns.ts"
 import { withLockSession } from "./LockSession.ts"
+import { makeTeamTurns, type TeamTurns } from "./TeamTurns.ts"
 
 /**
- * Three clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
- * take long. The two others are for the event path's few fixed statements, planned once, and always by index: a plan made
+ * Four clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
+ * take long. `HotSql` and `JournalSql` are for the event path's few fixed statements, planned once, and always by index: a plan made
  * while the tables were small must not turn into a scan of the whole when they are not. A test runs them by such plans.
  *
  * `HotSql` reads. Its statements want one row by its id, or the first of a lane: by nested subqueries, never by a join
@@ -22,17 +24,32 @@ export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tideg
 export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()("@tidegate/storage/JournalSql") {}
 
 /**
+ * `ReportSql` is for what reads many rows: counts, series, summaries, searches. It has few connections, and no list or change waits for one of them
+ * (see asReport).
+ */
+export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("@tidegate/storage/ReportSql") {}
+
+/**
+ * Whose turn it is to read, in this process. A list borrows a connection of the ordinary pool, a report one of the reports' own; of each,
+ * one team holds at most half.
+ */
+export class ReadTurns extends Context.Service<ReadTurns, { readonly lists: TeamTurns; readonly reports: TeamTurns }>()(
+  "@tidegate/storage/ReadTurns"
+) {}
+
+/**
  * What reads and writes need, as other packages say it: they hand it on and take no client from it, because statements stand
  * in this package alone.
  */
-export type Database = SqlClient.SqlClient | HotSql | JournalSql
+export type Database = SqlClient.SqlClient | HotSql | JournalSql | ReportSql | ReadTurns
 
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
-  /** Connections at the most: of the ordinary pool, of `HotSql`, and of `JournalSql`. */
+  /** Connections at the most: of the ordinary pool, of `HotSql`, of `JournalSql`, and of `ReportSql`. */
   readonly connections?: number
   readonly hotConnections?: number
   readonly journalConnections?: number
+  readonly reportConnections?: number
 }
 
 const session = {
@@ -43,6 +60,12 @@ const session = {
   jit: "off"
 }
 
+/** For what reads much: an index entry costs about what its neighbour costs, on flash and in memory. */
+const reading = { ...session, random_page_cost: "1.1" }
+
+/** What a report may take of the database, less than its caller waits (`read` of the API). */
+const reportTimeout = "8s"
+
 const planned = {
   ...session,
   statement_timeout: "20s",
@@ -51,6 +74,20 @@ const planned = {
   enable_mergejoin: "off",
   random_page_cost: "1.1"
 }
+
+/** For pools of so many connections. Some of the ordinary one are left to calls that change something. */
+const readTurns = (connections: number, reportConnections: number): Layer.Layer<ReadTurns> =>
+  Layer.sync(ReadTurns, () => {
+    const atOnce = Math.max(1, Math.floor(connections * 0.75))
+    return {
+      lists: makeTeamTurns("lists", { atOnce, perTeam: Math.ceil(atOnce / 2), waiting: 1_000 }),
+      reports: makeTeamTurns("reports", {
+        atOnce: reportConnections,
+        perTeam: Math.ceil(reportConnections / 2),
+        waiting: 20
+      })
+    }
+  })
 
 /**
  * A transaction that ends badly is rolled back, and a session that has been lost meanwhile cannot even do that: the client makes a defect of it,
@@ -66,28 +103,29 @@ const losingSessions = <Client extends SqlClient.SqlClient>(sql: Client): Client
   })
 }
 
-export const layer = (
-  options: DatabaseOptions
-): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | HotSql | JournalSql, SqlError.SqlError> => {
+export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient | Database, SqlError.SqlError> => {
+  const { connections = 10, hotConnections = 6, journalConnections = 9, reportConnections = 3 } = options
   const client = (applicationName: string, maxConnections: number, startupParameters: Record<string, string>) =>
     Effect.map(
-      PgClient.make({ url: options.url, maxConnections, applicationName, transformJson: false, startupParameters }),
+      PgClient.make({
+        url: options.url,
+        maxConnections,
+        applicationName,
+        transformJson: false,
+        types: columnTypes(),
+        startupParameters
+      }),
       losingSessions
     )
   return Layer.mergeAll(
-    PgClient.layerFrom(
-      client("tidegate", options.connections ?? 12, {
-        ...session,
-        statement_timeout: "60s",
-        // An index entry costs about what its neighbour costs, on flash and in memory.
-        random_page_cost: "1.1"
-      })
-    ),
-    Layer.effect(HotSql, client("tidegate-hot", options.hotConnections ?? 6, planned)),
+    PgClient.layerFrom(client("tidegate", connections, { ...reading, statement_timeout: "60s" })),
+    Layer.effect(HotSql, client("tidegate-hot", hotConnections, planned)),
+    Layer.effect(JournalSql, client("tidegate-journal", journalConnections, { ...planned, enable_nestloop: "off" })),
     Layer.effect(
-      JournalSql,
-      client("tidegate-journal", options.journalConnections ?? 9, { ...planned, enable_nestloop: "off" })
-    )
+      ReportSql,
+      client("tidegate-reports", reportConnections, { ...reading, statement_timeout: reportTimeout })
+    ),
+    readTurns(connections, reportConnections)
   ).pipe(Layer.provide(Reactivity.layer))
 }
 
@@ -117,7 +155,12 @@ export const answers: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effec
 
 /** Borrows a connection of each pool and gives it back, for the metrics of how long they are waited for. It asks the server nothing. */
 export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect.gen(function* () {
-  const pools = { ordinary: yield* SqlClient.SqlClient, hot: yield* HotSql, journal: yield* JournalSql }
+  const pools = {
+    ordinary: yield* SqlClient.SqlClient,
+    hot: yield* HotSql,
+    journal: yield* JournalSql,
+    reports: yield* ReportSql
+  }
   yield* Effect.forEach(
     Object.entries(pools),
     ([pool, sql]) =>
@@ -147,6 +190,9 @@ export const isSessionLost = ({ reason }: SqlError.SqlError): boolean =>
  */
 export const isTransient = ({ reason }: SqlError.SqlError): boolean =>
   reason.isRetryable || reason.operation === "connect" || passing.test(sqlStateOf(reason.cause))
+
+/** Whether the server ended a statement that took longer than it may, or that somebody had cancelled. */
+export const isTimedOut = ({ reason }: SqlError.SqlError): boolean => sqlStateOf(reason.cause) === "57014"
 
 /**
  * Whether a row had no partition to go to. The server says so by the SQLSTATE of a violated check, but names no constraint;

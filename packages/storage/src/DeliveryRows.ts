@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
+import { placesOf } from "./BulkShards.ts"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { payloadGone } from "./Tables.ts"
@@ -183,12 +184,14 @@ export interface DueWork {
 
 /**
  * The destinations and connections of these shards that have had something to do since `before` (Unix ms): deliveries due, lines
- * (whose first may be waiting for its time: only their destination knows), pending routes. One statement, because it is asked for again and again, most often in vain.
+ * (whose first may be waiting for its time: only their destination knows), pending routes. Of workflows also those with a run that comes due within
+ * `ahead`, Unix ms: they are told a little before, so that the run goes on at its time. One statement, because it is asked for again and again, most often in vain.
  */
 export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,
   before: number,
-  inHand: ReadonlyArray<string> = []
+  inHand: ReadonlyArray<string> = [],
+  ahead: readonly [from: number, until: number] = [before, before]
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{
@@ -250,13 +253,14 @@ export const dueWork = Effect.fnUntraced(function* (
     select 'connection', connection_id, null from routes where created_at <= ${new Date(before)}
     union all
     select 'operation', id, null from bulk_operations
-    where shard = any(${Columns.int2(shards)}) and finished_at is null
+    where shard = any(${Columns.int2(placesOf(shards))}) and finished_at is null and (confirmed or planned_at is null)
     union all
     select 'workflow', workflow_id, null from runs left join lateral (
       select status, deleted_at from workflows where workflows.id = runs.workflow_id limit 1
     ) w on true
     where case when w.deleted_at is not null or w.status not in ('active', 'paused') then true
-      else due_at <= ${new Date(before)} and w.status is distinct from 'paused' end
+      else (due_at <= ${new Date(before)} or due_at > ${new Date(ahead[0])} and due_at <= ${new Date(ahead[1])})
+        and w.status is distinct from 'paused' end
     union all
     select 'next', '', least(
       (select min(due_at) from lanes where due_at > ${new Date(before)}),

@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { unsealed } from "@tidegate/connectors/SecretSettings"
+import { fromJsonText } from "@tidegate/model/JsonSchema"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import type { DestinationConfig } from "@tidegate/resources/Destination"
@@ -19,6 +20,8 @@ export interface DeliveringDestination {
   readonly disabled_at: Date | null
   readonly cancel_before: Date | null
   readonly deleted_at: Date | null
+  /** Until when its target takes nothing more; null, or past: it does. */
+  readonly held_until: Date | null
 }
 
 /** A connection's row, as the destination's actor needs it. */
@@ -44,7 +47,7 @@ export interface DeliverySettings {
   readonly connections: ReadonlyArray<DeliveringConnection>
 }
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.JsonObject))
+const decode = Schema.decodeUnknownEffect(fromJsonText(Schema.JsonObject))
 
 /** Null when there is no such destination. `shard`: where its waiting rows are. */
 export const readDeliverySettings = Effect.fnUntraced(function* (
@@ -54,7 +57,7 @@ export const readDeliverySettings = Effect.fnUntraced(function* (
   const sql = yield* HotSql
   const secrets = yield* Secrets
   const [row] = yield* sql<Omit<DeliveringDestination, "auth"> & { readonly auth: string | null }>`
-    select id, team_id, name, type, config, auth, disabled_at, cancel_before, deleted_at from destinations where id = ${id}`
+    select id, team_id, name, type, config, auth, disabled_at, cancel_before, deleted_at, held_until from destinations where id = ${id}`
   if (row === undefined) return null
   const connections = yield* sql<DeliveringConnection>`
     with recursive lanes as (

@@ -21,6 +21,8 @@ export interface DestinationRow extends StoredRow {
   /** Encrypted. */
   readonly auth: string | null
   readonly disabled_at: Date | null
+  /** See `DestinationHolds.ts`. */
+  readonly held_until: Date | null
 }
 
 /**
@@ -38,6 +40,12 @@ export class Destinations extends Context.Service<Destinations, Store<typeof des
 }
 
 const isTokenAuth = ({ config }: DestinationRow): boolean => tokenAuths.includes(config.auth_type ?? "")
+
+/** Another target may be meant, or another credential: what the last one has said is not held against it. */
+const isSetAnew = (before: DestinationRow, after: DestinationRow): boolean =>
+  before.type !== after.type ||
+  before.auth !== after.auth ||
+  JSON.stringify(before.config) !== JSON.stringify(after.config)
 
 /** What waits for one that is switched off is cancelled. */
 const concerned = ({ deleted_at, disabled_at, id }: DestinationRow): Concerned =>
@@ -70,6 +78,7 @@ const make = Effect.gen(function* () {
 
   return yield* makeStore<DestinationRow, typeof destination>(destination, {
     show: Effect.fnUntraced(function* (rows, options) {
+      const now = yield* Clock.currentTimeMillis
       const counts = options.counts && rows.length > 0 ? yield* attemptsOf(rows.map((row) => row.id)) : null
       return yield* Effect.forEach(rows, (row) =>
         Effect.map(openAuth(secrets, "destinations", row), (sealed): Destination => {
@@ -88,6 +97,8 @@ const make = Effect.gen(function* () {
               auth: maskAuth(row.config.auth_type, auth)
             },
             disabled_at: row.disabled_at?.toISOString() ?? null,
+            held_until:
+              row.held_until === null || row.held_until.getTime() <= now ? null : row.held_until.toISOString(),
             attempts_24h_count: total(attempts),
             attempts_24h_bins: attempts,
             created_at: row.created_at.toISOString(),
@@ -108,6 +119,9 @@ const make = Effect.gen(function* () {
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (before === null) return nobody
       const { deleted_at, id } = after
+      if (before.held_until !== null && isSetAnew(before, after)) {
+        yield* sql`update destinations set held_until = null where id = ${id}`
+      }
       if (deleted_at !== null || (isTokenAuth(before) && !(yield* obtainsTokens(after)))) {
         yield* sql`delete from destination_tokens where destination_id = ${id}`
       }

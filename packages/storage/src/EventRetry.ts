@@ -6,6 +6,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { eventStatusSql } from "./EventStatus.ts"
 import * as Columns from "./journal/Columns.ts"
 import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
+import { writeFeed } from "./journal/FeedStatement.ts"
 import { inLine, nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
 import { query } from "./Transaction.ts"
@@ -54,6 +55,9 @@ interface Parent {
   readonly destination_off: boolean
   readonly payload_stored: boolean
   readonly in_order: boolean
+  readonly resolved: boolean
+  /** The retry that has succeeded, where the version before has not noted it. */
+  readonly succeeded: string | null
 }
 
 const payloadUnavailable = fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
@@ -88,13 +92,31 @@ const parentsOf = Effect.fnUntraced(function* (
       c.disabled_at is not null or c.deleted_at is not null as connection_off,
       c.paused_at is not null as paused,
       t.disabled_at is not null or t.deleted_at is not null as destination_off,
-      ${payloadStored(sql)} as payload_stored, c.ordering is not null as in_order
+      ${payloadStored(sql)} as payload_stored, c.ordering is not null as in_order, e.resolved_at is not null as resolved,
+      case when e.failed and e.retried_at is not null and e.resolved_at is null then (
+        select min(r.id) from events r
+        where r.request_id = e.request_id and r.retry_parent_event_id is not null and r.id > e.id
+          and r.root_event_id = coalesce(e.root_event_id, e.id) and r.state = 'SUCCESSFUL'
+      ) end as succeeded
     from events e
       join sources s on s.id = e.source_id
       join connections c on c.id = e.connection_id
       join destinations d on d.id = e.destination_id
       join destinations t on t.id = c.destination_id
     where e.id = any(${Columns.text(ids)}) and e.id >= ${first} and e.id <= ${last} and e.team_id = ${team_id}`
+})
+
+/** Notes which retry has resolved these, where it did so before anybody noted it. */
+const noteResolved = Effect.fnUntraced(function* (parents: ReadonlyArray<Parent>, now: Date) {
+  const late = parents.filter(({ succeeded }) => succeeded !== null)
+  if (late.length === 0) return
+  const sql = yield* SqlClient.SqlClient
+  const [first, last] = Columns.bounds(late.map(({ id }) => id))
+  yield* sql`
+    update events set resolved_at = coalesce(r.successful_at, ${now}), resolved_by_event_id = r.id
+    from unnest(${Columns.text(late.map(({ id }) => id))}, ${Columns.text(late.map(({ succeeded }) => succeeded))}) as l (id, by)
+      join events r on r.id = l.by
+    where events.id = l.id and events.id >= ${first} and events.id <= ${last} and events.resolved_at is null`
 })
 
 /** An event to be made, and whose retry it is. */
@@ -142,6 +164,8 @@ const make = (
         case when c.ordering_key is not null then ${sql.literal(nextPlace)} end,
         case when c.ordering_key is not null then ${now}::timestamptz end
       from (select c.*, a.shard, a.due_at from created c join asked a on a.id = c.id order by a.nth) c
+    ), fed as (
+      ${sql.literal(writeFeed("created"))}
     ), counted as (
       ${sql.literal(writeCounts(createdCounts))}
     )
@@ -209,6 +233,8 @@ export const retryEvents = Effect.fnUntraced(function* (options: {
   readonly event_ids: ReadonlyArray<string>
   readonly operation_id: string
   readonly overMs: number
+  /** Whether those are left out that a later retry has resolved, which may have been since they were looked for. */
+  readonly unresolved: boolean
   readonly shardOf: (destination_id: string) => number
 }): Effect.fn.Return<
   ReadonlyArray<{ readonly id: string; readonly destination_id: string }>,
@@ -216,14 +242,17 @@ export const retryEvents = Effect.fnUntraced(function* (options: {
   SqlClient.SqlClient
 > {
   const sql = yield* SqlClient.SqlClient
-  const { event_ids, operation_id, overMs, shardOf, team_id } = options
+  const { event_ids, operation_id, overMs, shardOf, team_id, unresolved } = options
   const nowMs = yield* Clock.currentTimeMillis
   const now = new Date(nowMs)
-  const parents = new Map((yield* parentsOf(team_id, event_ids, now)).map((parent) => [parent.id, parent]))
+  const found = yield* parentsOf(team_id, event_ids, now)
+  yield* noteResolved(found, now)
+  const isLeftOut = ({ resolved, succeeded }: Parent) => unresolved && (resolved || succeeded !== null)
+  const parents = new Map(found.map((parent) => [parent.id, parent]))
   const dueAt = (nth: number): number => nowMs + Math.floor((overMs * nth) / event_ids.length)
   const retries = event_ids.flatMap((event_id, nth) => {
     const parent = parents.get(event_id)
-    return parent === undefined || refusal(parent) !== null
+    return parent === undefined || isLeftOut(parent) || refusal(parent) !== null
       ? []
       : [{ id: newId(prefixes.event, nowMs), parent, due: parent.in_order ? nowMs : dueAt(nth) }]
   })

@@ -81,6 +81,8 @@ export class Journal extends Context.Service<
   {
     /** Whether the next request would have to wait behind more than the journal may hold. */
     readonly isFull: () => boolean
+    /** Whether requests are stored several times as slowly as they can be: what can wait had better. */
+    readonly isSlow: () => boolean
     readonly accept: (record: RequestRecord, done: (outcome: Accepted) => void) => void
     /** Never gives up: an attempt is recorded once the database answers again. Callers bound what they hand in. */
     readonly record: (record: AttemptRecord, done: (outcome: Recorded) => void) => void
@@ -298,6 +300,7 @@ const make = Effect.gen(function* () {
   return Journal.of({
     isFull: () =>
       acceptances.pendingBytes + largeAcceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
+    isSlow: () => acceptances.isSlow,
     accept: (record, done) =>
       (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { foldAddress } from "@tidegate/model/EmailAddress"
 import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Role } from "@tidegate/model/Permission"
@@ -34,7 +35,25 @@ export interface Member {
   readonly role: Role
   /** Added by their address, and not signed in since. */
   readonly isExpected: boolean
+  readonly created_at: Date
 }
+
+/** Of one team: they are shown as one list. */
+export const mostMembers = 1_000
+
+const columns = `u.id, u.email, u.name, m.role, u.subject is null as "isExpected", m.created_at`
+
+/** A member of a team. */
+export const memberOf = Effect.fnUntraced(function* (
+  team_id: string,
+  user: string
+): Effect.fn.Return<Member, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [member] = yield* query(sql<Member>`
+    select ${sql.literal(columns)} from memberships m join users u on u.id = m.user_id
+    where m.team_id = ${team_id} and m.user_id = ${user}`)
+  return member ?? (yield* notFound("member", user))
+})
 
 /** Who belongs to a team: owners first. */
 export const listMembers = Effect.fnUntraced(function* (
@@ -44,8 +63,7 @@ export const listMembers = Effect.fnUntraced(function* (
   const [team] = yield* query(sql`select from teams where id = ${team_id}`)
   if (team === undefined) return yield* notFound("team", team_id)
   return yield* query(sql<Member>`
-    select u.id, u.email, u.name, m.role, u.subject is null as "isExpected"
-    from memberships m join users u on u.id = m.user_id where m.team_id = ${team_id}
+    select ${sql.literal(columns)} from memberships m join users u on u.id = m.user_id where m.team_id = ${team_id}
     order by m.role desc, m.created_at, u.id`)
 })
 
@@ -56,9 +74,10 @@ const findUser = Effect.fnUntraced(function* (who: string, issuer: string | null
     const [user] = yield* sql<{ id: string }>`select id from users where id = ${who}`
     return user?.id ?? (yield* notFound("user", who))
   }
-  // An address that its issuer has not verified is anybody's.
+  // An address that its issuer has not verified is anybody's. The first comparison has an index, the second folds A to Z alone.
   const users = yield* sql<{ id: string }>`
-    select id from users where lower(email) = ${who.toLowerCase()} and (email_verified or subject is null)
+    select id from users where lower(email) = ${foldAddress(who)} and lower(email collate "C") = ${foldAddress(who)}
+      and (email_verified or subject is null)
       and (${issuer}::text is null or issuer = ${issuer}) order by id limit 5`
   if (users.length > 1) {
     const ids = users.map(({ id }) => id).join(", ")
@@ -78,7 +97,7 @@ const expect = Effect.fnUntraced(function* (email: string, issuer: string | null
   const at = new Date(now)
   const [user] = yield* sql<{ id: string }>`
     insert into users (id, issuer, subject, email, created_at, updated_at)
-    values (${newId(prefixes.user, now)}, ${issuer}, null, ${email.toLowerCase()}, ${at}, ${at})
+    values (${newId(prefixes.user, now)}, ${issuer}, null, ${foldAddress(email)}, ${at}, ${at})
     on conflict (issuer, email) where subject is null do update set updated_at = excluded.updated_at returning id`
   return user!.id
 })
@@ -136,21 +155,52 @@ export const createTeam = Effect.fnUntraced(function* (
   return id
 })
 
-/** Makes somebody a member or an owner of a team, whatever they were to it before. */
+/** The team is held: of members that are added at once each sees what the others have made. */
+const room = Effect.fnUntraced(function* (team_id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const full = yield* sql`select from memberships where team_id = ${team_id} offset ${mostMembers} limit 1`
+  if (full.length > 0) {
+    yield* fail("TEAM_LIMIT_REACHED", `a team can have ${mostMembers} members; remove one first`, {
+      limit: mostMembers
+    })
+  }
+})
+
+/** Makes somebody a member or an owner of a team, whatever they were to it before. Answers whom. */
 export const putMember = Effect.fnUntraced(function* (
   team_id: string,
   who: Who,
   role: Role
-): Effect.fn.Return<void, GatewayError, SqlClient.SqlClient> {
+): Effect.fn.Return<string, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  yield* transaction(sql)(
+  return yield* transaction(sql)(
     Effect.gen(function* () {
       yield* hold(team_id)
       const user = yield* userOf(who)
       const [was] = yield* sql<{ role: Role }>`
         select role from memberships where team_id = ${team_id} and user_id = ${user}`
       yield* put(team_id, user, role)
+      yield* room(team_id)
       if (was?.role === "owner") yield* ownersStay(team_id)
+      return user
+    })
+  )
+})
+
+/** Makes a member of the team, whom an id names, an owner, or an owner a member. */
+export const changeRole = Effect.fnUntraced(function* (
+  team_id: string,
+  user: string,
+  role: Role
+): Effect.fn.Return<void, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  yield* transaction(sql)(
+    Effect.gen(function* () {
+      yield* hold(team_id)
+      const changed = yield* sql`
+        update memberships set role = ${role} where team_id = ${team_id} and user_id = ${user} returning 1`
+      if (changed.length === 0) yield* notFound("member", user)
+      yield* ownersStay(team_id)
     })
   )
 })
@@ -164,7 +214,7 @@ export const removeMember = Effect.fnUntraced(function* (
   yield* transaction(sql)(
     Effect.gen(function* () {
       yield* hold(team_id)
-      const id = yield* findUser(user)
+      const id = user.includes("@") ? yield* findUser(user) : user
       const gone = yield* sql<{ role: Role }>`
         delete from memberships where team_id = ${team_id} and user_id = ${id ?? ""} returning role`
       if (gone.length === 0) yield* notFound("member", user)

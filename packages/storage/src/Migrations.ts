@@ -30,6 +30,13 @@ import teamValues from "./migrations/0027_team_values.ts"
 import transformationVersions from "./migrations/0028_transformation_versions.ts"
 import boundedWorkflows from "./migrations/0029_bounded_workflows.ts"
 import authors from "./migrations/0030_authors.ts"
+import teamCounts from "./migrations/0031_team_counts.ts"
+import destinationHolds from "./migrations/0032_destination_holds.ts"
+import retryIndexes from "./migrations/0033_retry_indexes.ts"
+import bulkPlans from "./migrations/0034_bulk_plans.ts"
+import workInHand from "./migrations/0035_work_in_hand.ts"
+import bulkErrors from "./migrations/0036_bulk_errors.ts"
+import idempotencyKeys from "./migrations/0037_idempotency_keys.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -63,7 +70,14 @@ const migrations = Migrator.fromRecord({
   "0027_team_values": teamValues,
   "0028_transformation_versions": transformationVersions,
   "0029_bounded_workflows": boundedWorkflows,
-  "0030_authors": authors
+  "0030_authors": authors,
+  "0031_team_counts": teamCounts,
+  "0032_destination_holds": destinationHolds,
+  "0033_retry_indexes": retryIndexes,
+  "0034_bulk_plans": bulkPlans,
+  "0035_work_in_hand": workInHand,
+  "0036_bulk_errors": bulkErrors,
+  "0037_idempotency_keys": idempotencyKeys
 })
 
 /**

@@ -2,6 +2,7 @@ import { Effect, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { idBound } from "@tidegate/model/Ids"
 import { isPartitionMissing } from "./Database.ts"
+import { indexPartitions } from "./PartitionIndexes.ts"
 import { growing, type GrowingTable } from "./Tables.ts"
 
 export const day = 86_400_000
@@ -83,9 +84,12 @@ export const withPartitions =
       )
     )
 
-/** Keeps partitions ahead of the clock for as long as the process lives; a failure is logged and tried again. */
+/** Keeps partitions ahead of the clock, and indexed, for as long as the process lives; a failure is logged and tried again. */
 export const maintainPartitions = Effect.clockWith((clock) => ensurePartitions(clock.currentTimeMillisUnsafe())).pipe(
   Effect.catch((error) => Effect.logError("partitions could not be created", error)),
+  Effect.andThen(
+    Effect.catch(indexPartitions, (error) => Effect.logWarning("days could not be indexed yet; lists read on", error))
+  ),
   Effect.repeat(Schedule.spaced("1 hour"))
 )
 

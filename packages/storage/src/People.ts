@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { foldAddress } from "@tidegate/model/EmailAddress"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Membership, SignedIn } from "@tidegate/model/Session"
@@ -134,7 +135,7 @@ const recordUser = Effect.fnUntraced(function* (who: Identity, now: number) {
 const takePlaceOfExpected = Effect.fnUntraced(function* (user: string, issuer: string, email: string) {
   const sql = yield* SqlClient.SqlClient
   const [expected] = yield* sql<{ id: string }>`
-    select id from users where issuer = ${issuer} and subject is null and email = ${email.toLowerCase()} for update`
+    select id from users where issuer = ${issuer} and subject is null and email = ${foldAddress(email)} for update`
   if (expected === undefined) return
   yield* sql`
     insert into memberships (team_id, user_id, role, created_at)

@@ -13,7 +13,8 @@ const addressOf = ({ id, team_id }: Owner) => ({ team_id, table: "requests", col
 const Stored = Schema.fromJsonString(
   Schema.Struct({
     headers: Schema.Array(Schema.Tuple([Schema.String, Schema.Array(Schema.String)])),
-    query: Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+    query: Schema.Array(Schema.Tuple([Schema.String, Schema.String])),
+    own: Schema.optionalKey(Schema.Struct({ headers: Schema.Array(Schema.String), query: Schema.Array(Schema.String) }))
   })
 )
 const decode = Schema.decodeUnknownOption(Stored)

@@ -3,10 +3,10 @@ import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { isTransient, JournalSql } from "./Database.ts"
-import * as Columns from "./journal/Columns.ts"
 import { withPartitions } from "./Partitions.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { committed } from "./journal/JournalTelemetry.ts"
+import { many, Rows } from "./journal/Rows.ts"
 
 /** What the upstream of a proxy source answered to one request. Times are Unix milliseconds. */
 export interface ProxyExchangeRecord {
@@ -76,65 +76,37 @@ export class ProxyExchanges extends Context.Service<
   )
 }
 
-const types = [
-  "text", // id
-  "text", // team_id
-  "text", // source_id
-  "text", // request_id
-  "text", // target_url
-  "text", // http_method
-  "int4", // response_status
-  "text", // response_headers
-  "bytea", // response_body
-  "bool", // response_body_truncated
-  "text", // error_code
-  "text", // error_text
-  "timestamptz", // started_at
-  "timestamptz", // responded_at
-  "int4", // response_latency
-  "timestamptz" // created_at
-] as const
+const exchanges = new Rows<ProxyExchangeRecord>([
+  ["id", "text", ({ requestId }) => sibling(prefixes.proxyExchange, requestId)],
+  ["team_id", "text", ({ teamId }) => teamId],
+  ["source_id", "text", ({ sourceId }) => sourceId],
+  ["request_id", "text", ({ requestId }) => requestId],
+  ["target_url", "text", ({ targetUrl }) => targetUrl],
+  ["http_method", "text", ({ httpMethod }) => httpMethod],
+  ["response_status", "int4", ({ responseStatus }) => responseStatus],
+  ["response_headers", "text", ({ responseHeaders }) => responseHeaders],
+  ["response_body", "bytea", ({ responseBody }) => responseBody],
+  ["response_body_truncated", "bool", ({ responseBodyTruncated }) => responseBodyTruncated],
+  ["error_code", "text", ({ errorCode }) => errorCode],
+  ["error_text", "text", ({ errorText }) => errorText],
+  ["started_at", "timestamptz", ({ startedAt }) => startedAt],
+  ["responded_at", "timestamptz", ({ respondedAt }) => respondedAt],
+  ["response_latency", "int4", ({ responseLatency }) => responseLatency],
+  ["created_at", "timestamptz", ({ createdAt }) => createdAt]
+])
 
 const statement = `
-insert into proxy_exchanges (id, team_id, source_id, request_id, target_url, http_method, response_status, response_headers,
-  response_body, response_body_truncated, error_code, error_text, started_at, responded_at, response_latency, created_at)
-select * from unnest(${Columns.placeholders(types, 1)})
+insert into proxy_exchanges (${exchanges.names})
+select * from ${exchanges.from(1, many, "given")}
 on conflict (id) do nothing`
-
-const rowOf = (record: ProxyExchangeRecord): ReadonlyArray<unknown> => [
-  sibling(prefixes.proxyExchange, record.requestId),
-  record.teamId,
-  record.sourceId,
-  record.requestId,
-  record.targetUrl,
-  record.httpMethod,
-  record.responseStatus,
-  record.responseHeaders,
-  record.responseBody,
-  record.responseBodyTruncated,
-  record.errorCode,
-  record.errorText,
-  record.startedAt,
-  record.respondedAt,
-  record.responseLatency,
-  record.createdAt
-]
 
 /** The commit of a batch; a request that has its exchange keeps that one. */
 export const exchangeCommit = (
   records: ReadonlyArray<ProxyExchangeRecord>
-): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => {
-  const rows = records.map(rowOf)
-  return {
-    statement,
-    parameters: types.map((type, column) =>
-      Columns.column(
-        type,
-        rows.map((row) => row[column])
-      )
-    )
-  }
-}
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => ({
+  statement,
+  parameters: exchanges.bind(exchanges.valuesOf(records), many)
+})
 
 const make = Effect.gen(function* () {
   const sql = yield* JournalSql

@@ -1,5 +1,5 @@
 import { Effect, type Result, type Schema } from "effect"
-import type { SqlError } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import { isSlug } from "@tidegate/model/Ingress"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
@@ -21,7 +21,8 @@ interface Settings {
     readonly id: string
     readonly destination_id: string
     readonly destination_type: string
-    readonly rules: ReadonlyArray<Rule>
+    /** Null: those of the source's connections before it are as many as are read at once. */
+    readonly rules: ReadonlyArray<Rule> | null
     readonly ordering: Ordering | null
     /** Requests have been put in line before slow rules: those that come now must not pass them, whatever the rules are by now. */
     readonly follows: boolean
@@ -49,6 +50,29 @@ interface Row extends Omit<Settings, "config"> {
   readonly auth: string | null
 }
 
+/** Of the rules of a source's connections that are read with it, in bytes of JSON. */
+const mostRuleBytes = 4 * 1024 * 1024
+
+/** As they are stored, compressed, in bytes. What has no more is some hundred kilobytes when it is read, whatever it is. */
+const lightSettings = 2_000
+const lightRules = 16_000
+
+const named = (sql: SqlClient.SqlClient, name: string) => (isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`)
+
+/** What reading the source of that id or slug costs, told without reading it; null: there is none. */
+export const weighRoutedSource = Effect.fnUntraced(function* (
+  name: string
+): Effect.fn.Return<{ readonly team_id: string; readonly isLight: boolean } | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ team_id: string; isLight: boolean }>`
+    select s.team_id, pg_column_size(s.config) + coalesce(pg_column_size(s.auth), 0) <= ${lightSettings} and coalesce((
+        select sum(pg_column_size(c.rules)) from connections c
+        where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
+      ), 0) <= ${lightRules} as "isLight"
+    from sources s where ${named(sql, name)} and s.deleted_at is null`
+  return row ?? null
+})
+
 /** The source of that id or slug; null: there is none. */
 export const readRoutedSource = Effect.fnUntraced(function* (
   name: string
@@ -60,17 +84,20 @@ export const readRoutedSource = Effect.fnUntraced(function* (
       case when s.team_id = ${binsTeam} then (select b.expires_at from public_bins b where b.source_id = s.id) end as bin_expires_at,
       coalesce((
       select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id,
-        'destination_type', (select d.type from destinations d where d.id = c.destination_id), 'rules', c.rules,
+        'destination_type', (select d.type from destinations d where d.id = c.destination_id),
+        'rules', case when c.bytes <= ${mostRuleBytes} then c.rules end,
         'ordering', c.ordering, 'follows', c.ordering is not null and c.lines = 'actor') order by c.id)
-      from connections c
-      where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
-        and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
+      from (
+        select c.*, sum(octet_length(c.rules::text)) over (order by c.id) as bytes from connections c
+        where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
+          and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
+      ) c
     ), '[]') as connections,
       coalesce((
       select json_agg(json_build_object('id', w.id, 'version', w.version, 'steps', jsonb_array_length(w.steps)) order by w.id)
       from workflows w where w.source_id = s.id and w.deleted_at is null and w.status in ('active', 'paused')
     ), '[]') as workflows
-    from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
+    from sources s where ${named(sql, name)} and s.deleted_at is null`
   if (row === undefined) return null
   const { bin_expires_at, config, connections, disabled_at, id, slug, team_id, type, version, workflows } = row
   const auth = yield* Effect.result(readAuth(secrets, "sources", row))

@@ -48,12 +48,15 @@ export interface RunningWorkflow {
 export interface DueWork {
   readonly running: RunningWorkflow
   readonly runs: ReadonlyArray<DueRun>
+  /** When the next of its runs comes due (Unix ms); null: none waits. */
+  readonly next: number | null
 }
 
 interface Running {
   readonly running_team: string
   readonly running_status: RunningWorkflow["status"]
   readonly running_deleted: boolean
+  readonly running_next: Date | null
 }
 
 /** Without a run it has the workflow alone. */
@@ -73,7 +76,11 @@ export const dueRuns = Effect.fnUntraced(function* (
   const sql = yield* HotSql
   const rows = yield* sql<DueRow>`
     with running as materialized (
-      select team_id, status, deleted_at is not null as deleted from workflows where id = ${workflowId}
+      select team_id, status, deleted_at is not null as deleted, (
+          select due_at from workflow_queue
+          where shard = ${shard} and workflow_id = ${workflowId} and due_at > ${new Date(now)}
+          order by shard, workflow_id, due_at limit 1
+        ) as next from workflows where id = ${workflowId}
     ), due as (
       select run_id, due_at, carried from workflow_queue
       where shard = ${shard} and workflow_id = ${workflowId} and due_at <= (
@@ -99,13 +106,15 @@ export const dueRuns = Effect.fnUntraced(function* (
         left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
       where c.before < ${bytes}
     )
-    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, chosen_runs.*
+    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
+      chosen_runs.*
     from running left join chosen_runs on true
     order by due_at, id`
   const [first] = rows
   if (first === undefined) return null
-  const { running_deleted: deleted, running_status: status, running_team: team_id } = first
-  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null) }
+  const { running_deleted: deleted, running_next, running_status: status, running_team: team_id } = first
+  const next = running_next?.getTime() ?? null
+  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null), next }
 })
 
 export interface StoredPart {

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { fromJsonText } from "@tidegate/model/JsonSchema"
 import { SecretUnreadable, type Secrets } from "./Secrets.ts"
 
 /** Where a sealed value belongs: it opens nowhere else. */
@@ -7,7 +8,7 @@ export interface Owner {
   readonly id: string
 }
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.JsonObject))
+const decode = Schema.decodeUnknownEffect(fromJsonText(Schema.JsonObject))
 
 /** JSON objects that a table keeps encrypted in one of its columns; none and an empty one are null. */
 export const sealedColumn = (secrets: Secrets["Service"], table: string, column: string) => {

@@ -4,8 +4,11 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { bodyLimits, parseJson } from "@tidegate/model/JsonText"
 import { inTurns } from "@tidegate/model/LoopTurn"
-import type { PublicShare, Share, SharedRequest } from "@tidegate/model/Share"
+import type { ListedShare, PublicShare, Share, SharedRequest, ShareStatus } from "@tidegate/model/Share"
 import { redaction } from "@tidegate/signatures/Redaction"
+import * as Columns from "./journal/Columns.ts"
+import { type FilterKey, readCursor, writeCursor } from "./reads/Cursor.ts"
+import { noWindow } from "./reads/Paging.ts"
 import * as RequestReads from "./reads/RequestReads.ts"
 import { hashToken } from "./Secrets.ts"
 import { holdTeam } from "./Teams.ts"
@@ -104,6 +107,96 @@ export const revokeShare = Effect.fnUntraced(function* (
         where id = ${id} and team_id = ${team_id} and request_id = ${request_id} returning 1`
     : []
   if (rows.length === 0) yield* notFound("share", id)
+})
+
+/** Ends all links to a request that are open, and says how many those were. */
+export const revokeShares = Effect.fnUntraced(function* (
+  team_id: string,
+  request_id: string
+): Effect.fn.Return<number, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const rows = yield* sql<{ ended: boolean }>`
+    with shared as (
+      select id, revoked_at is null as open from request_shares where team_id = ${team_id} and request_id = ${request_id}
+      order by id for no key update
+    ), revoked as (
+      update request_shares r set snapshot = null, revoked_at = ${now}, updated_at = ${now}
+      from shared s where r.id = s.id and s.open
+    )
+    select open as ended from shared`
+  if (rows.length === 0) return yield* notFound("share of request", request_id)
+  return rows.filter(({ ended }) => ended).length
+})
+
+/** What the shares of a team are narrowed to. Empty lists narrow nothing. */
+export interface ShareFilter {
+  readonly requests: ReadonlyArray<string>
+  readonly statuses: ReadonlyArray<ShareStatus>
+}
+
+interface ListedRow extends Omit<
+  ListedShare,
+  "access_count" | "created_at" | "expires_at" | "last_accessed_at" | "revoked_at" | "updated_at"
+> {
+  readonly access_count: number
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly last_accessed_at: Date | null
+  readonly revoked_at: Date | null
+  readonly updated_at: Date
+}
+
+const toListed = (row: ListedRow): ListedShare => ({
+  ...row,
+  expires_at: row.expires_at.toISOString(),
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+  last_accessed_at: row.last_accessed_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString()
+})
+
+/** The time of a share is not in its id, so that a position in the list says both. */
+const positionOf = ({ created_at, id }: ListedRow): string => `${created_at.getTime()}-${id}`
+
+const readPosition = (text: string) => {
+  const [, ms = "", id = ""] = /^(\d{1,15})-(\w+)$/.exec(text) ?? []
+  return { at: new Date(Number(ms)), id }
+}
+
+/** A page of the shares of a team, newest first. */
+export const listShares = Effect.fnUntraced(function* (
+  team_id: string,
+  { requests, statuses }: ShareFilter,
+  page: { readonly key: FilterKey; readonly cursor: string | undefined; readonly limit: number }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const { cursor, key, limit } = page
+  const position = cursor === undefined ? null : yield* Effect.fromResult(readCursor(key, cursor))
+  const after = position === null ? null : readPosition(position.id)
+  const status = sql`case when s.revoked_at is not null then 'revoked' when s.expires_at <= ${now} then 'expired' else 'active' end`
+  const rows = yield* sql<ListedRow>`
+    select s.id, s.team_id, s.request_id, s.title, ${status} as status, s.expires_at, s.revoked_at, s.access_count::float8 as access_count,
+      s.last_accessed_at, s.created_at, s.updated_at
+    from request_shares s
+    where ${sql.and([
+      sql`s.team_id = ${team_id}`,
+      sql`s.forgotten_at > ${now}`,
+      ...(requests.length === 0 ? [] : [sql`s.request_id = any(${Columns.text(requests)})`]),
+      ...(statuses.length === 0 ? [] : [sql`${status} = any(${Columns.text(statuses)})`]),
+      ...(after === null ? [] : [sql`(s.created_at, s.id) < (${after.at}::timestamptz, ${after.id})`])
+    ])}
+    order by s.created_at desc, s.id desc limit ${limit + 1}`
+  const shown = rows.slice(0, limit)
+  const last = rows.length > limit ? shown.at(-1) : undefined
+  const seen = (position?.seen ?? 0) + shown.length
+  return {
+    count: shown.length,
+    next_cursor:
+      last === undefined ? null : writeCursor(key, { id: positionOf(last), seen, window: noWindow, back: false }),
+    models: shown.map(toListed)
+  }
 })
 
 interface ShareRow {

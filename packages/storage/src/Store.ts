@@ -11,12 +11,13 @@ import {
   switches,
   type Switch
 } from "@tidegate/resources/Resource"
+import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import { maskAll } from "@tidegate/signatures/Masking"
 import type { PendingOf } from "./CancelPending.ts"
 import { listRows, pageOf, type ResourcePage, type ResourceQuery } from "./reads/ResourceLists.ts"
 import { type Owner, sealedColumn } from "./SealedColumn.ts"
 import { Secrets } from "./Secrets.ts"
-import { holdTeam } from "./Teams.ts"
+import { isBeyondMargin, isFarFromLimit, takePlace } from "./TeamCounts.ts"
 import { overtaken, query, transaction } from "./Transaction.ts"
 
 /** What the row of every resource has. */
@@ -124,7 +125,8 @@ export interface HeldRows {
 
 /**
  * What is special about the rows of a resource. All but `show` runs in the transaction of a change. A create that holds nothing, or is
- * `holding` it, and is not counted, is one statement, and that is its transaction: what prepares and follows it asks the database nothing.
+ * `holding` it, and of which a team is far from its limit, is one statement, and that is its transaction: what prepares and follows it asks the
+ * database nothing.
  */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Rows as records, in the same order. */
@@ -155,6 +157,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   readonly turn?: (row: Row, to: Switch, at: Date) => Result.Result<Values | null, GatewayError>
   /** What else a delete writes. Fails when something is in the way. */
   readonly remove?: (row: Row, at: Date) => Effect.Effect<Values, Failure>
+  /** A create writes more than its own row, and so is never one statement. */
+  readonly createsMore?: true
   /** What has to change with it, in the same commit; and whom it all concerns. `by`: the user who asked for it, if one did. */
   readonly follow?: (before: Row | null, after: Row, at: Date, by: string | null) => Effect.Effect<Concerned, Failure>
   /** What its delete answers beside its id, read after the commit. */
@@ -179,6 +183,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
 ): Effect.fn.Return<Store<R>, never, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
+  const limit = (yield* TeamLimits)[resource.plural]!
   const table = sql(resource.plural)
   const columns = Object.entries(resource.columns as { readonly [field: string]: string })
   const sealed = (field: string) => sealedColumn(secrets, resource.plural, field)
@@ -238,17 +243,6 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     yield* fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", about)
   })
 
-  /** Of a resource that is counted: creates of a team take turns, so that each counts what the others have made. Its own row is there when it comes again. */
-  const takePlace = Effect.fnUntraced(function* ({ id, team_id }: Owner): Effect.fn.Return<void, Failure> {
-    const { most, plural } = resource
-    if (most === undefined) return
-    yield* Effect.provideService(holdTeam(team_id), SqlClient.SqlClient, sql)
-    const [others] = yield* sql<{ count: number }>`
-      select count(*)::int4 as count from ${table} where team_id = ${team_id} and deleted_at is null and id <> ${id}`
-    if ((others?.count ?? 0) < most.count) return
-    yield* fail(most.code, `a team can have ${most.count} ${plural}; delete one first`, { limit: most.count })
-  })
-
   const concerns = (row: Row) => special.concerns?.(row) ?? Effect.succeed(nobody)
   const claimed = (owner: Owner, before: Row | null, next: Values) =>
     special.claim?.(owner, before, next) ?? Effect.void
@@ -265,7 +259,8 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     next: Values,
     command: Command,
     at: Date,
-    held?: HeldRows
+    held?: HeldRows,
+    mayInsert = sql`true`
   ): Effect.fn.Return<Committed<Row> | null, Failure> {
     const { id, team_id } = owner
     const values = yield* prepared(owner, null, next)
@@ -273,7 +268,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const written = Object.entries({ id, team_id, ...values, ...stamps })
     const made = sql`
       insert into ${table} (${sql.csv(written.map(([column]) => sql`${sql(column)}`))})
-      select ${sql.csv(written.map(([, value]) => sql`${value}`))} where ${held?.areThere ?? sql`true`}
+      select ${sql.csv(written.map(([, value]) => sql`${value}`))} where ${mayInsert} and ${held?.areThere ?? sql`true`}
       on conflict do nothing returning *`
     const [created] = yield* held === undefined
       ? sql<Row>`${made}`
@@ -290,13 +285,15 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const { id, team_id } = owner
     const next = yield* valuesOf(owner, fields, null, at)
     const held = special.holding?.(team_id, next) ?? undefined
-    const isAlone = resource.most === undefined && (special.hold === undefined || held !== undefined)
-    const alone = isAlone ? yield* query(insert(owner, next, command, at, held)) : null
+    const isAlone =
+      isBeyondMargin(limit) && special.createsMore !== true && (special.hold === undefined || held !== undefined)
+    const isFar = isFarFromLimit(sql, team_id, resource.plural, limit)
+    const alone = isAlone ? yield* query(insert(owner, next, command, at, held, isFar)) : null
     if (alone !== null) return alone
     return yield* transaction(sql)(
       Effect.gen(function* () {
-        yield* takePlace(owner)
         if (special.hold !== undefined) yield* special.hold(team_id, null, next)
+        yield* takePlace(sql, resource.plural, owner)
         const created = yield* insert(owner, next, command, at)
         if (created !== null) return created
         yield* claimName(owner, next["name"])

@@ -112,6 +112,7 @@ export const tables = {
   cluster_runners: ofAll,
   cluster_runner_migrations: ofAll,
   cluster_locks: ofAll,
+  processes: ofAll,
 
   teams: { kind: "owned", team: "id", softDeleted: false },
   project_secrets: {
@@ -126,6 +127,7 @@ export const tables = {
   memberships: { ...owned, softDeleted: false },
   sessions: { ...team, kind: "expires", at: "expires_at", hashed: ["token_hash"] },
   ...ofResources,
+  team_counts: { ...owned, softDeleted: false },
   request_fixtures: {
     ...owned,
     softDeleted: false,
@@ -154,6 +156,7 @@ export const tables = {
   },
   // Half of a page is kept free for the updates that deliveries make: with it 94 % stay in their page, with a quarter 51 %.
   events: { ...grows, by: ["id", prefixes.event], key: ["id"], keptAs: "record", fillFactor: 50 },
+  event_feed: { ...grows, by: ["id", prefixes.feedEntry], key: ["id"], keptAs: "record" },
   attempts: {
     ...grows,
     by: ["event_id", prefixes.event],
@@ -187,6 +190,8 @@ export const tables = {
   workflow_queue: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
   request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
   step_results: { ...team, kind: "expires", at: "expires_at" },
+  idempotency_keys: { ...team, kind: "expires", at: "expires_at", sealed: { answer: { row: "id" } } },
+  work_in_hand: { ...team, kind: "expires", at: "expires_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },
   bulk_targets: {
@@ -195,7 +200,8 @@ export const tables = {
     about: ["operation_id", "bulk_operations"],
     key: ["operation_id", "target_id"]
   },
-  rollups: { ...team, kind: "compacted", minutesForHours: 48, hoursForDays: 30 },
+  // More than a series of 3,000 minutes, and more than 30 days, with the hour that retention is at work in.
+  rollups: { ...team, kind: "compacted", minutesForHours: 52, hoursForDays: 31 },
   rollup_batches: { ...team, kind: "gathered" }
 } as const satisfies Readonly<Record<string, Table>>
 

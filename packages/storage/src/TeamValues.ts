@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, PartitionedSemaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { addNumbers, type ExactNumber, isJsonNumber, readNumber } from "@tidegate/model/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import { HotSql } from "./Database.ts"
 
@@ -99,22 +100,22 @@ export const rememberedResult = Effect.fnUntraced(function* (
 export const increment = Effect.fnUntraced(function* (
   team_id: string,
   key: string,
-  by: number,
+  by: number | ExactNumber,
   stepKey: string
-): Effect.fn.Return<number | Refused, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<number | ExactNumber | Refused, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   return yield* inTurn(
     team_id,
     Effect.gen(function* () {
       const [row] = yield* sql<{ value: Json }>`
         select value from team_values where team_id = ${team_id} and key = ${key}`
-      const before = row === undefined ? 0 : row.value
-      const sum = typeof before === "number" ? before + by : Number.NaN
+      const before: unknown = row === undefined ? 0 : row.value
+      const sum = isJsonNumber(before) ? addNumbers(before, by) : null
       const done = yield* sql<{ result: string }>`
         select result from step_results where key = ${stepKey} and team_id = ${team_id}`
-      if (done[0] !== undefined) return Number(done[0].result)
-      if (!Number.isFinite(sum)) return "not_a_number" as const
-      if (!(yield* write(team_id, key, sum))) return "full" as const
+      if (done[0] !== undefined) return readNumber(done[0].result)
+      if (sum === null) return "not_a_number" as const
+      if (!(yield* write(team_id, key, sum as Json))) return "full" as const
       yield* rememberedResult(team_id, stepKey, String(sum))
       return sum
     })

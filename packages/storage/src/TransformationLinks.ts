@@ -5,6 +5,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Env } from "@tidegate/model/Transformation"
 import { presentOf } from "./PresentOf.ts"
 import type { Secrets } from "./Secrets.ts"
+import { takePlace } from "./TeamCounts.ts"
 import { codeHash } from "./Transformations.ts"
 import { sealEnv } from "./TransformationEnv.ts"
 import { overtaken } from "./Transaction.ts"
@@ -38,7 +39,7 @@ export const upsertTransformation = Effect.fnUntraced(function* (
   secrets: Secrets["Service"],
   team_id: string,
   fields: { readonly name: string; readonly code: string; readonly env: Env | undefined }
-): Effect.fn.Return<string, SqlError.SqlError> {
+): Effect.fn.Return<string, GatewayError | SqlError.SqlError> {
   const { code, env, name } = fields
   const nowMs = yield* Clock.currentTimeMillis
   const at = new Date(nowMs)
@@ -46,6 +47,7 @@ export const upsertTransformation = Effect.fnUntraced(function* (
   const [stored] = yield* sql<{ id: string; env: string | null }>`
     select id, env from transformations where team_id = ${team_id} and name = ${name} and deleted_at is null for update`
   const id = stored?.id ?? newId(prefixes.transformation, nowMs)
+  if (stored === undefined) yield* takePlace(sql, "transformations", { id, team_id })
   const sealed = env === undefined ? (stored?.env ?? null) : yield* sealEnv(secrets, { team_id, id }, env)
   const [written] =
     stored === undefined

@@ -13,14 +13,17 @@ import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
 import { sampleOf } from "@tidegate/workflows/Sample"
 import { judging, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
+import { credentialsIn, shownGraph } from "@tidegate/workflows/StepCredentials"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { type ActionRow, contentOf } from "./Actions.ts"
 import * as Columns from "./journal/Columns.ts"
 import { presentOf } from "./PresentOf.ts"
 import { latestSample } from "./reads/WorkflowSamples.ts"
 import type { Secrets } from "./Secrets.ts"
+import { makeRoomForVersion } from "./WorkflowVersions.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
 import { query } from "./Transaction.ts"
+import { changedKinds, ignoredInputs } from "./WorkflowPast.ts"
 
 /** A row of `workflows`. */
 export interface WorkflowRow extends StoredRow {
@@ -51,6 +54,11 @@ export interface WorkflowStore extends Store<typeof workflow> {
     graph: Pick<WorkflowFields, "steps" | "edges">,
     standIns: ReadonlySet<string>
   ) => Effect.Effect<Compiled, GatewayError>
+  /** Of a graph that was taken: what it names and never finds when it runs. */
+  readonly warnings: (
+    team_id: string,
+    graph: Pick<WorkflowFields, "steps" | "edges">
+  ) => Effect.Effect<Compiled["warnings"], GatewayError>
 }
 
 /**
@@ -170,11 +178,15 @@ const make = Effect.gen(function* () {
     team_id: string,
     { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
     standIns: ReadonlySet<string>,
-    filters: ReadonlyMap<string, Schema.Json> = new Map()
+    filters: ReadonlyMap<string, Schema.Json> = new Map(),
+    before: WorkflowRow | null = null
   ) {
     const references = referencesOf(steps)
     const saved = yield* savedActions(team_id, references)
-    const result = yield* inTurns(judging(steps, edges, yield* catalogFor(steps, saved, filters)))
+    // What is stored goes on as it was written, whatever is refused by now: it can be paused, and named anew.
+    const isStored = before !== null && isDeepStrictEqual([before.steps, before.edges], [steps, edges])
+    const catalog = yield* catalogFor(steps, saved, filters)
+    const result = yield* inTurns(judging(steps, edges, isStored ? { ...catalog, isStored } : catalog))
     const found = yield* lookUp(
       team_id,
       references.map(({ id }) => id)
@@ -186,7 +198,15 @@ const make = Effect.gen(function* () {
       .filter(({ id }) => !found.has(id))
       .map((reference) => about("RESOURCE_NOT_FOUND", reference, "was not found"))
     if (Result.isFailure(result)) return yield* invalidGraph([...result.failure, ...missing])
-    if (missing.length > 0) return yield* invalidGraph(missing)
+    const further = isStored
+      ? missing
+      : [
+          ...missing,
+          ...(yield* changedKinds(sql, before, result.success.steps)),
+          ...(yield* ignoredInputs(sql, team_id, result.success.steps, result.success.edges)),
+          ...newCredentials(before, result.success)
+        ]
+    if (further.length > 0) return yield* invalidGraph(further)
     const disabled = references.filter(({ id, step_id }) => found.get(id)?.enabled === false && !standIns.has(step_id))
     if (status === "active" && disabled.length > 0) {
       yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names what is disabled: enable it first", {
@@ -194,6 +214,15 @@ const make = Effect.gen(function* () {
       })
     }
     return result.success
+  })
+
+  const warnings = Effect.fnUntraced(function* (
+    team_id: string,
+    { edges, steps }: Pick<WorkflowFields, "edges" | "steps">
+  ) {
+    const catalog = yield* catalogFor(steps, yield* savedActions(team_id, referencesOf(steps)))
+    const result = yield* inTurns(judging(steps, edges, catalog))
+    return Result.isSuccess(result) ? result.success.warnings : []
   })
 
   /** Makes doors route again what they routed by these sources, and keeps others from changing them. */
@@ -311,7 +340,7 @@ const make = Effect.gen(function* () {
             runtime_executable: runtime_issue === null,
             runtime_issue
           },
-          ...(listed ? {} : { steps: row.steps, edges: row.edges as never }),
+          ...(listed ? {} : (shownGraph({ steps: row.steps, edges: row.edges }) as never)),
           steps_count: row.named.length,
           edges_count: row.edges_count,
           created_at: row.created_at.toISOString(),
@@ -337,7 +366,7 @@ const make = Effect.gen(function* () {
           issues: [{ code: "RESOURCE_REQUIRED", step_id: null, edge_id: null, field: "source_id", message: "is null" }]
         })
       }
-      const { edges, steps } = yield* compiled(team_id, written, keptBy(before, written.steps))
+      const { edges, steps } = yield* compiled(team_id, written, keptBy(before, written.steps), new Map(), before)
       const after = { ...written, steps, edges }
       if (before !== null && versioned.every((field) => isDeepStrictEqual(before[field], after[field]))) return null
       return {
@@ -348,13 +377,15 @@ const make = Effect.gen(function* () {
         definition_hash: definitionHash(steps, edges)
       } satisfies Values
     }),
-    follow: Effect.fnUntraced(function* (before, after, _at, by) {
+    createsMore: true,
+    follow: Effect.fnUntraced(function* (before, after, at, by) {
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
         // What stays of it for a while names nothing, and takes no room.
         yield* sql`update workflows set steps = '[]', edges = '[]', description = null where id = ${after.id}`
         return nobody
       }
+      if (before !== null && before.version !== after.version) yield* makeRoomForVersion(sql, after, at)
       yield* keepVersion(sql, before, after, by)
       return nobody
     }),
@@ -367,7 +398,8 @@ const make = Effect.gen(function* () {
         Effect.flatMap(storedConditions(team_id, graph.steps), (filters) =>
           compiled(team_id, { ...graph, status: "active" }, standIns, filters)
         )
-      )
+      ),
+    warnings: (team_id, graph) => query(warnings(team_id, graph))
   } satisfies WorkflowStore
 })
 
@@ -387,4 +419,25 @@ export const keepVersion = (
       (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_by_user_id, created_at)
     select ${id}, ${version}, ${team_id}, ${name}, ${status}, ${definition_hash}, ${defined_in},
       ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${by}, ${updated_at}`
+}
+
+/** Credentials that steps come to hold. What was stored before they were refused stays, until it is changed. */
+const newCredentials = (
+  before: Pick<WorkflowRow, "steps" | "edges"> | null,
+  { edges, steps }: Parameters<typeof credentialsIn>[0]
+): ReadonlyArray<Issue> => {
+  const isKept = (
+    kept: ReadonlyArray<{ readonly id: string }>,
+    among: ReadonlyArray<{ readonly id: string }>,
+    id: string | null
+  ) =>
+    isDeepStrictEqual(
+      kept.find((one) => one.id === id) ?? null,
+      among.find((one) => one.id === id)
+    )
+  return credentialsIn({ steps, edges }).filter(
+    ({ edge_id, step_id }) =>
+      before === null ||
+      !(step_id === null ? isKept(before.edges, edges, edge_id) : isKept(before.steps, steps, step_id))
+  )
 }

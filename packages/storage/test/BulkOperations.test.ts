@@ -7,7 +7,7 @@ import {
   createOperation,
   getOperation,
   listOperations,
-  liveRequests,
+  liveTraffic,
   stepOperation,
   stillWaiting
 } from "../src/BulkOperations.ts"
@@ -17,9 +17,10 @@ const { createConnection, insertEvent, otherTeam, team } = ControlPlane
 
 const routing = { shardOf: () => 7, lineOf: () => null }
 const type = "event_bulk_retry" as const
+const of = "events" as const
 
 /** An operation over the failed events of a connection. */
-const operation = Effect.fnUntraced(function* (connection: { readonly id: string }) {
+const operation = Effect.fnUntraced(function* (connection: { readonly id: string }, rate: number | null = null) {
   const id = newId(prefixes.bulkOperation, Date.now())
   const filter = {
     from: new Date(Date.now() - 3_600_000).toISOString(),
@@ -27,18 +28,28 @@ const operation = Effect.fnUntraced(function* (connection: { readonly id: string
     status: ["FAILED"],
     connection_id: [connection.id]
   }
-  return yield* createOperation({ team_id: team, type, id, filter, requested_by: null, shard: 1 })
+  return yield* createOperation({
+    team_id: team,
+    type,
+    id,
+    filter,
+    rate,
+    confirmed: true,
+    requested_by: null,
+    shard: 1
+  })
 })
 
 const failed = (connection: Parameters<typeof insertEvent>[0], count: number) =>
   Effect.forEach(Array.from({ length: count }), () => insertEvent(connection, { state: "FAILED" }))
 
+const none = { events: [], requests: [], cancelled: [], pauseMs: 0 }
 const quickly = (targets: number) => ({ targets, overMs: 0 })
 
 /** Steps to the end of it. */
 const carryOut = Effect.fnUntraced(function* (id: string, batch: number) {
   while (!(yield* stepOperation(id, quickly(batch), routing)).isOver) continue
-  return yield* getOperation({ team_id: team, type, id })
+  return yield* getOperation({ team_id: team, of, id })
 })
 
 const retriesOf = Effect.fnUntraced(function* (id: string) {
@@ -69,8 +80,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       const { id, status } = yield* operation(connection)
       expect(status).toBe("PLANNED")
       const planned = yield* stepOperation(id, quickly(10), routing)
-      expect(planned).toEqual({ events: [], requests: [], isOver: false, part: 1 })
-      expect(yield* getOperation({ team_id: team, type, id })).toMatchObject({ status: "RUNNING", total_count: 25 })
+      expect(planned).toEqual({ ...none, isOver: false, part: 1 })
+      expect(yield* getOperation({ team_id: team, of, id })).toMatchObject({ status: "RUNNING", total_count: 25 })
       // What fails after the plan is no part of it.
       yield* failed(connection, 2)
       const made = yield* stepOperation(id, quickly(10), routing)
@@ -90,6 +101,53 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       // Retries of its own are younger than all that it could find.
       const again = yield* operation(connection)
       expect(yield* carryOut(again.id, 100)).toMatchObject({ total_count: 27 })
+    })
+  )
+
+  it.effect("leave out what a retry has resolved, also one that nobody has noted yet, and since the plan", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      const [before, since, open] = (yield* failed(connection, 3)) as [string, string, string]
+      const retry = yield* insertEvent(connection, { state: "SUCCESSFUL", rootEventId: before })
+      yield* sql`update events set retry_parent_event_id = ${before}, retry_kind = 'single', successful_at = now(),
+        request_id = (select request_id from events where id = ${before}) where id = ${retry}`
+      yield* sql`update events set retried_at = now() where id = ${before}`
+      const id = newId(prefixes.bulkOperation, Date.now())
+      const filter = {
+        from: new Date(Date.now() - 3_600_000).toISOString(),
+        to: new Date().toISOString(),
+        connection_id: [connection.id],
+        status: ["FAILED"],
+        resolved: false
+      }
+      const asked = { team_id: team, type, id, filter, rate: null, confirmed: true, requested_by: null, shard: 1 }
+      yield* createOperation(asked)
+      yield* stepOperation(id, quickly(10), routing)
+      yield* sql`update events set resolved_at = now(), resolved_by_event_id = 'evt_x' where id = ${since}`
+      expect(yield* carryOut(id, 10)).toMatchObject({ total_count: 3, queued_count: 1, failed_count: 2 })
+      expect(yield* retriesOf(id)).toEqual([open])
+      const [noted] =
+        yield* sql`select resolved_by_event_id as by, resolved_at is not null as at from events where id = ${before}`
+      expect(noted).toEqual({ by: retry, at: true })
+      // The next plan does not find it.
+      const again = newId(prefixes.bulkOperation, Date.now())
+      yield* createOperation({ ...asked, id: again, confirmed: false })
+      yield* stepOperation(again, quickly(10), routing)
+      expect(yield* getOperation({ team_id: team, of, id: again })).toMatchObject({ total_count: 1, sample: [open] })
+    })
+  )
+
+  it.effect("keep to their rate, and do no more in a step than a fifth of a second's worth", () =>
+    Effect.gen(function* () {
+      const connection = yield* createConnection()
+      yield* failed(connection, 12)
+      const { id } = yield* operation(connection, 25)
+      yield* stepOperation(id, quickly(100), routing)
+      const { events, pauseMs } = yield* stepOperation(id, quickly(100), routing)
+      expect([events.length, pauseMs]).toEqual([5, 200])
+      const limited = yield* stepOperation(id, quickly(2), routing)
+      expect([limited.events.length, limited.pauseMs]).toEqual([2, 80])
     })
   )
 
@@ -134,7 +192,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       const { id } = yield* operation(connection)
       yield* Effect.all([carryOut(id, 3), carryOut(id, 4), carryOut(id, 5)], { concurrency: "unbounded" })
       expect((yield* retriesOf(id)).toSorted()).toEqual(events.toSorted())
-      expect(yield* getOperation({ team_id: team, type, id })).toMatchObject({ status: "COMPLETED", queued_count: 30 })
+      expect(yield* getOperation({ team_id: team, of, id })).toMatchObject({ status: "COMPLETED", queued_count: 30 })
     })
   )
 
@@ -156,7 +214,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
         )
         over = yield* Effect.matchCause(step, { onFailure: () => false, onSuccess: ({ isOver }) => isOver })
         const done = yield* retriesOf(id)
-        const { queued_count } = yield* getOperation({ team_id: team, type, id })
+        const { queued_count } = yield* getOperation({ team_id: team, of, id })
         expect(queued_count).toBe(done.length)
       }
       expect(tries).toBeGreaterThan(5)
@@ -170,11 +228,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       const connection = yield* createConnection()
       yield* failed(connection, 5)
       const { id } = yield* operation(connection)
-      const which = { team_id: team, type, id }
+      const which = { team_id: team, of, id }
       yield* stepOperation(id, quickly(2), routing)
       yield* stepOperation(id, quickly(2), routing)
       expect(yield* cancelOperation(which)).toMatchObject({ status: "CANCELLED", queued_count: 2, cancelable: false })
-      expect(yield* stepOperation(id, quickly(2), routing)).toEqual({ events: [], requests: [], isOver: true, part: 0 })
+      expect(yield* stepOperation(id, quickly(2), routing)).toEqual({ ...none, isOver: true, part: 0 })
       expect((yield* retriesOf(id)).length).toBe(2)
       expect(yield* sql`select from bulk_targets where operation_id = ${id}`).toEqual([])
       expect((yield* Effect.flip(cancelOperation(which))).code).toBe("BULK_OPERATION_NOT_CANCELABLE")
@@ -185,14 +243,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     Effect.gen(function* () {
       const { id } = yield* operation(yield* createConnection())
       for (const which of [
-        { team_id: otherTeam, type, id },
-        { team_id: team, type: "request_bulk_retry" as const, id }
+        { team_id: otherTeam, of, id },
+        { team_id: team, of: "requests" as const, id }
       ]) {
         expect((yield* Effect.flip(getOperation(which))).code).toBe("NOT_FOUND")
         expect((yield* Effect.flip(cancelOperation(which))).code).toBe("NOT_FOUND")
       }
-      expect(yield* listOperations({ team_id: otherTeam, type }, "all", 10)).toEqual([])
-      expect((yield* listOperations({ team_id: team, type }, "ongoing", 1)).map((one) => one.id)).toEqual([id])
+      expect(yield* listOperations({ team_id: otherTeam, of }, "all", 10)).toEqual([])
+      expect((yield* listOperations({ team_id: team, of }, "ongoing", 1)).map((one) => one.id)).toEqual([id])
     })
   )
 
@@ -220,7 +278,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
         currentTimeMillis: Effect.succeed(now),
         currentTimeMillisUnsafe: () => now
       })
-      const live = Effect.provideService(liveRequests(20), Clock.Clock, at)
+      const live = Effect.map(Effect.provideService(liveTraffic, Clock.Clock, at), ({ requests }) => requests)
       yield* sql`update requests set retry_kind = 'bulk'`
       expect(yield* live).toBe(0)
       yield* insertEvent(yield* createConnection())

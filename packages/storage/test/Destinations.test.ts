@@ -35,7 +35,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
           url: "https://target.test/hook",
           http_method: null,
           path_forwarding_disabled: false,
-          forward_credentials: true,
+          forward_credentials: null,
           rate_limit: 10,
           rate_limit_period: "second",
           max_concurrency: null,
@@ -43,6 +43,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
           auth: { header_name: "x-token", value: "****oken" }
         },
         disabled_at: null,
+        held_until: null,
         attempts_24h_count: 0,
         attempts_24h_bins: [0, 0, 0, 0, 0, 0],
         created_at: created.created_at,

@@ -403,7 +403,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
         { concurrency: "unbounded" }
       )
       expect(ends.toSorted()).toStrictEqual([
-        ...Array.from({ length: 4 }, () => `FILTER_LIMIT_REACHED {"limit":${mostFilters}}`),
+        ...Array.from({ length: 4 }, () => `FILTER_LIMIT_REACHED {"limit":${mostFilters},"resource":"filters"}`),
         "made",
         "made"
       ])

@@ -7,6 +7,7 @@ import { backlogs } from "@tidegate/storage/Backlog"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
 import { readDeliverySettings } from "@tidegate/storage/DeliverySettings"
+import { storeHold } from "@tidegate/storage/DestinationHolds"
 import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
@@ -14,7 +15,7 @@ import { migrate } from "@tidegate/storage/Migrations"
 import { noteTurns, readTurns } from "@tidegate/storage/NotedTurns"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
-import { readRoutedSource } from "@tidegate/storage/RoutedSource"
+import { readRoutedSource, weighRoutedSource } from "@tidegate/storage/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
 import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
 import { dueRuns, partsOf, readRunning, readVersion } from "@tidegate/storage/Runs"
@@ -341,6 +342,7 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
       )
     }
   },
+  "what a source to route by weighs": { file: "RoutedSource.ts", run: () => weighRoutedSource("src_1") },
   "a source to route by": { file: "RoutedSource.ts", run: () => readRoutedSource("src_1") },
   "a transformation to run": { file: "Transformations.ts", run: () => loadTransformation("tm", "trs_1") },
   "pinning a transformation": { file: "Transformations.ts", run: () => pinTransformation("trs_1", "hash", "because") },
@@ -373,6 +375,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "a request that a step looks up": {
     file: "LookedUp.ts",
     run: ([event]) => lookUpRequest("tm", sibling(prefixes.request, event!), 1e6)
+  },
+  "until when a destination is held": {
+    file: "DestinationHolds.ts",
+    run: () => storeHold(destination, Date.now() + 60_000)
   },
   "what steps have used of a rate": { file: "NotedTurns.ts", run: () => readTurns("tm", "act_1") },
   "noting what steps use of a rate": {

@@ -59,6 +59,7 @@ const attempt = (of: RequestRecord, attemptNumber: number, change: Partial<Attem
     sourceId: of.sourceId,
     destinationId: destination,
     attemptNumber,
+    rootEventId: null,
     eventCreatedAt: of.ingestedAt,
     ...change
   })

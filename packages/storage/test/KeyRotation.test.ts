@@ -5,6 +5,7 @@ import { prefixes, sibling } from "@tidegate/model/Ids"
 import { agreement } from "../src/Agreement.ts"
 import { beginConsent, claimTokens, storeTokens } from "../src/DestinationTokens.ts"
 import { createFixture } from "../src/Fixtures.ts"
+import { beginCall, keepAnswer } from "../src/IdempotencyKeys.ts"
 import { renewAll, usesOfOldKeys } from "../src/KeyRotation.ts"
 import { sealPresented } from "../src/PresentedColumn.ts"
 import { replaceSecrets } from "../src/ProjectSecrets.ts"
@@ -61,6 +62,10 @@ const plant = Effect.gen(function* () {
     const presented = { headers: [["x-key", [id]]], query: [] } as const
     yield* sql`update requests set presented = ${sealPresented(secrets, { team_id: mine, id }, presented)} where id = ${id}`
   }
+  const keyed = { id: "idk_one", team_id: mine, fingerprint: "f" }
+  yield* sql`delete from idempotency_keys`
+  const begun = yield* beginCall(keyed)
+  if (begun.kind === "begun") yield* keepAnswer(keyed, begun, 201, "a secret")
   yield* createFixture({ team_id: mine, request_id: requests[0]!, name: "f", description: null })
 })
 

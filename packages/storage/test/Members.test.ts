@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { createTeam, listMembers, listTeams, putMember, removeMember } from "../src/Members.ts"
+import { changeRole, createTeam, listMembers, listTeams, mostMembers, putMember, removeMember } from "../src/Members.ts"
 import { type Admission, type Identity, sessionsByToken, signIn } from "../src/People.ts"
 import { binsTeam } from "../src/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
@@ -45,6 +45,37 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
       ])
       // Somebody else with that address later takes nobody's place.
       expect(yield* codeOf(enter("ada", { subject: "another" }))).toBe("TEAM_FORBIDDEN")
+    })
+  )
+
+  it.effect("are so many of a team, however many are added at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const team = yield* createTeam("Crowd", address("first"))
+      yield* sql`insert into users (id, issuer, subject, created_at, updated_at)
+        select 'usr_crowd' || n, ${issuer}, 'crowd' || n, now(), now() from generate_series(1, ${mostMembers - 3}::int) n`
+      yield* sql`insert into memberships select ${team}, 'usr_crowd' || n, 'member', now() from generate_series(1, ${mostMembers - 3}::int) n`
+      const ends = yield* Effect.all(
+        Array.from({ length: 5 }, (_, n) => Effect.result(putMember(team, address(`late${n}`), "member"))),
+        { concurrency: "unbounded" }
+      )
+      expect(ends.filter(({ _tag }) => _tag === "Success").length).toBe(2)
+      expect((yield* listMembers(team)).length).toBe(mostMembers)
+      // Who is there already may become an owner.
+      yield* putMember(team, { user: "usr_crowd1", issuer: null }, "owner")
+      expect(yield* codeOf(changeRole(team, "usr_nobody", "owner"))).toBe("NOT_FOUND")
+    })
+  )
+
+  it.effect("are nobody whose address only looks alike: A to Z alone are one with a to z", () =>
+    Effect.gen(function* () {
+      const team = yield* createTeam("Kelvins", address("kate"))
+      const kelvin = "\u212Aate@example.com"
+      expect(yield* codeOf(enter("kelvin", { email: kelvin }))).toBe("TEAM_FORBIDDEN")
+      const founder = { ...admission, foundsTeam: true }
+      const other = yield* signIn(who("kelvin", { email: kelvin }), "ses_kelvin", founder)
+      yield* putMember(team, address("kate"), "owner")
+      expect((yield* listMembers(team)).map(({ id }) => id)).not.toContain(other.user.id)
     })
   )
 

@@ -5,7 +5,7 @@ import { globSync } from "node:fs"
 import { basename, join } from "node:path"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { freshDatabase } from "../../../test/postgres.ts"
+import { emptyDatabase } from "../../../test/postgres.ts"
 
 /** The files of the migrations, in order. */
 const written = globSync("*.ts", { cwd: join(import.meta.dirname, "../src/migrations") })
@@ -14,7 +14,7 @@ const written = globSync("*.ts", { cwd: join(import.meta.dirname, "../src/migrat
 
 it.live("an empty database is brought to the schema once, by however many processes start together", () =>
   Effect.gen(function* () {
-    const url = yield* freshDatabase
+    const url = yield* emptyDatabase
     const database = Database.layer({ url, connections: 1, hotConnections: 1 })
     yield* Effect.forEach([1, 2, 3], () => Effect.provide(migrate, database), { concurrency: "unbounded" })
     yield* Effect.gen(function* () {

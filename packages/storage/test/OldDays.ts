@@ -91,6 +91,8 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
       select 'evt_' || id, ${team}, 'req_' || id, ${connection}, ${source}, ${destination},
         case when n % 10 = 0 then 'edt_' || id end, case when n % 10 = 3 then 'FAILED' else 'SUCCESSFUL' end, n % 10 = 3,
         'INITIAL', 1, at, at, at from made where n % 10 <> 1`
+    yield* sql`insert into event_feed (id, team_id, event_ids)
+      select 'fed_' || id, ${team}, array['evt_' || id] from made where n % 10 <> 1`
     yield* sql`insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id,
         attempt_number, trigger, status, response_status, body, response_headers, requested_url, http_method, delivered_at,
         responded_at, delivery_latency, response_latency, created_at)

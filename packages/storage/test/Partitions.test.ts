@@ -7,6 +7,7 @@ import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
 import { day, dropPartition, ensurePartitions, partitions, startOfDay, withPartitions } from "../src/Partitions.ts"
+import { indexPartitions } from "../src/PartitionIndexes.ts"
 import { growing } from "../src/Tables.ts"
 
 const english = Buffer.from("no partition of relation")
@@ -138,5 +139,33 @@ it.live("keeps a partition that something begins to wait for", () =>
     const [oldest] = yield* partitions
     expect(yield* dropPartition(oldest!, Effect.succeed(true))).toBe(false)
     expect((yield* partitions).map(({ name }) => name)).toContain(oldest!.name)
+  }).pipe(Effect.provide(database), Effect.scoped)
+)
+
+it.live("an index that was made for days to come is built for those that there are", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const covered = sql<{ valid: boolean; days: number }>`
+      select x.indisvalid as valid, (
+        select count(*)::int4 from pg_inherits h join pg_index d on d.indexrelid = h.inhrelid
+        where h.inhparent = x.indexrelid and d.indisvalid) as days
+      from pg_index x where x.indexrelid = 'requests_retried'::regclass`
+    const [fresh] = yield* covered
+    expect(fresh!.valid).toBe(true)
+    // As the migration leaves it where there are days.
+    yield* sql`drop index requests_retried`
+    yield* sql`create index requests_retried on only requests (team_id, id) where retry_kind is not null`
+    expect(yield* covered).toEqual([{ valid: false, days: 0 }])
+    // One was built, and the process ended before it was attached.
+    const [first] = yield* sql<{ name: string }>`
+      select inhrelid::regclass::text as name from pg_inherits where inhparent = 'requests'::regclass order by 1 limit 1`
+    yield* sql.unsafe(
+      `create index ${first!.name}_requests_retried on ${first!.name} (team_id, id) where retry_kind is not null`
+    )
+    expect(yield* indexPartitions).toBe(fresh!.days)
+    expect(yield* covered).toEqual([fresh])
+    expect(yield* indexPartitions).toBe(0)
+    // The session went back as it was.
+    expect(yield* sql`show statement_timeout`).toEqual([{ statement_timeout: "1min" }])
   }).pipe(Effect.provide(database), Effect.scoped)
 )

@@ -51,7 +51,7 @@ const fill = Effect.gen(function* () {
   yield* sql.unsafe(`create table ${oldest!.name}_copy (id text)`)
 })
 
-/** All that there is, but for the times at which a run wrote something. */
+/** All that there is, but for the times at which a run wrote something, and the numbers that a database gives to its transactions. */
 const state = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const seen: Array<string> = (yield* partitions).map(({ isPruned, name }) => `${name} ${isPruned}`)
@@ -59,7 +59,7 @@ const state = Effect.gen(function* () {
   for (const { name } of kinds.flatMap((kind) => tablesThat(kind).map(({ name }) => ({ name })))) {
     const [row] = yield* sql.unsafe<{ hash: string }>(
       `select md5(coalesce(string_agg(row::text, ' ' order by row::text), '')) as hash from (
-        select to_jsonb(t) - array['slot', 'expires_at', 'due_at', 'updated_at', 'cancelled_at', 'created_at', 'ingested_at'] as row from ${name} t) rows`
+        select to_jsonb(t) - array['slot', 'expires_at', 'due_at', 'updated_at', 'cancelled_at', 'created_at', 'ingested_at', 'txid'] as row from ${name} t) rows`
     )
     seen.push(`${name} ${row!.hash}`)
   }

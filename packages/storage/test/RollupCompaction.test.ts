@@ -15,7 +15,7 @@ const now = Date.UTC(2026, 10, 20, 10, 17)
 const hours = 3_600_000
 
 /** The first hour that is kept whole. */
-const kept = new Date(Math.floor((now - 30 * 24 * hours) / hours) * hours)
+const kept = new Date(Math.floor((now - 31 * 24 * hours) / hours) * hours)
 
 /** What is counted in whole hours, by counter. */
 const byHour = Effect.gen(function* () {
@@ -45,7 +45,7 @@ const fill = Effect.gen(function* () {
 })
 
 layer(world, { excludeTestServices: true })("old counts", (it) => {
-  it.effect("become counts of hours, with the same sums, and go after thirty days", () =>
+  it.effect("become counts of hours, with the same sums, and go after a month", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fill
@@ -55,9 +55,9 @@ layer(world, { excludeTestServices: true })("old counts", (it) => {
       expect(yield* byHour).toEqual(before)
       expect(yield* rollupBins(sql, ["web_a"], ["created"], now)).toEqual(bins)
       const left = yield* rows
-      // Two days and up to an hour of minutes, and 28 days of hours, of four counters.
-      expect(left.minutes).toBeLessThanOrEqual(4 * 2 * 6 * 49)
-      expect(left.hours).toBeLessThanOrEqual(4 * 28 * 24 + 4)
+      // 52 hours and up to another of minutes, and the rest of 31 days in hours, of four counters.
+      expect(left.minutes).toBeLessThanOrEqual(4 * 2 * 6 * 53)
+      expect(left.hours).toBeLessThanOrEqual(4 * (31 * 24 - 52) + 4)
       expect(left.old).toBe(0)
       expect(yield* compactRollups(now)).toBe(0)
     })

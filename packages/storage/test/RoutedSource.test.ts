@@ -1,9 +1,10 @@
+import { randomBytes } from "node:crypto"
 import { layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { expect } from "vitest"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { readRoutedSource } from "../src/RoutedSource.ts"
+import { readRoutedSource, weighRoutedSource } from "../src/RoutedSource.ts"
 import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
@@ -51,6 +52,21 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a source that is route
       ])
       expect(source?.version).toBeGreaterThan(1)
     })
+  )
+
+  it.effect(
+    "A source's rules are read up to some megabytes; connections beyond them come without, and decide by themselves",
+    () =>
+      Effect.gen(function* () {
+        const { id: source_id } = yield* createSource()
+        const large = [{ type: "filter" as const, body: { a: { $in: [randomBytes(900_000).toString("hex")] } } }]
+        const made = []
+        for (let i = 0; i < 4; i++) made.push(yield* createConnection({ source_id, rules: i === 0 ? [] : large }))
+        expect((yield* weighRoutedSource(source_id))?.isLight).toBe(false)
+        const source = yield* readRoutedSource(source_id)
+        const read = new Map(source?.connections.map(({ id, rules }) => [id, rules]))
+        expect(made.map(({ id }) => read.get(id)?.length ?? null)).toEqual([0, 1, 1, null])
+      })
   )
 
   it.effect("says that its verification cannot be read, so that its door can close", () =>

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { retain } from "../src/Retention.ts"
 import { hashToken } from "../src/Secrets.ts"
-import { mostShares, openShare, revokeShare, share } from "../src/Shares.ts"
+import { listShares, mostShares, openShare, revokeShare, revokeShares, share } from "../src/Shares.ts"
 import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
 
 const shared = (day = 0) =>
@@ -58,6 +58,33 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
       yield* revokeShare(mine, request_id, id)
       expect(yield* revoked).toEqual(first)
       expect(yield* codeOf(openShare(token))).toBe("SHARE_REVOKED")
+    })
+  )
+
+  it.effect("is ended with all of its request, and is listed until it is forgotten", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`delete from request_shares where team_id = ${mine}`
+      const made = yield* Effect.forEach([1, 1, 2], (day) => shared(day))
+      const request = requestOf(mine, 1)
+      const listed = Effect.map(
+        listShares(mine, { requests: [], statuses: [] }, { key: "k", cursor: undefined, limit: 10 }),
+        ({ models }) => models.map(({ id, status }) => [id, status])
+      )
+      expect(yield* codeOf(revokeShares(other, request))).toBe("NOT_FOUND")
+      expect((yield* listed).map(([, status]) => status)).toEqual(["active", "active", "active"])
+      expect(yield* revokeShares(mine, request)).toBe(2)
+      expect(yield* revokeShares(mine, request)).toBe(0)
+      expect(yield* sql`select from request_shares where request_id = ${request} and snapshot is not null`).toEqual([])
+      expect((yield* openShare(made[2]!.token)).title).toBe("t")
+      yield* sql`update request_shares set expires_at = now() - interval '1 second' where id = ${made[2]!.id}`
+      yield* sql`update request_shares set forgotten_at = now() - interval '1 second' where id = ${made[0]!.id}`
+      expect(new Map((yield* listed).map(([id, status]) => [id, status]))).toEqual(
+        new Map([
+          [made[1]!.id, "revoked"],
+          [made[2]!.id, "expired"]
+        ])
+      )
     })
   )
 

@@ -21,6 +21,8 @@ class Catalogue extends Context.Service<
   {
     readonly tables: ReadonlyArray<{ readonly name: string; readonly partitioned: string | null; readonly key: string }>
     readonly columns: ReadonlyArray<Column>
+    /** Tables whose rows `team_counts` counts. */
+    readonly counted: ReadonlyArray<string>
   }
 >()("@tidegate/storage/test/Catalogue") {}
 
@@ -44,6 +46,9 @@ const catalogue = Layer.effect(
             where i.indrelid = c.oid and i.indisprimary), '') as key
           from pg_class c
           where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`,
+        counted: (yield* sql<{ name: string }>`
+          select c.relname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
+            join pg_proc p on p.oid = t.tgfoid where p.proname = 'count_of_team'`).map(({ name }) => name),
         columns: yield* sql<Column>`
           select table_name as table, column_name as name, is_nullable = 'YES' as nullable
           from information_schema.columns where table_schema = 'public'`
@@ -83,6 +88,13 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
           ...(sealed.length === 0 ? {} : { sealed: Object.fromEntries(sealed.map((name) => [name, { row: "id" }])) })
         })
       }
+    })
+  )
+
+  it.effect("of resources are counted for their teams, so that each has a limit", () =>
+    Effect.gen(function* () {
+      const { counted } = yield* Catalogue
+      expect([...counted].sort()).toEqual(resources.map(({ plural }) => plural).sort())
     })
   )
 

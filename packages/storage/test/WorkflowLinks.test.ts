@@ -47,17 +47,19 @@ const someTransformation = Effect.flatMap(Transformations, (transformations) =>
 
 const kinds = { flt_: "filter", act_: "action", des_: "destination", trs_: "transformation" } as const
 
-/** Steps one after the other, of which each names one of these; null: it names nothing. */
+/** Steps one after the other, of which each names one of these; null: it names nothing. A step keeps its kind, which is in its id. */
 const graph = (ids: ReadonlyArray<string | null>): Pick<WorkflowFields, "steps" | "edges"> => {
-  const stepOf = (id: string | null, at: number) =>
-    id === null
-      ? { id: `step_${at}`, kind: "filter", config: { conditions: { body: { own: at } } } }
-      : { id: `step_${at}`, kind: kinds[id.slice(0, 4) as keyof typeof kinds], resource_id: id }
-  const edgeTo = (at: number) =>
+  const steps = ids.map((id, at) => {
+    const kind = id === null ? "filter" : kinds[id.slice(0, 4) as keyof typeof kinds]
+    const step = { id: `${kind}_${at}`, kind }
+    return id === null ? { ...step, config: { conditions: { body: { own: at } } } } : { ...step, resource_id: id }
+  })
+  const edges = steps.map(({ id }, at) =>
     at === 0
-      ? { source_type: "trigger", target_step_id: "step_0" }
-      : { source_type: "step", source_step_id: `step_${at - 1}`, target_step_id: `step_${at}` }
-  return { steps: ids.map(stepOf), edges: ids.map((_, at) => edgeTo(at)) }
+      ? { source_type: "trigger", target_step_id: id }
+      : { source_type: "step", source_step_id: steps[at - 1]!.id, target_step_id: id }
+  )
+  return { steps, edges }
 }
 
 const fieldsOf = (source_id: string, ids: ReadonlyArray<string | null>): WorkflowFields => {

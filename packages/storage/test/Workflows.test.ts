@@ -4,6 +4,8 @@ import { SqlClient, Statement } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
+import { resources } from "@tidegate/resources/Resources"
+import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import { Destinations } from "../src/Destinations.ts"
 import { Sources } from "../src/Sources.ts"
 import { Transformations } from "../src/Transformations.ts"
@@ -32,6 +34,13 @@ const trim = (id: string) => ({
   invocation_inputs: { input: "{{trigger.body.name}}" }
 })
 const send = (id: string, resource_id: string) => ({ id, kind: "destination", resource_id })
+
+const calling = (headers: object) => ({
+  id: "call",
+  kind: "action",
+  action: { provider_key: "http", action_key: "request", version: "1.0.0" },
+  invocation_inputs: { method: "GET", url: "https://crm.example.com/", headers }
+})
 
 const create = Effect.fnUntraced(function* (fields: Partial<WorkflowFields> = {}, of: string = team) {
   const workflows = yield* Workflows
@@ -78,6 +87,66 @@ const versionsOf = (id: string) =>
   })
 
 layer(world, { excludeTestServices: true })("Workflows", (it) => {
+  it.effect(
+    "A workflow keeps as many versions as it may: the oldest without runs go, and with runs of each it is told so",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { id } = yield* create({ steps: [trim("name")], edges: [begin("name")] as never, status: "draft" })
+        const change = (n: number) =>
+          Effect.flatMap(
+            Effect.flatMap(Workflows, (workflows) => workflows.get(team, id)),
+            ({ version }) =>
+              update(id, { steps: [{ ...trim("name"), name: `Step ${n}` }], edges: [begin("name")], version })
+          )
+        for (let n = 0; n < 8; n++) yield* change(n)
+        const versions = Effect.map(
+          sql<{ version: number }>`select version from workflow_versions where workflow_id = ${id} order by version`,
+          (rows) => rows.map(({ version }) => version)
+        )
+        expect(yield* versions).toEqual([5, 6, 7, 8, 9])
+
+        // Runs go by all but one, and then by all: the next change is refused, and changes nothing.
+        yield* sql`update workflow_versions set has_run = true where workflow_id = ${id} and version <> 8`
+        yield* change(10)
+        yield* sql`update workflow_versions set has_run = true where workflow_id = ${id}`
+        expect(yield* refused(change(11))).toMatchObject({
+          code: "LIMIT_EXCEEDED",
+          data: { limit: 5, resource: "workflow_versions" }
+        })
+        expect(yield* versions).toEqual([5, 6, 7, 9, 10])
+      }).pipe(
+        Effect.provideService(TeamLimits, {
+          ...Object.fromEntries(resources.map(({ plural }) => [plural, 1_000])),
+          workflow_versions: 5
+        })
+      )
+  )
+
+  it.effect("refuses a credential that is written into a step, and masks one that was stored before that", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflows = yield* Workflows
+      const secret = "s3cr3t-in-a-step"
+      const held = { ...calling({ authorization: `Bearer ${secret}` }) }
+      const issues = issuesOf(yield* refused(create({ steps: [held] as never, edges: [begin("call")] as never })))
+      expect(issues).toEqual(["STEP_CONFIG_INVALID call invocation_inputs.headers.authorization"])
+      const written = { steps: [calling({ authorization: "Bearer {{trigger.body.token}}" })], edges: [begin("call")] }
+      const { id } = yield* create(written as never)
+      // As the version before stored it.
+      yield* sql`update workflows set steps = jsonb_set(steps, '{0,invocation_inputs,headers,authorization}', ${JSON.stringify(`Bearer ${secret}`)}::jsonb) where id = ${id}`
+      const shown = yield* workflows.get(team, id)
+      expect(JSON.stringify(shown)).not.toContain(secret)
+      expect(shown.steps?.[0]).toMatchObject({ invocation_inputs: { headers: { authorization: "[REDACTED]" } } })
+      // It goes on, until the step is changed; what is shown is not taken for a credential.
+      yield* update(id, { name: unique("renamed") })
+      const [kept] = yield* sql<{ text: string }>`select steps::text as text from workflows where id = ${id}`
+      expect(kept!.text).toContain(secret)
+      const again = yield* refused(update(id, { steps: shown.steps, edges: shown.edges }))
+      expect(issuesOf(again)).toEqual(["STEP_CONFIG_INVALID call invocation_inputs.headers.authorization"])
+    })
+  )
+
   it.effect("stores a workflow and shows it, its graph with all defaults", () =>
     Effect.gen(function* () {
       const workflows = yield* Workflows

@@ -24,6 +24,7 @@ export const attemptRecord = (given: Pick<AttemptRecord, Ends> & Partial<Attempt
     respondedAt: now,
     deliveryLatency: 1,
     finishedAt: now,
+    rootEventId: null,
     eventCreatedAt: now,
     retryAt: null,
     ...given

@@ -36,7 +36,7 @@ export const layerOf = (pools: { readonly connections: number }) =>
   Connections.layer.pipe(
     Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
     Layer.provideMerge(schema),
-    Layer.provideMerge(Layer.mergeAll(databaseOf(pools), secrets, Ingress.layer(ingress))),
+    Layer.provideMerge(Layer.mergeAll(databaseOf(pools), secrets, Ingress.layer(ingress.slice(0, -"/e".length)))),
     // What is logged on purpose would hide what is not.
     Layer.provideMerge(Logger.layer([]))
   )

@@ -59,6 +59,7 @@ export const metrics = {
         "SOURCE_METHOD_NOT_ALLOWED",
         "PAYLOAD_TOO_LARGE",
         "SOURCE_AUTH_FAILED",
+        "SERVICE_WORKER_REFUSED",
         "LOOP_DETECTED",
         "limited",
         "unknown_source",
@@ -115,7 +116,7 @@ export const metrics = {
     ["outcome", ["created", "SUCCESSFUL", "FAILED", "CANCELLED"]]
   ]),
   ignoredEvents: counters("tidegate_ignored_events_total", "Ignored events, by cause.", [
-    ["cause", ["FILTERED", "HANDSHAKE", "DEDUPLICATED", "TRANSFORMATION_FAILED"]]
+    ["cause", ["FILTERED", "HANDSHAKE", "DEDUPLICATED", "TRANSFORMATION_FAILED", "PROCESS_ENDED"]]
   ]),
   pendingRoutes: counter("tidegate_pending_routes_total", "Routes left to a connection's slow rules."),
 
@@ -189,6 +190,12 @@ export const metrics = {
     "s"
   ),
 
+  setAside: counters(
+    "tidegate_set_aside_total",
+    "Work that processes have ended with three times, and that is not begun again by itself, by kind.",
+    [["kind", ["run", "route", "event", "bulk"]]]
+  ),
+
   // The sweep and the shards.
   sweepSeconds: histogram("tidegate_sweep_seconds", "Seconds that one sweep takes.", quick),
   sweepFound: counters("tidegate_sweep_found_total", "Actors that the sweep found with work due.", [
@@ -228,7 +235,7 @@ export const metrics = {
   sqlWaitSeconds: histograms(
     "tidegate_sql_wait_seconds",
     "Seconds that a pool took to lend a connection, tried now and then.",
-    [["pool", ["ordinary", "hot", "journal"]]],
+    [["pool", ["ordinary", "hot", "journal", "reports"]]],
     quick
   ),
   retained: counters("tidegate_retention_total", "What retention has done, in days of tables and in rows, by what.", [

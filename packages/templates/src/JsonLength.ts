@@ -1,3 +1,4 @@
+import { isExactNumber } from "@tidegate/model/ExactNumber"
 import type { Schema } from "effect"
 
 /**
@@ -9,6 +10,7 @@ export const jsonLengthWithin = (root: Schema.Json, limit: number): number | nul
   const open: Array<Schema.Json> = [root]
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (typeof value === "string") length += value.length + 2
+    else if (isExactNumber(value)) length += String(value).length
     else if (typeof value !== "object" || value === null) length += String(value).length
     else if (Array.isArray(value)) {
       // What is inside takes at least a character and a comma each.

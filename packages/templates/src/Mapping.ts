@@ -1,6 +1,8 @@
+import { isExactNumber, isJsonObject } from "@tidegate/model/ExactNumber"
 import { positionOf } from "@tidegate/model/JsonPath"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { atOnce, type Parts } from "@tidegate/model/Parts"
-import { Predicate, Result, type Schema } from "effect"
+import { Result, type Schema } from "effect"
 import { readToken, type Segment, type Token } from "./MappingToken.ts"
 import { jsonLengthWithin } from "./JsonLength.ts"
 
@@ -36,8 +38,8 @@ export interface MappingInvalid {
 /** A place that a mapping reads, with where in the mapping it does. */
 export interface Reference {
   readonly root: string
-  /** The first member under the root, as the id in `steps.<id>`; null when the path does not begin with a name. */
-  readonly member: string | null
+  /** The names behind the root, as the id in `steps.<id>`; null for a place in a list. */
+  readonly way: ReadonlyArray<string | null>
   readonly path: string
 }
 
@@ -163,7 +165,7 @@ class Compiler {
 
   private plain(value: unknown, path: string): Read | null {
     if (typeof value === "string") return this.string(value, path)
-    if (value !== null && typeof value !== "boolean" && !Number.isFinite(value)) return null
+    if (value !== null && typeof value !== "boolean" && !Number.isFinite(value) && !isExactNumber(value)) return null
     const plain = value as Json
     return (reading) => reading.take(plain)
   }
@@ -175,7 +177,7 @@ class Compiler {
       for (const [i, element] of value.entries()) elements.push(yield* this.value(element, `${path}[${i}]`, level + 1))
       return (reading) => elements.map((read) => read(reading))
     }
-    if (!Predicate.isReadonlyObject(value)) throw new Refused(path, "is not a JSON value")
+    if (!isJsonObject(value)) throw new Refused(path, "is not a JSON value")
     const members: Array<readonly [key: string, read: Read]> = []
     for (const key of Object.keys(value)) {
       members.push([key, yield* this.value(value[key], below(path, key), level + 1)])
@@ -231,10 +233,14 @@ class Compiler {
   /** Names of headers are compared in lower case, as everywhere. */
   private token(token: Token, path: string): Token {
     if (!this.roots.includes(token.root)) {
-      throw new Refused(path, `a path begins with one of ${this.roots.join(", ")}, not with ${token.root}`)
+      throw new Refused(
+        path,
+        `a path begins with one of ${this.roots.join(", ")}, not with ${token.root}${didYouMean(token.root, this.roots)}`
+      )
     }
     const [first, second, ...below] = token.rest
-    this.references.push({ root: token.root, member: first?.kind === "key" ? first.key : null, path })
+    const way = token.rest.map((segment) => (segment.kind === "key" ? segment.key : null))
+    this.references.push({ root: token.root, way, path })
     if (first?.kind !== "key" || first.key !== "headers" || second?.kind !== "key") return token
     return { ...token, rest: [first, { kind: "key", key: second.key.toLowerCase() }, ...below] }
   }
@@ -268,7 +274,7 @@ const valueAt = (root: unknown, path: ReadonlyArray<Segment>, from: number, read
     }
     if (Array.isArray(value)) {
       value = value.at(segment.kind === "index" ? segment.index : positionFrom(segment.key, value.length))
-    } else if (segment.kind === "key" && Predicate.isReadonlyObject(value) && Object.hasOwn(value, segment.key)) {
+    } else if (segment.kind === "key" && isJsonObject(value) && Object.hasOwn(value, segment.key)) {
       value = value[segment.key]
     } else {
       return undefined

@@ -132,9 +132,9 @@ describe("a value with tokens in it", () => {
 
   it("says what it refers to", () => {
     expect(compiled({ a: "{{steps.one.output}} {{run.id}}", b: ["{{item}}"] }).references).toEqual([
-      { root: "steps", member: "one", path: "a" },
-      { root: "run", member: "id", path: "a" },
-      { root: "item", member: null, path: "b[0]" }
+      { root: "steps", way: ["one", "output"], path: "a" },
+      { root: "run", way: ["id"], path: "a" },
+      { root: "item", way: [], path: "b[0]" }
     ])
   })
 })

@@ -1,7 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
-import type { Result } from "effect"
+import type { Result, Schema } from "effect"
 import type { InlineAction, Step } from "./Definition.ts"
-import type { Evaluate } from "./StepKind.ts"
+import type { ApartTask, Evaluate, Evaluation } from "./StepKind.ts"
 
 /** What a step's settings are not as its action wants them; `field` within the step. */
 export interface ActionComplaint {
@@ -16,6 +16,8 @@ export interface ActionCall {
   readonly config: Step["config"]
   /** Null for one that leaves the process. */
   readonly evaluate: Evaluate
+  /** Of one that stays within the process: what another thread is to do instead, where that is dear with these inputs; null: it is not. */
+  readonly apart?: (evaluation: Evaluation) => ApartTask | null
 }
 
 /** An action as a step may call it. */
@@ -26,6 +28,8 @@ export interface Action {
   readonly required: ReadonlyArray<string>
   /** Whether another attempt can end otherwise: a pure one's cannot, so it takes no `retry`. */
   readonly pure: boolean
+  /** JSON Schema of what it gives; absent: nobody knows. */
+  readonly output?: Schema.JsonObject
   /** What a test answers in its place. */
   readonly outputSample?: Json
   /** Judges the step that calls it, once. */

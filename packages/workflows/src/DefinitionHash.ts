@@ -1,11 +1,12 @@
+import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tidegate/model/ExactNumber"
 import { hash } from "node:crypto"
-import { Predicate } from "effect"
 import type { Edge, Step } from "./Definition.ts"
 
 /** JSON in the one way that RFC 8785 allows: names in the order of their code units, nothing between. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  if (!Predicate.isReadonlyObject(value)) return JSON.stringify(value)
+  if (isExactNumber(value)) return plainNumber(value) ?? canonicalNumber(value)
+  if (!isJsonObject(value)) return JSON.stringify(value)
   const names = Object.keys(value).toSorted((left, right) => (left < right ? -1 : 1))
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join()}}`
 }

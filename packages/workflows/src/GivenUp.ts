@@ -8,6 +8,8 @@ export interface GivingUp {
   /** Unix milliseconds. */
   readonly startedAt: number | null
   readonly now: number
+  /** Where nothing was under way the first step that had not begun has failed: so the run can be taken up again from there. */
+  readonly fromFirst?: boolean
 }
 
 /**
@@ -25,13 +27,18 @@ export class GivenUp {
   }
 
   /** The run's last part, and how many of its steps have come to what. */
-  end({ error, now, startedAt, stepsCount }: GivingUp) {
+  end({ error, fromFirst = false, now, startedAt, stepsCount }: GivingUp) {
     const count = { succeeded: 0, failed: 0, skipped: 0 }
     const steps: Record<string, Partial<StoredStep>> = {}
+    let mayFail = fromFirst && ![...this.#steps.values()].some(({ status }) => status === "running")
     for (let index = 0; index < stepsCount; index++) {
       const step = this.#steps.get(index)
       const status = step?.status ?? "pending"
-      if (status === "pending") {
+      if (status === "pending" && mayFail) {
+        mayFail = false
+        count.failed++
+        steps[index] = { ...wholeStep({}), status: "failed", attempt: 1, error, startedAt: now, finishedAt: now }
+      } else if (status === "pending") {
         count.skipped++
         steps[index] = { status: "skipped", skipReason: "run_stopped", finishedAt: now }
       } else if (status === "running") {

@@ -1,10 +1,11 @@
+import { didYouMean } from "@tidegate/model/NearestName"
 import { decodeAll } from "@tidegate/rules/Decode"
 import { Result } from "effect"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
 import { idOf, type IssueCode, type Issues, textAt } from "./Issue.ts"
 import { limits } from "./Limits.ts"
 import type { Parts, StepKind } from "./StepKind.ts"
-import { stepKindOf } from "./StepKinds.ts"
+import { stepKindOf, stepKinds } from "./StepKinds.ts"
 
 /** The graph of a workflow by its shape alone: nodes, ports, edges, and the order in which steps are started. */
 
@@ -74,7 +75,11 @@ const readStep = (
   }
   const kind = stepKindOf(step.kind)
   if (kind === null) {
-    issues.step("STEP_KIND_UNKNOWN", step.id, "kind", "is not a kind of step")
+    const meant = didYouMean(
+      step.kind,
+      stepKinds.map((row) => row.kind)
+    )
+    issues.step("STEP_KIND_UNKNOWN", step.id, "kind", `is not a kind of step${meant}`)
     return []
   }
   if (isRepeated) return []

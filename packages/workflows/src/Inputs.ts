@@ -4,7 +4,7 @@ import { define, type Mapping } from "@tidegate/templates/Mapping"
 import { limits } from "./Limits.ts"
 import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
 import { mayTeach, type SecretTexts } from "./SecretTexts.ts"
-import type { Context, Outcome, Parts, StepError, Time, Warning } from "./StepKind.ts"
+import type { ApartTask, Context, Outcome, Parts, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /** What a step that starts is given, and what comes of one that stays within the process. */
@@ -20,6 +20,8 @@ export interface Effect {
   readonly step: PlannedStep
   readonly inputs: Inputs
   readonly context: Context
+  /** Of a step that stays within the process: what another thread does for it. */
+  readonly apart?: ApartTask
 }
 
 export type Performed =
@@ -52,7 +54,10 @@ export function* perform(
   const inputs = inputsOf(workflow, state, step, within)
   if ("code" in inputs) return refused(start, inputs)
   if (step.evaluate === null) return { kind: "effect", effect: { start, step, inputs, context: within } }
-  const outcome = step.evaluate({ context: within, inputs: inputs.values, time })
+  const evaluation = { context: within, inputs: inputs.values, time }
+  const apart = step.apart?.(evaluation) ?? null
+  if (apart !== null) return { kind: "effect", effect: { start, step, inputs, context: within, apart } }
+  const outcome = step.evaluate(evaluation)
   const occurrence = yield* occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs, texts)
   return { kind: "occurred", occurrence, inputs: inputs.values }
 }

@@ -1,3 +1,4 @@
+import type { Warning } from "@tidegate/model/Warning"
 import { Predicate } from "effect"
 
 /**
@@ -19,6 +20,7 @@ export const issueCodes = [
   "STEP_UNREACHABLE",
   "STEP_INVALID",
   "STEP_KIND_UNKNOWN",
+  "STEP_KIND_CHANGED",
   "STEP_CONFIG_INVALID",
   "RETRY_INVALID",
   "CONDITION_INVALID",
@@ -64,9 +66,13 @@ export const textAt = (written: unknown, member: string): string | null =>
 
 export const idOf = (written: unknown): string | null => textAt(written, "id")
 
-/** Gathers the issues of one graph. */
+/** As many warnings are told. */
+const maxWarnings = 50
+
+/** Gathers the issues of one graph, and its warnings: of what is taken, and cannot be what its writer meant. */
 export class Issues {
   private readonly found: Array<Issue> = []
+  readonly warnings: Array<Warning> = []
 
   step(code: IssueCode, step_id: string | null, field: string | null, message: string): void {
     this.add({ code, step_id, edge_id: null, field, message })
@@ -78,6 +84,12 @@ export class Issues {
 
   graph(code: IssueCode, message: string, data?: Issue["data"]): void {
     this.add({ code, step_id: null, edge_id: null, field: null, message, ...(data === undefined ? {} : { data }) })
+  }
+
+  /** `path` in the definition, like `steps[0].invocation_inputs.body`. */
+  warn(code: string, path: string, message: string): void {
+    if (this.warnings.length >= maxWarnings) return
+    this.warnings.push({ code, message: cut(message, longest.message), path: cut(path, longest.field) })
   }
 
   get all(): ReadonlyArray<Issue> {

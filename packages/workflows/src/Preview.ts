@@ -1,9 +1,10 @@
+import { isExactNumber, isJsonObject } from "@tidegate/model/ExactNumber"
 import { createHash, hash } from "node:crypto"
+import { readJson } from "@tidegate/model/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { Redactor } from "@tidegate/signatures/redaction/Redactor"
 import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
-import { Predicate } from "effect"
 import { isSecretHere, secretIn } from "./SecretHere.ts"
 import type { SecretTexts } from "./SecretTexts.ts"
 import type { Parts } from "./StepKind.ts"
@@ -50,7 +51,7 @@ const storedPreview = (preview: Preview): StoredPreview => {
 
 /** The previews of a stored part, by the positions of their steps. */
 export const previewsIn = (text: string): ReadonlyArray<readonly [step: number, previews: Both<Preview>]> =>
-  Object.entries(JSON.parse(text) as { readonly [step: string]: Both<StoredPreview> }).map(
+  Object.entries(readJson(text) as { readonly [step: string]: Both<StoredPreview> }).map(
     ([step, { input, output }]) => [
       Number(step),
       {
@@ -204,6 +205,7 @@ const mapped = (members: Members, change: (value: Json) => Json): Members =>
 const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
   if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? mask : value
+  if (isExactNumber(value)) return isCard(String(value)) ? mask : value
   if (level > mostLevels) return value
   if (isList(value)) {
     let next: Array<Json> | null = null
@@ -229,6 +231,7 @@ const withoutCards = (value: Json, level: number): Json => {
 const hasNoCard = (value: Json): boolean => {
   if (typeof value === "string") return value.length < 13 || !manyDigits.test(value)
   if (typeof value === "number") return value <= 1e12
+  if (isExactNumber(value)) return false
   if (isList(value)) return value.every(hasNoCard)
   if (!isMembers(value)) return true
   for (const name of Object.keys(value)) if (!hasNoCard(value[name]!)) return false
@@ -275,4 +278,4 @@ const tell = (path: string, found: Array<string>): void => {
 
 const isList = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)
 
-const isMembers = (value: Json): value is Members => Predicate.isReadonlyObject(value)
+const isMembers = (value: Json): value is Members => isJsonObject(value)

@@ -1,3 +1,4 @@
+import { readJson } from "@tidegate/model/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { atOnce } from "@tidegate/model/Parts"
 import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
@@ -39,7 +40,7 @@ export const wholeStep = (stored: Partial<StoredStep>): StoredStep => ({ ...plai
 /** What a stored part says of a run and its steps; nothing, where it cannot be read. */
 export const progressIn = (text: string): Partial<Progress> => {
   try {
-    const progress: unknown = JSON.parse(text)
+    const progress: unknown = readJson(text)
     return typeof progress === "object" && progress !== null ? progress : {}
   } catch {
     return {}
@@ -114,7 +115,7 @@ export function* outputsIn(lines: string | null): Parts<Part["outputs"]> {
   if (lines === null) return null
   const entries: Array<readonly [step: string, output: Output]> = []
   for (const line of lines.split("\n")) {
-    entries.push(JSON.parse(line) as readonly [string, Output])
+    entries.push(readJson(line) as readonly [string, Output])
     yield
   }
   return Object.fromEntries(entries)

@@ -1,4 +1,4 @@
-import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
 import type {
   PayloadPreview,
   RunStatus,
@@ -131,7 +131,8 @@ const resourceTypes: Readonly<Record<string, string>> = {
 export interface Outline {
   readonly steps: ReadonlyArray<Pick<Step, "id" | "kind" | "name" | "resource_id" | "config">>
   readonly edges: ReadonlyArray<
-    Pick<Edge, "source_type" | "source_step_id" | "source_port" | "target_step_id" | "position">
+    Pick<Edge, "source_type" | "source_step_id" | "source_port" | "target_step_id" | "position"> &
+      Partial<Pick<Edge, "condition">>
   >
 }
 
@@ -235,6 +236,14 @@ export class StepReports {
     if (!held || (state !== null && state.status !== "pending")) return null
     const { id } = this.#steps[index]!
     const into = this.#edges.flatMap((edge, i) => (edge.target_step_id === id ? [i] : []))
+    // Before its first step nothing is stored: a step that the trigger alone leads to, whatever it brings, would be the first.
+    const begunAt = idTime(this.#runId)
+    if (this.#edgeStates.length === 0 && this.#known.every((known) => known.state === null) && begunAt !== null) {
+      const first = into.every(
+        (i) => this.#edges[i]!.source_type === "trigger" && (this.#edges[i]!.condition ?? null) === null
+      )
+      return into.length > 0 && first ? { kind: "hold", until: new Date(begunAt).toISOString() } : null
+    }
     const isSettled = into.every((i) => (this.#edgeStates[i] ?? "open") !== "open")
     if (!isSettled || !into.some((i) => this.#edgeStates[i] === "taken")) return null
     return { kind: "hold", until: new Date(Math.max(...into.map((i) => this.#settledAt[i]!))).toISOString() }

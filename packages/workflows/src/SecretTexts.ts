@@ -1,7 +1,7 @@
+import { isJsonNumber, isJsonObject } from "@tidegate/model/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
 import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
-import { Predicate } from "effect"
 import { isSecretHere } from "./SecretHere.ts"
 import type { Parts } from "./StepKind.ts"
 
@@ -25,6 +25,8 @@ const schemed = /^(?:basic|bearer|token) (\S{8,})$/i
  */
 export class SecretTexts {
   readonly #texts = new Set<string>()
+  /** With their copies. */
+  readonly #known = new Set<string>()
   #within: ReadonlyArray<string> = []
   #isFull = false
 
@@ -53,7 +55,7 @@ export class SecretTexts {
           left.push([item, isSecret || isNamed])
           isNamed = !isNamed && typeof item === "string" && item.length <= 128 && isSecretHere(item)
         }
-      } else if (Predicate.isReadonlyObject(inner)) {
+      } else if (isJsonObject(inner)) {
         const entries = Object.entries(inner as { readonly [name: string]: Json })
         const isNamed = entries.some(
           ([name, of]) => typeof of === "string" && of.length <= 128 && nameNames.test(name) && isSecretHere(of)
@@ -61,7 +63,7 @@ export class SecretTexts {
         for (const [name, of] of entries) {
           left.push([of, isSecret || isSecretHere(name) || (isNamed && valueNames.test(name))])
         }
-      } else if (isSecret && (typeof inner === "string" || typeof inner === "number")) {
+      } else if (isSecret && (typeof inner === "string" || isJsonNumber(inner))) {
         const text = String(inner)
         this.#add(text)
         // The credential alone, as code takes it out of such a header.
@@ -69,13 +71,22 @@ export class SecretTexts {
         if (credential !== undefined) this.#add(credential)
       }
     }
-    if (this.#texts.size > before) this.#within = [...this.#texts].filter(({ length }) => length >= shortest.within)
+    // The longest first: what is left of one that holds another would tell its ends.
+    if (this.#texts.size > before) {
+      this.#within = [...this.#known]
+        .filter(({ length }) => length >= shortest.within)
+        .toSorted((left, right) => right.length - left.length)
+    }
   }
 
   #add(text: string): void {
     if (text.length < shortest.whole || text === mask) return
     if (this.#texts.size >= mostTexts && !this.#texts.has(text)) this.#isFull = true
-    else this.#texts.add(text)
+    else if (!this.#texts.has(text)) {
+      this.#texts.add(text)
+      this.#known.add(text)
+      if (text.length >= shortest.within) for (const copy of copiesOf(text)) this.#known.add(copy)
+    }
   }
 
   /**
@@ -102,7 +113,7 @@ export class SecretTexts {
 
   *#value(value: Json): Parts<Json> {
     if (typeof value === "string") return yield* this.#text(value)
-    if (typeof value === "number") return this.#texts.has(String(value)) ? mask : value
+    if (isJsonNumber(value)) return this.#known.has(String(value)) ? mask : value
     if (typeof value !== "object" || value === null) return value
     yield
     if (Array.isArray(value)) {
@@ -121,7 +132,7 @@ export class SecretTexts {
   }
 
   *#text(text: string): Parts<string> {
-    if (this.#texts.has(text)) return mask
+    if (this.#known.has(text)) return mask
     let shown = text
     for (const secret of this.#within) {
       if (shown.length < secret.length) continue
@@ -130,6 +141,28 @@ export class SecretTexts {
     }
     return shown
   }
+}
+
+/** Of a longer one nobody makes copies: it is a document, and no credential. */
+const longestCopied = 4_096
+
+/** How templates, operations and code write a text that they were given: in other letters, encoded, or escaped. */
+const copiesOf = (text: string): ReadonlyArray<string> => {
+  if (text.length > longestCopied) return []
+  const bytes = Buffer.from(text)
+  const url = encodeURIComponent(text.toWellFormed())
+  return [
+    text.toUpperCase(),
+    text.toLowerCase(),
+    bytes.toString("base64"),
+    bytes.toString("base64").replaceAll("=", ""),
+    bytes.toString("base64url"),
+    bytes.toString("hex"),
+    url,
+    url.replaceAll("%20", "+"),
+    JSON.stringify(text).slice(1, -1),
+    text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+  ].filter((copy) => copy !== text && copy.length >= shortest.within)
 }
 
 /** Whether `learn` may find something in a value: of most it is plain that it will not. */

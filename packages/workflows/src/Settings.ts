@@ -10,10 +10,21 @@ export const defaultRetries = 5
 
 const StepRetry = Schema.Struct({
   strategy: Schema.optionalKey(Schema.Literals(["linear", "exponential"])),
-  /** Milliseconds. */
-  interval: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 }))),
-  count: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 }))),
-  max_interval: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 }))),
+  interval: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 })).annotate({
+      description: "Milliseconds to the first retry; 60000 unless told"
+    })
+  ),
+  count: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })).annotate({
+      description: "Retries after the first attempt; 5 unless told"
+    })
+  ),
+  max_interval: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 })).annotate({
+      description: "Milliseconds that a wait is long at the most; a day unless told"
+    })
+  ),
   jitter: Schema.optionalKey(Schema.Literals(["none", "full"])),
   response_status_codes: Schema.optionalKey(
     Schema.Array(Schema.Union([Schema.String, Schema.Int])).check(Schema.isBetweenLength(1, 10))
@@ -29,7 +40,11 @@ export type OnError = (typeof onErrorValues)[number]
 
 /** By name, as they stand in `config`. */
 export const commonSettings = {
-  timeout_ms: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 120_000 }))),
+  timeout_ms: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 120_000 })).annotate({
+      description: "Milliseconds that an attempt may take; 30000 unless told"
+    })
+  ),
   retry: Schema.optionalKey(Schema.NullOr(StepRetry)),
   on_error: Schema.optionalKey(Schema.Literals(onErrorValues)),
   /** A template that gives the list the step runs for. */

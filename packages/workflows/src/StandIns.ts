@@ -47,7 +47,7 @@ export const rehearsalOf = (workflow: Workflow, mocks: ReadonlyMap<string, Mock>
     if (mock === undefined) return step
     simulated.add(step.index)
     const outcome = outcomeOf(step, mock)
-    return { ...step, evaluate: () => outcome }
+    return { ...step, evaluate: () => outcome, apart: null }
   })
   return { workflow: { ...workflow, plan }, simulated }
 }

@@ -1,15 +1,19 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
 import { isOfRequest } from "@tidegate/rules/Condition"
 import { type CompiledFilter, compilingConditions, compilingFilter } from "@tidegate/rules/Filter"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { compilingMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
-import { Predicate, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
+import { lookAtNames, wayFault } from "./ContextNames.ts"
 import { onlyOwn } from "./Graph.ts"
 import type { Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
+import { listedOutput, outputFault } from "./OutputNames.ts"
 import {
   commonSettings,
   compileRetry,
@@ -26,7 +30,7 @@ import type { Compiler, Context, Evaluate, Parts, StepKind } from "./StepKind.ts
 export interface Surroundings {
   readonly catalog: Catalog
   readonly issues: Issues
-  readonly isStep: (id: string) => boolean
+  readonly stepIds: ReadonlySet<string>
   readonly isUpstream: (id: string) => boolean
   /** Null: not all edges are known. */
   readonly hasErrorEdge: boolean | null
@@ -34,6 +38,10 @@ export interface Surroundings {
   readonly tokens: { left: number }
   /** The same of patterns. */
   readonly patterns: PatternBounds
+  /** Where a step, or an edge, stands in the definition. */
+  readonly placeOf: (step_id: string, edge_id: string | null) => string
+  /** By the id of a step before this one: JSON Schema of what it gives; null: nobody knows. */
+  readonly outputs: ReadonlyMap<string, Schema.JsonObject | null>
 }
 
 export interface CompiledStep {
@@ -45,12 +53,15 @@ export interface CompiledStep {
   readonly saved: Mapping | null
   /** Of a transformation: the hash of the code that it runs by; null: of what it has then. */
   readonly code: string | null
+  /** JSON Schema of what it gives; null: nobody knows. */
+  readonly output: Schema.JsonObject | null
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
   readonly onError: OnError
   readonly retry: RetryPolicy
   readonly timeoutMs: number
   readonly evaluate: Evaluate
+  readonly apart: ActionCall["apart"] | null
   /** Of the edges into it, in the order they were given. */
   readonly edges: ReadonlyArray<{
     readonly holds: ((context: Context) => boolean) | null
@@ -100,7 +111,9 @@ export function* compileStep(
     yield
     edges.push(yield* compiler.edge(edge, action, taken))
   }
+  const output = kind.output ?? action?.output ?? null
   return {
+    output: forEach === null ? output : listedOutput(output),
     step: call === null ? step : { ...step, config: call.config },
     kind,
     action,
@@ -112,6 +125,7 @@ export function* compileStep(
     retry,
     timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
     evaluate: call === null ? evaluate : call.evaluate,
+    apart: call?.apart ?? null,
     edges
   }
 }
@@ -273,15 +287,31 @@ class StepCompiler implements Compiler {
       this.issue("TEMPLATE_INVALID", field, `the workflow holds more than ${limits.tokens} tokens`)
       return null
     }
-    for (const { member, path, root } of references) {
-      if (root === "steps") this.reference(member, within(field, this.shown(path)))
+    for (const { path, root, way } of references) {
+      const at = within(field, this.shown(path))
+      const [id = null, part, ...names] = way
+      if (root === "steps") this.reference(id, at)
+      if (this.around.catalog.isStored === true) continue
+      const fault = wayFault([root, ...way])
+      if (fault !== null) this.issue("TEMPLATE_INVALID", at, fault)
+      else if (root === "steps" && id !== null && part === "output") this.output(id, names, at)
     }
     return compiled.success
   }
 
+  /** Whether the names may lead somewhere in what the step gives; warns, otherwise. */
+  private output(id: string, names: ReadonlyArray<string | null>, at: string): boolean {
+    const { issues, outputs, placeOf } = this.around
+    const fault = outputFault(outputs.get(id) ?? null, names)
+    if (fault === null) return true
+    issues.warn("OUTPUT_MEMBER_UNKNOWN", `${placeOf(this.id, this.edgeId)}.${at}`, `of the step ${id}, the ${fault}`)
+    return false
+  }
+
   private reference(id: string | null, at: string): void {
-    if (id === null || !this.around.isStep(id)) {
-      this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, "names no step of this workflow")
+    if (id === null || !this.around.stepIds.has(id)) {
+      const meant = id === null ? "" : didYouMean(id, this.around.stepIds)
+      this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, `names no step of this workflow${meant}`)
     } else if (!this.around.isUpstream(id)) {
       this.issue("TEMPLATE_REFERENCE_NOT_UPSTREAM", at, `the step ${id} does not lead to this one`)
     }
@@ -290,21 +320,46 @@ class StepCompiler implements Compiler {
   *condition(condition: unknown, field: string): Parts<(context: Context) => boolean> {
     const { patterns } = this.around
     if (patterns.isExceeded) return never
+    const compiled = yield* this.compiledCondition(condition, field, patterns)
+    // A condition that does not compile is told of as that.
+    if (compiled === null) return never
+    this.names(condition, field)
+    return compiled
+  }
+
+  /** What a condition asks about, and compares with. What is stored goes on as it was written. */
+  private names(condition: unknown, field: string): void {
+    if (this.around.catalog.isStored === true) return
+    lookAtNames(condition, {
+      fault: (path, message) => {
+        this.issue("CONDITION_INVALID", within(field, path), message)
+      },
+      step: (id, path) => {
+        this.reference(id, within(field, path))
+      },
+      output: (id, names, path) => this.output(id, names, within(field, path))
+    })
+  }
+
+  private *compiledCondition(
+    condition: unknown,
+    field: string,
+    patterns: PatternBounds
+  ): Parts<((context: Context) => boolean) | null> {
     if (isOfRequest(condition)) {
       const filter = yield* compilingFilter(condition, { patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
-      return never
+      return null
     }
-    if (!Predicate.isReadonlyObject(condition)) {
+    if (!isJsonObject(condition)) {
       this.issue("CONDITION_INVALID", field, "takes an object")
-      return never
+      return null
     }
-    for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
     const compiled = yield* compilingConditions(condition, { subject: "context", patterns })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
-    return never
+    return null
   }
 
   *filter(id: string): Parts<((context: Context) => boolean) | null> {
@@ -334,16 +389,6 @@ const matching =
     filter.failingTargets({ body: () => body, headers, path, query } as never).length === 0
 
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
-
-/** The steps that a condition of the run's context asks about. */
-const stepsIn = (condition: { readonly [key: string]: unknown }): ReadonlyArray<string> =>
-  Object.entries(condition).flatMap(([key, value]) => {
-    if (key === "steps")
-      return Predicate.isReadonlyObject(value) ? Object.keys(value).filter((id) => id[0] !== "$") : []
-    if (!key.startsWith("$")) return []
-    const parts = Array.isArray(value) ? value : [value]
-    return parts.flatMap((part) => (Predicate.isReadonlyObject(part) ? stepsIn(part) : []))
-  })
 
 const never = (): boolean => false
 

@@ -1,6 +1,7 @@
 import type { Parts } from "@tidegate/model/Parts"
 import type { Json } from "@tidegate/model/Rule"
 import type { Mapping } from "@tidegate/templates/Mapping"
+import type { StepResult, StepTask } from "@tidegate/formatter/Task"
 import { Predicate, type Schema } from "effect"
 import type { Step } from "./Definition.ts"
 import type { IssueCode } from "./Issue.ts"
@@ -78,6 +79,12 @@ export interface Time {
 
 export type { Parts }
 
+/** Work of a step that is carried out in another thread, and what the step comes to by that. */
+export interface ApartTask {
+  readonly task: StepTask
+  readonly outcome: (result: StepResult) => Outcome
+}
+
 /** Null for a step that leaves the process: whoever runs the workflow carries it out, and says what came of it. */
 export type Evaluate = ((evaluation: Evaluation) => Outcome | Parts<Outcome>) | null
 
@@ -104,6 +111,8 @@ export interface StepKind<Config> {
   readonly inline: boolean
   /** The inputs it takes; null: any, its action says which. */
   readonly inputs: (step: Step) => ReadonlyArray<string> | null
+  /** JSON Schema of what it gives; null: its action says. */
+  readonly output: Schema.JsonObject | null
   /** Whether it calls an action, a saved one or one written into it, which then has a say in its inputs and evaluation. */
   readonly callsAction: boolean
   /** Why what follows a port is skipped when the step has succeeded and is not left by it. */

@@ -1,8 +1,9 @@
 import { atOnce } from "@tidegate/model/Parts"
+import type { Warning } from "@tidegate/model/Warning"
 import type { Mapping } from "@tidegate/templates/Mapping"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { Result } from "effect"
-import type { Action, Catalog } from "./Catalog.ts"
+import type { Action, ActionCall, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
@@ -35,6 +36,8 @@ export interface PlannedStep {
   readonly timeoutMs: number
   /** Null: it leaves the process, or another one evaluates it. */
   readonly evaluate: Evaluate
+  /** What is carried out in another thread where it is dear; null: nothing ever is. */
+  readonly apart: ActionCall["apart"] | null
   /** Positions in `edges`, those into it and those out of it. */
   readonly incoming: ReadonlyArray<number>
   readonly outgoing: ReadonlyArray<number>
@@ -57,6 +60,8 @@ export interface Workflow {
   readonly edges: ReadonlyArray<Edge>
   readonly plan: ReadonlyArray<PlannedStep>
   readonly planEdges: ReadonlyArray<PlannedEdge>
+  /** Of what has just been written: what cannot be as it was meant. */
+  readonly warnings: ReadonlyArray<Warning>
 }
 
 type Compiled = Result.Result<Workflow, ReadonlyArray<Issue>>
@@ -100,6 +105,11 @@ export function* compiling(
   const tokens = { left: limits.tokens }
   const patterns = catalog.isStored === true ? PatternBounds.stored() : PatternBounds.ofWorkflow()
   const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
+  const outputs = new Map<string, CompiledStep["output"]>()
+  const placeOf = (step_id: string, edge_id: string | null): string =>
+    edge_id === null
+      ? `steps[${graph.steps.findIndex(({ id }) => id === step_id)}]`
+      : `edges[${graph.edges.findIndex(({ id }) => id === edge_id)}]`
   for (const [index, step] of graph.order.entries()) {
     yield
     const incoming = graph.edges.flatMap((edge, i) => (edge.target_step_id === step.id ? [i] : []))
@@ -113,13 +123,16 @@ export function* compiling(
         issues,
         tokens,
         patterns,
-        isStep: (id) => graph.ids.has(id),
+        placeOf,
+        outputs,
+        stepIds: graph.ids,
         isUpstream: (id) => !graph.isWhole || readable.has(id),
         hasErrorEdge:
           graph.edges.some((edge) => edge.source_step_id === step.id && edge.source_port === "error") ||
           (graph.isWhole ? false : null)
       }
     )
+    outputs.set(step.id, parts.output)
     compiled.push({ parts, incoming })
   }
   if (issues.all.length > 0) return Result.fail(issues.all)
@@ -130,7 +143,7 @@ export function* compiling(
   })
   const plan = graph.order.map((_, index): PlannedStep => {
     const { incoming, parts } = compiled[index]!
-    const { edges: _edges, ...own } = parts
+    const { edges: _edges, output: _output, ...own } = parts
     return {
       index,
       ...own,
@@ -142,7 +155,7 @@ export function* compiling(
     }
   })
   const written = graph.steps.map(({ id }) => plan[indexes.get(id)!]!.step)
-  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges })
+  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, warnings: issues.warnings })
 }
 
 /** Of each step, the steps that lead to it. */

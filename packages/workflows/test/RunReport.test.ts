@@ -1,3 +1,4 @@
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { describe, expect, it } from "vitest"
 import { partOf } from "../src/Progress.ts"
 import { type Occurrence, queuedRun } from "../src/Run.ts"
@@ -99,6 +100,20 @@ describe("what is told of a run", () => {
     const nothing = { begin: null, last: null, beside: null, never: null }
     expect(waits(true)).toEqual({ ...nothing, next: { kind: "hold", until: new Date(play.now).toISOString() } })
     expect(waits(false)).toEqual({ ...nothing, next: null })
+  })
+
+  it("tells that a run is held before its first step, from when it came", () => {
+    const id = newId(prefixes.workflowRun, 1_700_000_000_000)
+    const { edges, steps } = compiled(
+      [call("begin"), filter("asked", { body: { yes: true } }), call("next")],
+      [edge("", "begin"), { ...edge("", "asked"), condition: { body: { yes: true } } }, edge("begin", "next")]
+    )
+    const reports = new StepReports(id, { steps, edges })
+    const waits = Object.fromEntries(reports.executions(undefined, true).map(({ step_id, wait }) => [step_id, wait]))
+    const hold = { kind: "hold", until: new Date(1_700_000_000_000).toISOString() }
+    // Whether a condition of the trigger's edge holds, nobody has looked.
+    expect(waits).toEqual({ begin: hold, asked: null, next: null })
+    expect(reports.executions(undefined, false).every(({ wait }) => wait === null)).toBe(true)
   })
 
   it("tells what was warned of, without what is secret", () => {

@@ -482,7 +482,7 @@ describe("what is wrong with a graph", () => {
       alone(filter("step", { $or: [{ steps: { nope: { status: "failed" } } }] })),
       "TEMPLATE_REFERENCE_UNKNOWN",
       "step",
-      "config.conditions.steps.nope"
+      "config.conditions.$or[0].steps.nope"
     ],
     [
       "a delay of no number",
@@ -518,7 +518,7 @@ describe("what is wrong with a graph", () => {
 
   it("has a row for each code that needs nothing but the graph", () => {
     const seen = new Set(table.map(([, , code]) => code))
-    expect(issueCodes.filter((code) => !seen.has(code))).toEqual(["RESOURCE_NOT_FOUND"])
+    expect(issueCodes.filter((code) => !seen.has(code))).toEqual(["STEP_KIND_CHANGED", "RESOURCE_NOT_FOUND"])
   })
 
   it("is told all at once, and bounded", () => {

@@ -43,7 +43,7 @@ const it = presentIt
   })
 
 /** Nobody can write an ID token down that is valid for ever; and what is watched asks for a WebSocket. */
-const others = new Set(["login", "watchBin", "connectTunnel", "endDestinationConsent"])
+const others = new Set(["login", "watchBin", "connectTunnel", "showDestinationConsent", "endDestinationConsent"])
 
 /** What the router, and nobody else, answers of any path. */
 const routing = new Set(["ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED"])
@@ -65,7 +65,7 @@ const answerFault = (
   if (secrets.some((secret) => text.includes(secret))) return "it repeats a secret"
   const stated = operation.spec.responses[status]
   // A browser is told in words.
-  if (operation.id === "endDestinationConsent" && type.startsWith("text/html") && status < 500) return null
+  if (/^(?:show|end)DestinationConsent$/.test(operation.id) && type.startsWith("text/html") && status < 500) return null
   if (!type.startsWith("application/json")) {
     return stated !== undefined && stated.content?.["application/json"] === undefined ? null : `no JSON but ${type}`
   }
@@ -107,11 +107,11 @@ describe("whatever is sent", { shuffle: false }, () => {
   let sent = 0
 
   for (const id of ordered) {
-    it(id, async ({ answerTo, document, gateway, presentFor }) => {
+    it(id, async ({ answerTo, document, gateway, person, presentFor }) => {
       const operation = document.operation(id)
       const { method, spec } = operation
       const present = await presentFor(operation)
-      const token = await gateway.session("owner")
+      const token = await person(spec)
       const stated = spec.requestBody?.content["application/json"]
       const body = stated === undefined ? undefined : withSecrets(fill(stated.example, present))
       if (typeof body?.name === "string") body.name = gateway.name(body.name)

@@ -1,4 +1,4 @@
-import { connectors, notBuilt } from "../../../packages/connectors/src/Connectors.ts"
+import { connectors } from "../../../packages/connectors/src/Connectors.ts"
 import { missing, of, type Proof, type Row, row, type Section, tests } from "./Facts.ts"
 
 const stored = tests("packages/storage/test/Destinations.test.ts")
@@ -108,7 +108,7 @@ export const destinations: Section = {
       "PUT,POST /destinations/{id}/disable; PUT,POST /destinations/{id}/enable",
       commands("the life of one of ${prefix}/${kind}")
     ),
-    row("POST /destinations/{id}/oauth/start; GET /oauth/callback", consented)
+    row("POST /destinations/{id}/oauth/start; GET,POST /oauth/callback", consented)
   ],
   fields: {
     ConsentStarted: [],
@@ -116,6 +116,12 @@ export const destinations: Section = {
     Destination: [
       of("attempts_24h_count attempts_24h_bins", stored("counts its attempts of the last 24 hours in six bins")),
       of("disabled_at", stored("is disabled and enabled, again without effect")),
+      of(
+        "held_until",
+        tests("test/contract/RefusingTargets.test.ts")(
+          "its other events wait without an attempt, also in the next process, until its settings are changed"
+        )
+      ),
       of("config", stored("stores a destination and shows it, secrets masked"))
     ],
     DestinationConfig: [...config, ownSettings],
@@ -149,11 +155,7 @@ export const destinations: Section = {
     row("type SQL_DATABASE: tls_mode verify-full, disable", sql("is reached ${name}, or not")),
     row("auth_type DATABASE_PASSWORD", sql("a wrong password, a user that is not there, and one that may not write")),
     ...calling.map((type) => row(`type ${type}`, calls)),
-    ...[...notBuilt].map((type) => row(`type ${type}, with the members of config that it has`, otherTypes)),
-    row(
-      "a type that is not available is named as such",
-      input("names the types that are not available yet, and refuses unknown ones")
-    ),
+    row("a type that there is not is refused", input("refuses a type that there is not, and names all that there are")),
     row("auth_type null, NO_AUTH", input("wants complete auth with an auth_type")),
     row(
       "auth_type SERVICE_SIGNATURE",

@@ -52,6 +52,47 @@ export const sessions: Section = {
   limits: [row("profile text: 120 characters at most", sessionTests("a user changes their own name, a key has none"))]
 }
 
+const teamTests = tests("packages/api/test/Teams.test.ts")
+const storedMembers = tests("packages/storage/test/Members.test.ts")
+const toldAndChanged = teamTests(
+  "is told its name and its days, and changes them within what the operator lets it keep"
+)
+const founded = teamTests("is listed to who belongs to it, and founded by site admins")
+const added = teamTests("takes members by their address, who are let in when they sign in")
+const ownersStay = teamTests("keeps an owner, whoever is changed or removed")
+
+export const teams: Section = {
+  title: "Teams and members",
+  endpoints: [
+    row("GET,POST /teams", founded),
+    row("GET,PATCH /team", toldAndChanged),
+    row("GET,POST /team/members", added),
+    row("PATCH,DELETE /team/members/{id}", ownersStay)
+  ],
+  fields: {
+    Team: [of("name retention", toldAndChanged), of("members", founded)],
+    TeamRetention: [of("*", toldAndChanged)],
+    OwnTeam: [of("id name role", founded)],
+    TeamMember: [of("id email name role expected", added)],
+    TeamWrite: [of("name owner", founded)],
+    TeamPatch: [of("name retention retention.*", toldAndChanged)],
+    TeamMemberWrite: [of("email role", added)],
+    TeamMemberPatch: [of("role", ownersStay)]
+  },
+  states: [
+    row("the last owner: 409 RESOURCE_IN_USE", ownersStay),
+    row(
+      "members are managed by owners, by no key, and not by the demo user",
+      teamTests("is managed by its owners, and by no key; the demo user, who is everybody, makes nobody a member")
+    ),
+    row("nobody of another team is found", teamTests("finds nobody of another team, by whatever id"))
+  ],
+  limits: [
+    row("retention: at most what the operator keeps", toldAndChanged),
+    row("1,000 members", storedMembers("are so many of a team, however many are added at once"))
+  ]
+}
+
 export const projectSecrets: Section = {
   title: "Project secrets",
   endpoints: [
@@ -69,6 +110,7 @@ export const projectSecrets: Section = {
     ],
     RotatedSecrets: [],
     RotatedSecret: [of("value", rotated)],
+    RotatedSigningSecret: [of("value whsec_value", rotated)],
     ProjectSecretsWrite: [
       of("api_key signing_secret", secrets("provided: what is given replaces, what is left out stays"))
     ],
@@ -187,6 +229,22 @@ export const conventions: Section = {
     row(
       "409 RESOURCE_ALREADY_EXISTS tells whose the name is",
       errorTests("a create with a name that is taken tells whose it is")
+    ),
+    row(
+      "Idempotency-Key: the same answer for a day, 409 while under way, 422 with another call",
+      tests("packages/api/test/Idempotency.test.ts")("is carried out once, and answers the same again")
+    ),
+    row(
+      "ETag and If-None-Match: 304",
+      tests("packages/api/test/Conditional.test.ts")(
+        "has a tag, and is 304 to who has it, until something of it changes"
+      )
+    ),
+    row(
+      "pages of named origins",
+      tests("test/contract/CrossOrigin.test.ts")(
+        "of a named origin may call what its user has a credential for, and read the answer"
+      )
     ),
     row("405 names the methods that there are", errorTests("a wrong method is told the right ones")),
     row(

@@ -8,11 +8,14 @@ const ingress = tests("test/contract/Ingress.test.ts")
 const opened = shares_("shows the request without its secrets to whoever has the link")
 const lasting = shares_("lasts as long as it is told, within bounds")
 
+const found = shares_("is found by its request, and ended with all others of it, by who has no id")
+
 export const shares: Section = {
   title: "Request shares",
   endpoints: [
     row("POST /requests/{id}/share; GET /shares/request/{token}", opened),
-    row("DELETE /requests/{id}/share/{share}", shares_("ends when it is revoked"))
+    row("DELETE /requests/{id}/share/{share}", shares_("ends when it is revoked")),
+    row("GET /shares; DELETE /requests/{id}/share", found)
   ],
   fields: {
     ShareWrite: [
@@ -27,6 +30,10 @@ export const shares: Section = {
       ),
       of("revoked_at", stored("ends when it is revoked, and forgets what it showed")),
       of("expires_at", lasting)
+    ],
+    ListedShare: [
+      of("id request_id title status revoked_at access_count", found),
+      of("expires_at last_accessed_at", stored("is ended with all of its request, and is listed until it is forgotten"))
     ],
     SharedRequest: [
       of("body body_truncated", shares_("has no body where none is asked for, and none that nobody can look into"))

@@ -20,6 +20,16 @@ const filtered = lists(
   '${table} where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}'
 )
 const shown = lists("what is shown on request: data, summaries, detail, trace")
+const planned = bulk("is a plan where it is not confirmed, which does nothing until it is told to run")
+const resolved = bulk("tells what it has resolved, and does not send it again")
+const everything = bulk("of everything has to be asked for as such")
+const replayedIgnored = bulk("replays each request to the connection that ignored it, by the rules of now")
+const narrowed = tests("packages/storage/test/reads/Narrowings.test.ts")(
+  "select the same rows in lists, counts, series and the plans of bulk operations"
+)
+const followed = tests("test/cluster/feed.test.ts")(
+  "gets every event exactly once, in the order in which any other follower gets them"
+)
 const found = bulk("retries what its filter finds, once each")
 
 const aliases = of(
@@ -47,6 +57,7 @@ export const requests: Section = {
       "POST /requests/bulk_operations; GET /requests/bulk_operations/{id}",
       bulk("replays what its filter finds, once each")
     ),
+    row("POST /requests/bulk_operations/{id}/run", planned),
     row("POST /requests/bulk_operations/{id}/cancel", bulk("can be cancelled until it is at its end"))
   ],
   fields: {
@@ -90,7 +101,10 @@ export const requests: Section = {
       )
     ],
     ReplayRequest: [
-      of("method path query headers body", replays("can have another ${what}, and that alone")),
+      of(
+        "method path query headers body modifications modifications.* request request.* replay replay.*",
+        replays("can have another ${what}, and that alone")
+      ),
       of("connection_ids", replays("goes to the connections that are named"))
     ],
     ReplayAccepted: [
@@ -102,16 +116,27 @@ export const requests: Section = {
     ],
     RequestBulkRetry: [
       requestAliases,
-      of("from to q source_id status", bulk("replays what its filter finds, once each"))
+      of("from to q source_id status", bulk("replays what its filter finds, once each")),
+      of("all", everything),
+      of("confirm rate", planned),
+      of("*", narrowed)
     ],
     Receipt: [],
     BulkOperation: [
       of("total_count queued_count done_count failed_count", bulk("counts what it cannot retry as failed")),
       of("cancelable finished_at", bulk("can be cancelled until it is at its end")),
+      of("confirmed planned_at sample rate", planned),
+      of(
+        "error",
+        tests("packages/entities/test/BulkOperation.test.ts")(
+          "that three processes have ended with fails, and its targets are as they were"
+        )
+      ),
       of("requested_by", bulkStored("are planned, and then carried out, each target once"))
     ],
     BulkFilter: [
       of("status source_id", found),
+      of("verified rejection_cause cause request_id batch_operation_id batch_operation_scope", narrowed),
       of("*", records("of a bulk operation have the whole filter that it was made with"))
     ]
   },
@@ -153,6 +178,7 @@ export const events: Section = {
     ),
     row("GET /events/bulk_operations", bulk("is listed by how far it is")),
     row("POST /events/bulk_operations; GET /events/bulk_operations/{id}", found),
+    row("POST /events/bulk_operations/{id}/run", planned),
     row("POST /events/bulk_operations/{id}/cancel", bulk("can be cancelled until it is at its end"))
   ],
   fields: {
@@ -163,6 +189,13 @@ export const events: Section = {
         records("of an event and its attempts tell what happened and when")
       ),
       of(`${retryMembers} retry_parent_event_id`, found),
+      of("resolved_at resolved_by_event_id", resolved),
+      of(
+        "stored_at",
+        tests("packages/storage/test/reads/Feed.test.ts")(
+          "tells the time that lists, counts and series go by, and beside it when it was stored"
+        )
+      ),
       of(
         "retried_at",
         eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
@@ -182,7 +215,12 @@ export const events: Section = {
       of(
         "from to status source_id connection_id destination_id q",
         records("of a bulk operation have the whole filter that it was made with")
-      )
+      ),
+      of("all", everything),
+      of("confirm rate", planned),
+      of("resolved", resolved),
+      of("action", bulk("takes what waits out of its queue, in memory too, and nothing else")),
+      of("*", narrowed)
     ]
   },
   states: [
@@ -202,12 +240,34 @@ export const events: Section = {
       "retry needs an enabled source and connection, and one that is not paused",
       eventRetry("is refused while its source, connection or destination is off, or the connection paused")
     ),
+    row("a feed shows every event once, in the order in which they were stored", followed),
     row(
       "a bulk operation retries each event once, through a crash too",
       tests("test/cluster/bulk.test.ts")("leaves nothing out and repeats nothing")
     )
   ],
   limits: [row("list limit: 100 by default and at most", lists("a limit beyond the maximum is the maximum"))]
+}
+
+export const ignoredEvents: Section = {
+  title: "Ignored events",
+  endpoints: [
+    row("GET /ignored_events; GET /ignored_events/count", replayedIgnored),
+    row("GET /ignored_events/bulk_operations", bulk("is listed by how far it is")),
+    row("POST /ignored_events/bulk_operations; GET /ignored_events/bulk_operations/{id}", replayedIgnored),
+    row("POST /ignored_events/bulk_operations/{id}/run", planned),
+    row("POST /ignored_events/bulk_operations/{id}/cancel", everything)
+  ],
+  fields: {
+    IgnoredEventBulkRetry: [
+      of("cause connection_id", replayedIgnored),
+      of("all", everything),
+      of("confirm rate", planned),
+      of("*", narrowed)
+    ]
+  },
+  states: [],
+  limits: []
 }
 
 export const attempts: Section = {

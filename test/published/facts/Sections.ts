@@ -5,9 +5,9 @@ import type { Section } from "./Facts.ts"
 import { filters } from "./Filters.ts"
 import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
-import { conventions, projectKeys, projectSecrets, sessions } from "./People.ts"
+import { conventions, projectKeys, projectSecrets, sessions, teams } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
-import { attempts, events, fixtures, requests } from "./Received.ts"
+import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
 import { workflows } from "./Workflows.ts"
@@ -17,6 +17,7 @@ import { workflowTrials } from "./WorkflowTrials.ts"
 export const sections: ReadonlyArray<Section> = [
   conventions,
   sessions,
+  teams,
   projectSecrets,
   projectKeys,
   sources,
@@ -27,6 +28,7 @@ export const sections: ReadonlyArray<Section> = [
   filters,
   requests,
   events,
+  ignoredEvents,
   attempts,
   fixtures,
   shares,

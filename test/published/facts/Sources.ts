@@ -5,11 +5,17 @@ const input = tests("packages/resources/test/Source.test.ts")
 const answers = tests("test/contract/CustomResponses.test.ts")
 const answerRules = tests("packages/rules/test/CustomResponse.test.ts")
 const proxy = tests("test/contract/Proxy.test.ts")
+const withheld = tests("test/contract/PresentedSecrets.test.ts")(
+  "does not go to the upstream when the source itself verifies by it, unless the source says so"
+)
 const proxyRules = tests("test/contract/ProxyRules.test.ts")
 const ingress = tests("test/contract/Ingress.test.ts")
 const limit = tests("test/contract/IngestLimit.test.ts")
 const lists = tests("packages/api/test/Lists.test.ts")
 const providers = tests("test/contract/Providers.test.ts")
+const warned = tests("packages/api/test/Strict.test.ts")(
+  "a provider's source without its secret is made with a warning, which goes when it has one"
+)
 const commands = tests("packages/api/test/Commands.test.ts")
 
 const auth = of("auth.*", providers("its settings are masked when read, and can be written back"))
@@ -36,6 +42,11 @@ export const sources: Section = {
       ),
       of("disabled_at", stored("switches its enabled connections off with it, and on again exactly those"))
     ],
+    WrittenSource: [
+      of("disabled_at url", stored("switches its enabled connections off with it, and on again exactly those")),
+      of("warnings", warned)
+    ],
+    Warning: [of("*", warned)],
     SourceConfig: [
       auth,
       limits,
@@ -101,13 +112,14 @@ export const sources: Section = {
       of("enabled", input("each implies the other")),
       of("target_url", input("the target is an absolute http or https URL")),
       of("path_forwarding query_forwarding", proxy("${JSON.stringify(proxy)} ${base} + ${suffix} is ${called}")),
+      of("forward_credentials", withheld),
       of("timeout_ms", proxy("no answer in time is 504")),
       of(
         "capture_response_bytes",
         proxyRules("${size} bytes by a limit of ${limit}: the caller gets all, ${kept} are kept")
       )
     ],
-    ShownProxySettings: [],
+    ShownProxySettings: [of("forward_credentials", withheld)],
     SourceHealth: [of("*", limit("accepts so many, and counts the others without storing them"))],
     Deleted: []
   },

@@ -11,6 +11,9 @@ const dry = trials(
 )
 const mocked = trials("a mock is what a step comes to: an output, or an error that goes the way of errors")
 const alone = trials("one step alone is tried with what its mocks say of others, and for each of a list")
+const warned = tests("packages/api/test/Workflows.test.ts")(
+  "names that a step's output does not have are taken with warnings, by every write and by a test"
+)
 const bounded = trials("without previews there are none; a test with too much of everything comes to an end")
 const sampled = real(
   "is tried on the last request of its source, or on one that is named; people see it without its secrets"
@@ -48,13 +51,13 @@ export const workflowTrials: Section = {
   fields: {
     WorkflowTestInput: input,
     UnsavedWorkflowTestInput: [...input, of("source_id", sampled)],
-    WorkflowTest: [of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
-    WorkflowTemplate: [],
+    WorkflowTest: [of("warnings", warned), of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
+    "WorkflowTemplate WorkflowTemplateDetail": [],
     WorkflowTemplateList: [],
     InstantiatedWorkflow: [of("steps edges", draft)],
     WorkflowTemplateUse: [of("name source_id", own), of("bindings", missing)],
     WorkflowAggregateInput: [
-      of("workflow_id version source_id source workflow", saved),
+      of("workflow_id version source_id source source.* workflow workflow.*", saved),
       of("actions actions[].*", acting)
     ],
     WorkflowAggregate: []

@@ -5,7 +5,9 @@ const stored = tests("packages/storage/test/Workflows.test.ts")
 const input = stored("a name is judged without the space around it, and a source may be written as an object")
 
 const graph = stored("stores a workflow and shows it, its graph with all defaults")
+const kinds = tests("packages/workflows/test/Workflow.test.ts")("is read back with its defaults")
 const issue = stored("is not activated while it names what is disabled; it tells so when that comes later")
+const warned = api("names that a step's output does not have are taken with warnings, by every write and by a test")
 const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
 
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
@@ -37,6 +39,10 @@ export const workflows: Section = {
   ],
   fields: {
     Workflow: [of("steps edges", graph)],
+    WrittenWorkflow: [of("steps edges", graph), of("warnings", warned)],
+    WorkflowStep: [of("*", kinds)],
+    InlineAction: [of("*", graph)],
+    "TriggerEdge StepEdge": [of("*", graph)],
     WorkflowTrigger: [],
     WorkflowCapabilities: [],
     WorkflowRuntimeIssue: [of("code step_id step_number field", issue)],

@@ -6,15 +6,25 @@ import { Json, progress, progressOver, rows, say, type Row, tell } from "../Outp
 import { eventFilters, requestFilters } from "./filters.ts"
 
 type Operation = Schemas["BulkOperation"]
-type Of = "events" | "requests"
+type Of = "events" | "requests" | "ignored_events"
 
-const operationRow = ({ created_at, done_count, failed_count, id, status, total_count, type }: Operation): Row => ({
+const operationRow = ({
+  created_at,
+  done_count,
+  error,
+  failed_count,
+  id,
+  status,
+  total_count,
+  type
+}: Operation): Row => ({
   id,
   type,
   status,
   total: total_count,
   done: done_count,
   failed: failed_count,
+  error: error?.code ?? null,
   time: created_at
 })
 
@@ -23,9 +33,9 @@ const isOver = ({ status }: Operation): boolean => status !== "PLANNED" && statu
 const operation = (of: Of, id: string) =>
   call((client, signal) => {
     const options = { params: { path: { id } }, signal }
-    return of === "events"
-      ? client.get("/events/bulk_operations/{id}", options)
-      : client.get("/requests/bulk_operations/{id}", options)
+    if (of === "events") return client.get("/events/bulk_operations/{id}", options)
+    if (of === "requests") return client.get("/requests/bulk_operations/{id}", options)
+    return client.get("/ignored_events/bulk_operations/{id}", options)
   })
 
 /** Tells how far it is until it is at its end. */
@@ -38,8 +48,12 @@ const followed = (of: Of, id: string) =>
     Effect.ensuring(progressOver)
   )
 
-const words = ({ done_count, failed_count, id, status, total_count }: Operation): string =>
-  `${id} ${status}: ${done_count} of ${total_count} retried, ${failed_count} could not be`
+const words = ({ done_count, error, failed_count, id, status, total_count, type }: Operation): string =>
+  [
+    `${id} ${status}: ${done_count} of ${total_count} ${type === "event_bulk_cancel" ? "cancelled" : "retried"}, ${failed_count} could not be`,
+    // A gateway of a version before tells none.
+    ...(error ? [`${error.code}: ${error.message}`] : [])
+  ].join("; ")
 
 /** Tells how it is; one that has not come to its end has failed. */
 const ending = (last: Operation) =>
@@ -52,32 +66,72 @@ const ending = (last: Operation) =>
 
 const running = {
   yes: Flag.Boolean("yes").pipe(Flag.withAlias("y"), Flag.withDefault(false), Flag.withDescription("Do not ask")),
-  wait: Flag.Boolean("wait").pipe(Flag.withDefault(true), Flag.withDescription("Wait until it is done"))
+  wait: Flag.Boolean("wait").pipe(Flag.withDefault(true), Flag.withDescription("Wait until it is done")),
+  plan: Flag.Boolean("plan").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Tell what it would be of, and do nothing")
+  ),
+  all: Flag.Boolean("all").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Whenever it was; needed where nothing else narrows it")
+  ),
+  rate: Flag.Int("rate").pipe(Flag.optional, Flag.withDescription("So many a second at the most"))
 }
 
-/** Nothing is retried in bulk that nobody has agreed to. */
+/** Nothing is done in bulk that nobody has agreed to. */
 const agreed = (what: string, yes: boolean) => {
   if (yes) return Effect.void
-  if (!process.stdin.isTTY) return Effect.fail(usage(`${what} would be retried: say --yes`))
-  return Effect.flatMap(Prompt.run(Prompt.Confirm({ message: `${what} will be retried. Go on?` })), (isAgreed) =>
+  if (!process.stdin.isTTY) return Effect.fail(usage(`${what}: say --yes`))
+  return Effect.flatMap(Prompt.run(Prompt.Confirm({ message: `${what}. Go on?` })), (isAgreed) =>
     isAgreed ? Effect.void : Effect.fail(new CliFailure({ code: "failed", message: "nothing was done" }))
   )
 }
 
+const cancelled = (of: Of, id: string) =>
+  call((client, signal) => {
+    const options = { params: { path: { id } }, signal }
+    if (of === "events") return client.post("/events/bulk_operations/{id}/cancel", options)
+    if (of === "requests") return client.post("/requests/bulk_operations/{id}/cancel", options)
+    return client.post("/ignored_events/bulk_operations/{id}/cancel", options)
+  })
+
+const confirmed = (of: Of, id: string) =>
+  call((client, signal) => {
+    const options = { params: { path: { id } }, signal }
+    if (of === "events") return client.post("/events/bulk_operations/{id}/run", options)
+    if (of === "requests") return client.post("/requests/bulk_operations/{id}/run", options)
+    return client.post("/ignored_events/bulk_operations/{id}/run", options)
+  })
+
+/** Waits until all that it is of has been found. */
+const planned = (of: Of, id: string) =>
+  operation(of, id).pipe(
+    Effect.tap(({ total_count }) => progress(`found ${total_count}`)),
+    Effect.repeat({ until: ({ planned_at }) => planned_at !== null, schedule: Schedule.spaced("200 millis") }),
+    Effect.ensuring(progressOver)
+  )
+
+/** Makes a plan, says what it is of, and carries out exactly that when somebody agrees. What nobody agrees to is taken back. */
 const run = (
   of: Of,
-  total: number,
-  isExact: boolean,
-  asked: { readonly yes: boolean; readonly wait: boolean },
-  start: () => ReturnType<typeof operation>
+  verb: string,
+  asked: { readonly yes: boolean; readonly wait: boolean; readonly plan: boolean },
+  create: () => ReturnType<typeof operation>
 ) =>
   Effect.gen(function* () {
+    const plan = yield* planned(of, (yield* create()).id)
+    const { id, total_count: total } = plan
     if (total === 0) {
-      const nothing = "nothing was found: nothing is retried"
+      const nothing = `nothing was found: nothing is ${verb}`
       return yield* (yield* Json) ? tell({ total_count: 0, message: nothing }, nothing) : say(nothing)
     }
-    yield* agreed(`${isExact ? "" : "at least "}${total} ${of}`, asked.yes)
-    const started = yield* start()
+    const what = `${total} ${of.replace("_", " ")} would be ${verb}`
+    if (asked.plan) {
+      yield* cancelled(of, id)
+      return yield* tell(plan, [what, ...plan.sample].join("\n"))
+    }
+    yield* Effect.tapError(agreed(what, asked.yes), () => Effect.ignore(cancelled(of, id)))
+    const started = yield* confirmed(of, id)
     if (!(yield* Json)) yield* say(started.id)
     return yield* ending(asked.wait ? yield* followed(of, started.id) : started)
   })
@@ -88,48 +142,107 @@ const some = <A, K extends string>(name: K, value: Option.Option<A>): { readonly
 const list = <K extends string>(name: K, values: ReadonlyArray<string>): { readonly [_ in K]?: Array<string> } =>
   values.length === 0 ? {} : ({ [name]: [...values] } as { readonly [_ in K]: Array<string> })
 
+const codes = (name: string, described: string) =>
+  Flag.String(name).pipe(Flag.atMost(100), Flag.withDescription(`${described}; can be repeated`))
+
+/** What every bulk operation is asked for with, beside its filters. */
+const planOf = ({ all, rate }: { readonly all: boolean; readonly rate: Option.Option<number> }) => ({
+  confirm: false,
+  ...(all ? { all } : {}),
+  ...some("rate", rate)
+})
+
 const events = Command.make(
   "events",
-  { ...eventFilters, ...running },
-  Effect.fn(function* ({ connection, destination, from, search, source, status, to, ...asked }) {
-    // The end is fixed before anything is counted, so that what is counted is what is retried.
-    const filter = {
-      to: Option.getOrElse(to, () => new Date().toISOString()),
+  {
+    ...eventFilters,
+    errorCode: codes("error-code", "Only events whose last attempt failed so"),
+    responseStatus: codes("response-status", "Only events whose last answer had this status, or one of 500-599"),
+    resolved: Flag.Boolean("resolved").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Those that a later retry has resolved, and not the others")
+    ),
+    cancel: Flag.Boolean("cancel").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Cancel those that wait, instead of retrying")
+    ),
+    ...running
+  },
+  Effect.fn(function* (given) {
+    const { cancel, connection, destination, errorCode, from, resolved, responseStatus, search, source, status, to } =
+      given
+    const body = {
+      ...planOf(given),
+      ...some("to", to),
       ...some("from", from),
       ...some("q", search),
       ...list("source_id", yield* idsOf("source", source)),
       ...list("destination_id", yield* idsOf("destination", destination)),
       ...list("connection_id", yield* idsOf("connection", connection)),
+      ...list("error_code", errorCode),
+      ...list("response_status", responseStatus),
+      ...(resolved ? { resolved } : {}),
+      ...(cancel ? { action: "cancel" as const } : {}),
       ...(status.length === 0 ? {} : { status: [...status] })
     }
-    const { total, total_exact } = yield* call((client, signal) =>
-      client.get("/events/count", { params: { query: filter }, signal })
-    )
-    yield* run("events", total, total_exact, asked, () =>
-      call((client, signal) => client.post("/events/bulk_operations", { body: filter, signal }))
+    yield* run("events", cancel ? "cancelled" : "retried", given, () =>
+      call((client, signal) => client.post("/events/bulk_operations", { body, signal }))
     )
   })
-).pipe(Command.withDescription("Retries all events that are found"))
+).pipe(Command.withDescription("Retries all events that are found, or cancels those that wait"))
 
 const requests = Command.make(
   "requests",
-  { ...requestFilters, ...running },
-  Effect.fn(function* ({ from, search, source, status, to, ...asked }) {
-    const filter = {
-      to: Option.getOrElse(to, () => new Date().toISOString()),
+  {
+    ...requestFilters,
+    rejectionCause: codes("rejection-cause", "Only requests that were rejected for this"),
+    ...running
+  },
+  Effect.fn(function* (given) {
+    const { from, rejectionCause, search, source, status, to } = given
+    const body = {
+      ...planOf(given),
+      ...some("to", to),
       ...some("from", from),
       ...some("q", search),
       ...list("source_id", yield* idsOf("source", source)),
+      ...list("rejection_cause", rejectionCause),
       ...some("status", status)
     }
-    const { total, total_exact } = yield* call((client, signal) =>
-      client.get("/requests/count", { params: { query: filter }, signal })
-    )
-    yield* run("requests", total, total_exact, asked, () =>
-      call((client, signal) => client.post("/requests/bulk_operations", { body: filter, signal }))
+    yield* run("requests", "replayed", given, () =>
+      call((client, signal) => client.post("/requests/bulk_operations", { body, signal }))
     )
   })
 ).pipe(Command.withDescription("Replays all requests that are found"))
+
+const ignored = Command.make(
+  "ignored",
+  {
+    source: eventFilters.source,
+    connection: eventFilters.connection,
+    from: eventFilters.from,
+    to: eventFilters.to,
+    cause: Flag.Literals("cause", ["FILTERED", "TRANSFORMATION_FAILED", "DEDUPLICATED", "PROCESS_ENDED"]).pipe(
+      Flag.atMost(4),
+      Flag.withDescription("Only what was ignored for this; can be repeated")
+    ),
+    ...running
+  },
+  Effect.fn(function* (given) {
+    const { cause, connection, from, source, to } = given
+    const body = {
+      ...planOf(given),
+      ...some("to", to),
+      ...some("from", from),
+      ...list("source_id", yield* idsOf("source", source)),
+      ...list("connection_id", yield* idsOf("connection", connection)),
+      ...(cause.length === 0 ? {} : { cause: [...cause] })
+    }
+    yield* run("ignored_events", "replayed", given, () =>
+      call((client, signal) => client.post("/ignored_events/bulk_operations", { body, signal }))
+    )
+  })
+).pipe(Command.withDescription("Replays all ignored events that are found, to the connections that ignored them"))
 
 const listing = Command.make(
   "list",
@@ -137,7 +250,8 @@ const listing = Command.make(
   Effect.fn(function* () {
     const all = yield* call(async (client, signal) => [
       ...(await client.get("/events/bulk_operations", { signal })).models,
-      ...(await client.get("/requests/bulk_operations", { signal })).models
+      ...(await client.get("/requests/bulk_operations", { signal })).models,
+      ...(await client.get("/ignored_events/bulk_operations", { signal })).models
     ])
     yield* rows(
       all.toSorted((left, right) => (left.created_at < right.created_at ? 1 : -1)),
@@ -148,40 +262,31 @@ const listing = Command.make(
 
 const id = Argument.String("id").pipe(Argument.withDescription("The operation, bch_…"))
 
-/** An operation is of one kind or the other, and its id does not say of which. */
-const either = <A, R>(run: (of: Of) => Effect.Effect<A, CliFailure, R>) =>
-  Effect.catchIf(
-    run("events"),
-    ({ code }) => code === "missing",
-    () => run("requests")
-  )
+/** An operation is of one kind or another, and its id does not say of which. */
+const any = <A, R>(run: (of: Of) => Effect.Effect<A, CliFailure, R>) => {
+  const orElse = (of: Of, next: () => Effect.Effect<A, CliFailure, R>) =>
+    Effect.catchIf(run(of), ({ code }) => code === "missing", next)
+  return orElse("events", () => orElse("requests", () => run("ignored_events")))
+}
 
 const wait = Command.make(
   "wait",
   { id },
   Effect.fn(function* ({ id }) {
-    yield* ending(yield* either((of) => followed(of, id)))
+    yield* ending(yield* any((of) => followed(of, id)))
   })
 ).pipe(Command.withDescription("Waits until an operation is done, and tells how far it is"))
-
-const cancelled = (of: Of, id: string) =>
-  call((client, signal) => {
-    const options = { params: { path: { id } }, signal }
-    return of === "events"
-      ? client.post("/events/bulk_operations/{id}/cancel", options)
-      : client.post("/requests/bulk_operations/{id}/cancel", options)
-  })
 
 const cancel = Command.make(
   "cancel",
   { id },
   Effect.fn(function* ({ id }) {
-    const last = yield* either((of) => cancelled(of, id))
+    const last = yield* any((of) => cancelled(of, id))
     yield* tell(last, words(last))
   })
 ).pipe(Command.withDescription("Ends an operation; what it has queued is delivered all the same"))
 
 export const bulk = Command.make("bulk").pipe(
   Command.withDescription("Retries many events or requests at once"),
-  Command.withSubcommands([events, requests, listing, wait, cancel])
+  Command.withSubcommands([events, requests, ignored, listing, wait, cancel])
 )

@@ -90,6 +90,7 @@ export const importing = Command.make(
       if (!isAgreed) return yield* new CliFailure({ code: "failed", message: "nothing was done" })
     }
     let done = 0
+    const warnings: Array<string> = []
     const { showsProgress } = yield* Screen
     const services = yield* Effect.context<Screen>()
     yield* call((client, signal) =>
@@ -98,14 +99,16 @@ export const importing = Command.make(
         plan,
         inventory,
         name,
-        () => {
+        ({ kind, wanted }, left) => {
           done++
+          for (const message of left) warnings.push(`${kind.slice(0, -1)} ${wanted.name}: ${message}`)
           if (showsProgress) Effect.runSync(Effect.provideContext(progress(`${done} of ${todo.length}`), services))
         },
         signal
       )
     ).pipe(
       Effect.ensuring(progressOver),
+      Effect.ensuring(Effect.suspend(() => Effect.forEach(warnings, (one) => say(plain(`warning: ${one}`))))),
       Effect.tapError(() => say(`${done} of ${todo.length} were done: import again to go on`))
     )
     yield* tellPlan(true)

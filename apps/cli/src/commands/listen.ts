@@ -1,3 +1,5 @@
+import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { parseJson } from "@tidegate/model/JsonText"
 import { connect } from "node:net"
 import { userInfo } from "node:os"
 import { Console, Effect, Option } from "effect"
@@ -68,9 +70,9 @@ const localUrl = (target: string) =>
 const filterRule = (text: string) =>
   Effect.try({
     try: (): Schemas["ConnectionRule"] => {
-      const filter: unknown = JSON.parse(text)
-      if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw new Error()
-      return { ...filter, type: "filter" }
+      const filter = parseJson(text)
+      if (filter.kind !== "json" || !isJsonObject(filter.value)) throw new Error()
+      return { ...filter.value, type: "filter" }
     },
     catch: () => usage('--filter must be a JSON object such as {"body":{"type":"order.created"}}')
   })

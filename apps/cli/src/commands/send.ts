@@ -1,3 +1,4 @@
+import { writeJson } from "@tidegate/model/NumberMarks"
 import { randomBytes } from "node:crypto"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -60,7 +61,7 @@ const parsedHeader = (text: string): Effect.Effect<readonly [string, string], Cl
 }
 
 const bytesOf = ({ body, encoding }: Schemas["RequestData"]): Uint8Array => {
-  if (encoding === "json") return Buffer.from(JSON.stringify(body), "utf8")
+  if (encoding === "json") return Buffer.from(writeJson(body), "utf8")
   return Buffer.from(typeof body === "string" ? body : "", encoding === "base64" ? "base64" : "utf8")
 }
 

@@ -91,13 +91,17 @@ const finish = async (client: Client, { changed, current, kind, wanted }: Step, 
   }
 }
 
-/** Does what is planned, kind by kind. `onDone` is told of each step; the first failure ends it, with the line it is about. */
+/** What a write has left open, in words. */
+export const warningsOf = ({ warnings }: { readonly [member: string]: unknown }): ReadonlyArray<string> =>
+  Array.isArray(warnings) ? warnings.flatMap((one: Json) => (isObject(one) ? [textOf(one["message"] ?? "")] : [])) : []
+
+/** Does what is planned, kind by kind. `onDone` is told of each step, and of what it leaves open; the first failure ends it, with the line it is about. */
 export const apply = async (
   client: Client,
   { steps }: Plan,
   inventory: Inventory,
   name: string,
-  onDone: (step: Step) => void,
+  onDone: (step: Step, warnings: ReadonlyArray<string>) => void,
   signal: AbortSignal
 ): Promise<void> => {
   const ids = Object.fromEntries(
@@ -112,7 +116,7 @@ export const apply = async (
           const row = await write(client, step, bodyOf(step, ids), signal)
           ids[kind].set(step.wanted.name, row.id)
           await finish(client, step, row, signal)
-          onDone(step)
+          onDone(step, warningsOf(row))
         } catch (error) {
           const { code, data, message, reason } = failureOf(error)
           failure ??= new CliFailure({

@@ -1,3 +1,4 @@
+import { areEqualNumbers, isExactNumber } from "@tidegate/model/ExactNumber"
 import { looksMasked, maskSecret } from "@tidegate/signatures/Masking"
 import { isObject, type Json, type JsonObject, type Path } from "./Yaml.ts"
 
@@ -127,6 +128,7 @@ export const covers = (current: Json | undefined, wanted: Json): boolean => {
       wanted.every((one: Json, at) => covers(current[at], one))
     )
   }
+  if (isExactNumber(wanted)) return isExactNumber(current) && areEqualNumbers(current, wanted)
   if (!isObject(wanted)) return current === wanted || (wanted === null && current === undefined)
   // `{}` is wanted where there is an object: it asks for nothing in there.
   return isObject(current) && Object.entries(wanted).every(([name, inner]) => covers(current[name], inner))

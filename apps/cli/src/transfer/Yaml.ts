@@ -1,4 +1,18 @@
-import { Document, isAlias, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from "yaml"
+import {
+  Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  type ParseOptions,
+  type ScalarTag,
+  type SchemaOptions,
+  visit
+} from "yaml"
+import { type ExactNumber, isExactNumber, isJsonObject, readNumber } from "@tidegate/model/ExactNumber"
+import { writeJson } from "@tidegate/model/NumberMarks"
 import { CliFailure, usage } from "../Failure.ts"
 import { escaped } from "../Output.ts"
 
@@ -7,16 +21,42 @@ export const largestFile = 8 * 1024 * 1024
 const mostNodes = 250_000
 const deepest = 64
 
-export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [name: string]: Json }
+export type Json =
+  | string
+  | number
+  | ExactNumber
+  | boolean
+  | null
+  | ReadonlyArray<Json>
+  | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
 export type Path = ReadonlyArray<string | number>
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is JsonObject => isJsonObject(value)
+
+/** A decimal number of YAML as JSON writes it, which has no `+`, no zeros before it, and digits around the point. */
+const asInJson = (written: string): string =>
+  written
+    .replace(/^\+/, "")
+    .replace(/^(-?)0+(?=\d)/, "$1")
+    .replace(/^(-?)\./, "$10.")
+    .replace(/\.(?=$|[eE])/, "")
+
+/** Numbers keep their digits, where JavaScript's own would not, as they do everywhere else. */
+const decimal: ScalarTag = {
+  identify: isExactNumber,
+  default: true,
+  tag: "tag:yaml.org,2002:float",
+  test: /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/,
+  resolve: (written) => readNumber(asInJson(written)),
+  stringify: ({ value }) => String(value)
+}
+
+const numbers: ParseOptions & SchemaOptions = { schema: "core", customTags: (tags) => [decimal, ...tags] }
 
 /** A value in a message. */
 export const textOf = (value: Json | undefined): string =>
-  typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+  typeof value === "string" ? value : (writeJson(value) ?? "")
 
 /** What a file says, and where. */
 export interface Parsed {
@@ -79,7 +119,7 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
   const costly = tooCostly(text)
   if (costly !== null) throw usage(`${name} ${costly}`)
   // Their own look for repeated keys compares each with each: ours is below.
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false, schema: "core" })
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false, ...numbers })
   const [fault] = [...document.errors, ...document.warnings]
   if (fault !== undefined) {
     const message = fault.message.split("\n", 1)[0]!
@@ -119,7 +159,7 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
 
 /** Safe to be shown: what a terminal would obey stands as an escape, in quotes. */
 export const printYaml = (value: JsonObject): string => {
-  const document = new Document(value, { aliasDuplicateObjects: false, schema: "core" })
+  const document = new Document(value, { aliasDuplicateObjects: false, ...numbers })
   visit(document, {
     Scalar: (_, scalar) => {
       if (typeof scalar.value === "string" && escaped(scalar.value) !== scalar.value) scalar.type = "QUOTE_DOUBLE"

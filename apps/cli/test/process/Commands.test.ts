@@ -156,9 +156,27 @@ describe("records", () => {
     expect(lines((await tidegate(["bulk", "list", "--json"])).said).map(({ id }) => id)).toContain(operation.id)
     expect((await tidegate(["bulk", "wait", operation.id])).said).toContain("COMPLETED: 3 of 3")
     expect((await tidegate(["bulk", "cancel", operation.id])).code).toBe(1)
+    // One that was set aside says why.
+    const error = JSON.stringify({ code: "PROCESS_ENDED", message: "the process ended" })
+    await gateway.sql("update bulk_operations set status = 'FAILED', error = $2::text::jsonb where id = $1", [
+      operation.id,
+      error
+    ])
+    const ended = await tidegate(["bulk", "wait", operation.id])
+    expect(ended).toMatchObject({ code: 1, said: expect.stringContaining("PROCESS_ENDED: the process ended") })
+    expect((await tidegate(["bulk", "list"])).said).toContain("PROCESS_ENDED")
+    // What has been resolved is left out; a plan does nothing, and is taken back.
+    expect((await tidegate(["bulk", "events", ...failed, "--yes"])).complained).toContain("nothing was found")
+    const plan = await tidegate(["bulk", "events", ...failed, "--resolved", "--plan", "--json"])
+    expect(JSON.parse(plan.said)).toMatchObject({ status: "PLANNED", total_count: 3, confirmed: false })
+    expect(target.received.length).toBe(3)
+    expect(await tidegate(["bulk", "events", "--yes"])).toMatchObject({
+      code: 1,
+      complained: expect.stringContaining("all must be true")
+    })
     const nothing = ["bulk", "requests", "--source", source.id, "--status", "rejected"]
     const none = await tidegate(nothing)
-    expect(none).toMatchObject({ code: 0, complained: "nothing was found: nothing is retried\n" })
+    expect(none).toMatchObject({ code: 0, complained: "nothing was found: nothing is replayed\n" })
     expect(lines((await tidegate([...nothing, "--json"])).said)).toMatchObject([{ total_count: 0 }])
   })
 })
@@ -198,6 +216,21 @@ describe("a request that is sent", () => {
       verified: true,
       data: { body: { ref: "refs/heads/main" }, headers: { "x-github-event": "push" } }
     })
+  })
+
+  it("has all digits of its numbers, from a fixture and in what is shown of it", async ({ gateway, tidegate }) => {
+    const source = await gateway.source()
+    const body = '{"id":12345678901234567891,"rate":0.1000000000000000055}'
+    const answered = async (...args: ReadonlyArray<string>): Promise<string> =>
+      JSON.parse(JSON.parse((await tidegate(["send", source.id, ...args, "--json"])).said).answer).request_id
+    const request_id = await answered("--data", body)
+    const fixture = await gateway.api("POST", "/request-fixtures", { request_id, name: "digits" })
+    const again = await answered("--fixture", fixture.id)
+    const [row] = await gateway.sql("select convert_from(body, 'UTF8') as body from requests where id = $1", [again])
+    expect(row.body).toBe(body)
+    const { said } = await tidegate(["requests", again])
+    expect(said).toContain("12345678901234567891")
+    expect(said).toContain("0.1000000000000000055")
   })
 
   it("is not made up where no row says how it is signed", async ({ gateway, tidegate }) => {

@@ -195,3 +195,63 @@ it("filters come in by the session of an owner, and rules refer to them by their
     { action: "update", kind: "filter", name: "filtered-paid", changed: ["conditions"] }
   ])
 })
+
+it("numbers beyond what JavaScript holds come out as they went in, as YAML and as JSON, and are the same the second time", async ({
+  folder,
+  onTestFinished,
+  tidegate: anywhere
+}) => {
+  const gateways = await Promise.all([Gateway.start(), Gateway.start()])
+  onTestFinished(async () => {
+    for (const one of gateways) await one.close()
+  })
+  const [first, second] = gateways.map(
+    ({ key, origin }): typeof anywhere =>
+      (words, options) =>
+        anywhere(words, { ...options, env: { TIDEGATE_URL: origin, TIDEGATE_API_KEY: key, ...options?.env } })
+  )
+  const numbers = ["12345678901234567891", "0.1000000000000000055", "-9007199254740993.25", "9007199254740993", "7"]
+  const path = join(folder, "exact.yaml")
+  const fileOf = (last: string) => `version: 1
+sources:
+  - name: exact-source
+destinations:
+  - name: exact-destination
+    type: MOCK_API
+    config: {}
+connections:
+  - name: exact
+    source: exact-source
+    destination: exact-destination
+    rules:
+      - type: filter
+        body: {id: {$in: [${[...numbers, last].join(", ")}]}}
+`
+  await writeFile(path, fileOf("12345678901234567892"))
+  expect(await first!(["import", path, "--yes"])).toMatchObject({ code: 0 })
+  const again = await first!(["import", path, "--plan", "--json"])
+  expect(JSON.parse(again.said)).toMatchObject({ applied: true, steps: [] })
+
+  const yaml = await first!(["export"])
+  const json = await first!(["export", "--json"])
+  for (const one of [...numbers, "12345678901234567892"]) {
+    expect(yaml.said).toContain(`- ${one}\n`)
+    expect(json.said).toMatch(new RegExp(`\\s${one.replaceAll(/[.+]/g, "\\$&")},?\n`))
+  }
+  for (const [name, text] of [
+    ["out.yaml", yaml.said],
+    ["out.json", json.said]
+  ] as const) {
+    const out = join(folder, name)
+    await writeFile(out, text)
+    expect((await second!(["import", out, "--yes"])).code).toBe(0)
+    expect((await second!(["export"])).said).toBe(yaml.said)
+    expect((await second!(["export", "--json"])).said).toBe(json.said)
+  }
+  // One digit far behind is a change.
+  await writeFile(path, fileOf("12345678901234567893"))
+  const plan = await first!(["import", path, "--plan", "--json"])
+  expect(JSON.parse(plan.said).steps).toEqual([
+    { action: "update", kind: "connection", name: "exact", changed: ["rules"] }
+  ])
+})

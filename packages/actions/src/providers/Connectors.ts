@@ -158,13 +158,11 @@ const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
 
 /** The provider of a type of destinations. */
 const providerOf = (row: Connector): Provider => {
-  const { description, example, perStep, settings, type } = row
+  const { description, example, pace, perStep, settings, type } = row
   const secrets = secretSettings(row)
   const without = new Set([...ofDestinations, ...Object.keys(secrets), ...(perStep?.without ?? [])])
   const given: Settings = Object.fromEntries(Object.entries(settings).filter(([name]) => !without.has(name)))
   const inputs: Settings = perStep === undefined ? given : { ...given, [perStep.name]: perStep.payload }
-  const usual = settings["rate_limit"]
-  const limit = usual !== undefined && "default" in usual ? usual.default : null
   const written = (example["config"] ?? {}) as Config
   const modes = row.auths.filter((auth) => !notOfActions.has(auth)).map((auth) => modeOf(row, auth))
   const [first, ...others] = modes
@@ -206,7 +204,7 @@ const providerOf = (row: Connector): Provider => {
           },
           output: { status: 200, body: {} }
         },
-        rate_limit: typeof limit === "number" ? { requests: limit, period: "second" } : null,
+        rate_limit: pace === undefined ? null : { requests: pace.perSecond, period: "second" },
         call: (values, { mode, values: credentials }) => {
           const config = values as Config
           const payload = perStep === undefined ? null : (config[perStep.name] ?? null)

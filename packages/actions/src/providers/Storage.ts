@@ -1,4 +1,5 @@
 import { AnyJson, needed, setting, text } from "@tidegate/connectors/Settings"
+import { type ExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import { Result, Schema } from "effect"
@@ -15,6 +16,11 @@ const key = needed(
 )
 
 const numbers = "must be a number"
+
+/** With all its digits, where JavaScript's own has not as many. */
+const AnyNumber = Schema.Unknown.check(
+  Schema.makeFilter((value) => isJsonNumber(value) || numbers, { toJsonSchema: () => ({ type: "number" }) })
+) as unknown as Schema.Codec<number | ExactNumber>
 
 /** Characters are at most as many as bytes: a value of many is not written to find out. */
 const isTooLarge = (value: Json): boolean =>
@@ -76,7 +82,7 @@ export const storage: Provider = {
       inputs: {
         key,
         by: setting(
-          Schema.Finite.annotate({ description: "What is added; may be negative", message: numbers }),
+          AnyNumber.annotate({ description: "What is added, with all its digits; may be negative", message: numbers }),
           1,
           numbers
         )

@@ -12,6 +12,7 @@ import { FiltersApi } from "./FiltersApi.ts"
 import { FixturesApi } from "./FixturesApi.ts"
 import { FormatterApi } from "./FormatterApi.ts"
 import { groupOf } from "./Group.ts"
+import { IgnoredEventsApi } from "./IgnoredEventsApi.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import { ProjectKeysApi } from "./ProjectKeysApi.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
@@ -20,6 +21,7 @@ import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
+import { TeamsApi } from "./TeamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "./WorkflowAggregatesApi.ts"
 import { WorkflowsApi } from "./WorkflowsApi.ts"
@@ -51,8 +53,10 @@ export class Api extends HttpApi.make("tidegate")
     ...plainGroups,
     RequestsApi,
     EventsApi,
+    IgnoredEventsApi,
     AttemptsApi,
     AuthApi,
+    TeamsApi,
     ProjectSecretsApi,
     ProjectKeysApi,
     SharesApi,
@@ -76,7 +80,7 @@ export class Api extends HttpApi.make("tidegate")
         "Every route works with and without the prefix /v1.",
         "Errors are JSON with error, code, status, message and data; a path that is known answers 405 with `Allow` to other methods.",
         "Times are ISO 8601 in UTC; windows take ISO 8601, now, or now-<n><s|m|h|d>.",
-        "Members that nobody knows are ignored in what is sent, unless said otherwise, and more may come in what is answered."
+        "A member or a parameter that nobody knows is 400, with the nearest name; `Prefer: handling=lenient` has it left out. More members may come in what is answered."
       ].join(" "),
       transform: (generated) => completeDocument(generated as OpenApi.OpenAPISpec)
     })

@@ -99,7 +99,7 @@ const about: Record<ErrorCode, About> = {
     data: Issues
   },
   LOOP_DETECTED: {
-    when: "Steps of workflows have sent the request on more than ten times. The request is stored, rejected."
+    when: "The request has come of one that the gateway itself has sent on, more than ten times over, or with more than 1,000 others in a minute (`gateway-loop`). It is stored, rejected."
   },
   RUN_ACTIVE: { when: "The run is not at its end." },
   STEP_NOT_RETRYABLE: {
@@ -148,6 +148,9 @@ const about: Record<ErrorCode, About> = {
   },
   LOGIN_DISABLED: { when: "This way of signing in is not configured here." },
   SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
+  SERVICE_WORKER_REFUSED: {
+    when: "A browser asks for the script of a service worker (`Service-Worker: script`): no source is one. The request is stored, rejected."
+  },
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
   ROUTE_NOT_FOUND: { when: "There is no such route." },
   SHARE_NOT_FOUND: { when: "There is no such share (any more)." },
@@ -168,7 +171,15 @@ const about: Record<ErrorCode, About> = {
   DESTINATION_DISABLED: { when: "The destination is disabled." },
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
+  IDEMPOTENCY_KEY_IN_USE: {
+    when: "The call with that `Idempotency-Key` is under way; or it is done, and its answer could not be kept."
+  },
+  IDEMPOTENCY_KEY_REUSED: { when: "The `Idempotency-Key` was sent with another call, or with another body." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
+  LIMIT_EXCEEDED: {
+    when: "The team has as many of the resource as the operator lets it have: delete one first.",
+    data: Schema.Struct({ limit: Schema.Int, resource: Schema.String })
+  },
   TEAM_LIMIT_REACHED: {
     when: "The team has as many of them as it may; no time is known at which it has fewer.",
     data: Schema.Struct({ limit: Schema.Int })
@@ -183,9 +194,10 @@ const about: Record<ErrorCode, About> = {
   },
   FILTER_LIMIT_REACHED: {
     when: "The team has as many filters as it may.",
-    data: Schema.Struct({ limit: Schema.Int })
+    data: Schema.Struct({ limit: Schema.Int, resource: Schema.String })
   },
   BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
+  BULK_OPERATION_NOT_RUNNABLE: { when: "The operation was cancelled." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
   REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },
@@ -245,6 +257,7 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "SOURCE_AUTH_FAILED",
   "LOOP_DETECTED",
   "SOURCE_DISABLED_INGRESS",
+  "SERVICE_WORKER_REFUSED",
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",
   "UPSTREAM_TIMEOUT"

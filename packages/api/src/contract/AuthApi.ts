@@ -3,6 +3,7 @@ import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { type Principals, ofOneself } from "@tidegate/model/Permission"
 import { NewSession, Session } from "@tidegate/model/Session"
+import { describedAs } from "@tidegate/resources/DescribedAs"
 import { printable } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { ApiErrors } from "./ApiError.ts"
@@ -15,7 +16,15 @@ const Name = Schema.Trim.check(Characters.between(1, 120), printable)
 
 /** What a user may change of themselves. */
 export const profile = bodyOf(
-  Schema.Struct({ name: Name.annotate({ description: "1 to 120 characters" }) }).annotate({
+  Schema.Struct({
+    name: Name.pipe(
+      describedAs(
+        Schema.String.check(Characters.between(1, 120)).annotate({
+          description: "1 to 120 characters that can be seen; spaces around it are left out"
+        })
+      )
+    )
+  }).annotate({
     identifier: "ProfileWrite"
   })
 )

@@ -1,7 +1,8 @@
 import { Context } from "effect"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import type { Permission, Role } from "@tidegate/model/Permission"
+import { type Permission, type Role, scopesFor } from "@tidegate/model/Permission"
 import type { Caller } from "@tidegate/model/Session"
+import { holdsStoredPayload } from "@tidegate/model/StoredPayload"
 import { ApiErrors } from "./ApiError.ts"
 
 /** The team a call acts on, and who as what: every read and every command names it. */
@@ -23,6 +24,18 @@ export const permissionOf = ({
   const permission = Context.getOrUndefined(annotations, CallableBy)
   if (permission === undefined) throw new Error(`nothing says who may call ${identifier}`)
   return permission
+}
+
+/**
+ * Whether a project key could call an endpoint that answers stored payloads without the right to read. The schema of the answer says
+ * what is answered. Such a contract is refused when it is loaded: fails closed, because a forgotten permission would show payloads.
+ */
+export const leaksPayloads = (
+  endpoint: Pick<HttpApiEndpoint.Top, "annotations" | "identifier" | "success">
+): boolean => {
+  const permission = permissionOf(endpoint)
+  if (permission === "public" || permission.scope === null) return false
+  return !scopesFor(permission).includes("control:read") && [...endpoint.success].some(holdsStoredPayload)
 }
 
 /**

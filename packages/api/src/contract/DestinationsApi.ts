@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import { HttpApiEndpoint } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { ConsentStarted } from "@tidegate/entities/Destination/DestinationProtocol"
 import { editing } from "@tidegate/model/Permission"
 import { destination } from "@tidegate/resources/Destination"
@@ -27,6 +27,25 @@ const Ended = Schema.Struct({
 const back = (description: string, longest: number) =>
   Schema.optionalKey(Schema.String.check(Characters.upTo(longest)).annotate({ description }))
 
+const consentQuery = {
+  state: back("What the consent was begun with", 200),
+  code: back("What it has brought", 4_096),
+  error: back("Why it has brought none", 200),
+  confirmed: back("What the page sends back when somebody has said yes there", 64)
+}
+
+/** What somebody is led back with. */
+export type ConsentQuery = Schema.Struct.Type<typeof consentQuery>
+
+const consentErrors = [
+  "VALIDATION_ERROR",
+  "OAUTH2_STATE_INVALID",
+  "OAUTH2_HANDSHAKE_FAILED",
+  "RATE_LIMITED",
+  "INTERNAL_ERROR",
+  "QUEUE_UNAVAILABLE"
+] as const
+
 /** Where events go, and somebody's consent to their tokens. */
 export class DestinationsApi extends groupOf(destination, { query: Parameters.resources }, [
   HttpApiEndpoint.post("startConsent", "/destinations/:id/oauth/start", {
@@ -45,31 +64,37 @@ export class DestinationsApi extends groupOf(destination, { query: Parameters.re
     })
   )
 ]).add(
-  HttpApiEndpoint.get("endConsent", "/oauth/callback", {
-    query: {
-      state: back("What the consent was begun with", 200),
-      code: back("What it has brought", 4_096),
-      error: back("Why it has brought none", 200),
-      confirmed: back("What the page for browsers sends back when somebody has said yes there", 64)
-    },
+  HttpApiEndpoint.get("showConsent", "/oauth/callback", {
+    query: consentQuery,
+    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" })),
+    error: ApiErrors
+  }).annotateMerge(
+    operation({
+      id: "showDestinationConsent",
+      permission: "public",
+      // RFC 6749, 4.1.2: what a provider adds to its answer is not the client's to refuse.
+      anyParameters: true,
+      summary: "Show whom a consent is for",
+      description:
+        "Where a provider leads somebody back to who has consented. Without a credential: the state is one. The answer is a page that shows whom the consent is for, whoever asks; nothing is done with it before somebody says yes there. With `error` in the place of `code` the consent has ended.",
+      answer: "<!doctype html> … <h1>Do you consent?</h1> …",
+      errors: consentErrors
+    })
+  ),
+  HttpApiEndpoint.post("endConsent", "/oauth/callback", {
+    query: consentQuery,
     success: Ended,
     error: ApiErrors
   }).annotateMerge(
     operation({
       id: "endDestinationConsent",
       permission: "public",
+      anyParameters: true,
       summary: "End a consent",
       description:
-        "Where a provider leads somebody back to who has consented. Without a credential: the state is one. A browser (`accept: text/html`) is shown whom the consent is for first, and nothing is done before somebody says yes there. The tokens are kept with the destination and are shown to nobody.",
+        "What the page of `GET /oauth/callback` sends when somebody says yes there. `confirmed` is signed, for this state and this code, and is good for ten minutes and for once; without it the page is shown again. The tokens are kept with the destination and are shown to nobody. A browser (`accept: text/html`) is answered with a page.",
       answer: consentEnded,
-      errors: [
-        "VALIDATION_ERROR",
-        "OAUTH2_STATE_INVALID",
-        "OAUTH2_HANDSHAKE_FAILED",
-        "RATE_LIMITED",
-        "INTERNAL_ERROR",
-        "QUEUE_UNAVAILABLE"
-      ]
+      errors: consentErrors
     })
   )
 ) {}

@@ -1,6 +1,7 @@
 import { OpenApi } from "effect/http-api"
 import { resolveMarks } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
+import { andFailures } from "./Operation.ts"
 import { IngressApi } from "./IngressApi.ts"
 
 type Specification = OpenApi.OpenAPISpec
@@ -13,6 +14,62 @@ const teamHeader = {
   description: "The team to act on; without it (and without team_id), the API key's own, or the session's",
   schema: { type: "string", maxLength: 200 },
   example: ids.team
+}
+
+const idempotencyHeader = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII",
+  schema: { type: "string", minLength: 1, maxLength: 257 },
+  example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
+}
+
+const tagHeader = {
+  description: "Of these bytes; `If-None-Match` asks whether they are others by now",
+  schema: { type: "string" }
+}
+
+const conditionHeader = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description: "The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body",
+  schema: { type: "string", maxLength: 4096 }
+}
+
+/** What every read has that answers JSON. */
+const tagged = (path: PathItem): PathItem => {
+  const { get } = path
+  const ok = get?.responses["200"]
+  if (get === undefined || ok?.content?.["application/json"] === undefined) return path
+  return {
+    ...path,
+    get: {
+      ...get,
+      parameters: [...get.parameters, { $ref: "#/components/parameters/IfNoneMatch" }],
+      responses: {
+        ...get.responses,
+        200: { ...ok, headers: { ETag: tagHeader } },
+        304: { description: "The caller has it already.", headers: { ETag: tagHeader } }
+      }
+    } as unknown as NonNullable<PathItem["get"]>
+  }
+}
+
+/** What every POST has that needs a credential. */
+const keyed = (path: PathItem): PathItem => {
+  const { post } = path
+  if (post === undefined || post.security?.length === 0) return path
+  return {
+    ...path,
+    post: {
+      ...post,
+      parameters: [...post.parameters, { $ref: "#/components/parameters/IdempotencyKey" }],
+      responses: andFailures(post.responses, ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"])
+    } as unknown as NonNullable<PathItem["post"]>
+  }
 }
 
 /** It is sent as API keys are, and generated with them; what it is besides, the generator is not told. */
@@ -31,6 +88,7 @@ const projectKeyScheme = {
 
 /** What a parameter means is said of the parameter, where generators look for it. */
 const describeParameter = (parameter: OpenApi.OpenAPISpecParameter): object => {
+  if ("$ref" in parameter) return parameter
   const {
     description,
     examples: [example] = [],
@@ -87,7 +145,7 @@ export const completeDocument = (generated: Specification): object => {
     tags: [...generated.tags, ...ingress.tags],
     components: {
       ...generated.components,
-      parameters: { TeamId: teamHeader },
+      parameters: { TeamId: teamHeader, IdempotencyKey: idempotencyHeader, IfNoneMatch: conditionHeader },
       securitySchemes: {
         ...generated.components.securitySchemes,
         session: sessionScheme,
@@ -96,7 +154,10 @@ export const completeDocument = (generated: Specification): object => {
       schemas: { ...ingress.components.schemas, ...generated.components.schemas }
     },
     paths: {
-      ...mapPaths(generated.paths, (path) => ({ parameters: [{ $ref: "#/components/parameters/TeamId" }], ...path })),
+      ...mapPaths(generated.paths, (path) => ({
+        parameters: [{ $ref: "#/components/parameters/TeamId" }],
+        ...tagged(keyed(path))
+      })),
       ...ingress.paths
     }
   }) as Specification

@@ -34,7 +34,8 @@ export class EventsApi extends HttpApiGroup.make("events")
         id: "listEvents",
         permission: reading,
         summary: "List events, newest first",
-        description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
+        description:
+          "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit. With `after` it is a feed: the events that were stored behind it, in that order, each once; begin with `after=now`, go on with `next_cursor`.",
         answer: pageOf(event),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })

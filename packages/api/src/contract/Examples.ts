@@ -3,6 +3,7 @@ import * as ConnectionExample from "@tidegate/resources/connection/Example"
 import * as DestinationExample from "@tidegate/resources/destination/Example"
 import * as SourceExample from "@tidegate/resources/source/Example"
 import * as Transformation from "@tidegate/resources/Transformation"
+import { whsecOf } from "@tidegate/signatures/DeliverySignature"
 
 export { ids }
 
@@ -121,8 +122,11 @@ export const event = {
   retry_parent_event_id: null,
   retry_operation_id: null,
   retried_at: null,
+  resolved_at: null,
+  resolved_by_event_id: null,
   ingested_at: at,
   created_at: at,
+  stored_at: at,
   updated_at: later
 } as const
 
@@ -387,19 +391,37 @@ export const share = {
   request: sharedRequest
 } as const
 
+export const listedShare = {
+  id: share.id,
+  team_id: share.team_id,
+  request_id: share.request_id,
+  title: share.title,
+  status: "active",
+  expires_at: share.expires_at,
+  revoked_at: null,
+  access_count: 2,
+  last_accessed_at: at,
+  ...times
+} as const
+
 export const bulkOperation = {
   id: ids.bulkOperation,
   team_id: ids.team,
   type: "event_bulk_retry",
   status: "RUNNING",
   filter: { from: "2025-12-31T23:00:00.000Z", to: at, status: ["FAILED"], connection_id: [ids.connection] },
+  rate: null,
+  confirmed: true,
   requested_by: null,
   total_count: 120,
   queued_count: 50,
   done_count: 50,
   failed_count: 2,
+  sample: [ids.event],
+  error: null,
   cancelable: true,
   created_at: at,
+  planned_at: at,
   started_at: at,
   finished_at: null
 } as const
@@ -432,7 +454,7 @@ export const sourceHealth = {
   period: { leased: 100, remaining: 0, doors: 1, ends_at: "2026-01-01T00:00:20.000Z" }
 } as const
 
-const user = { id: "usr_01jgfjjz00abcdefghjkmnpqrs", email: "ada@example.com", name: "Ada", picture_url: null } as const
+const user = { id: ids.user, email: "ada@example.com", name: "Ada", picture_url: null } as const
 
 export const session = {
   user,
@@ -453,9 +475,11 @@ export const projectSecrets = {
   ...times
 } as const
 
+const newSigningSecret = `gws_${"0123456789abcdef".repeat(4)}`
+
 export const rotatedSecrets = {
   ...projectSecrets,
-  signing_secret: { ...signingSecret, value: `gws_${"0123456789abcdef".repeat(4)}` }
+  signing_secret: { ...signingSecret, value: newSigningSecret, whsec_value: whsecOf(newSigningSecret) }
 } as const
 
 export const consentStarted = {
@@ -465,3 +489,22 @@ export const consentStarted = {
 } as const
 
 export const consentEnded = { authorized: true, destination_id: ids.destination, renewable: true } as const
+
+export const team = {
+  id: ids.team,
+  name: "Payments",
+  members: 1,
+  retention: { payload_days: 30, record_days: 90, most_payload_days: 30, most_record_days: 90 },
+  created_at: at
+} as const
+
+export const ownTeam = { id: ids.team, name: "Payments", role: "owner" } as const
+
+export const teamMember = {
+  id: ids.user,
+  email: user.email,
+  name: user.name,
+  role: "owner",
+  expected: false,
+  created_at: at
+} as const

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint } from "effect/http-api"
-import { executing } from "@tidegate/model/Permission"
+import { answeringPayloads, executing } from "@tidegate/model/Permission"
 import { filter } from "@tidegate/resources/Filter"
 import { explanationExample, FilterTest, filterTrialBody, trialExample } from "@tidegate/resources/FilterTrial"
 import { groupOf } from "./Group.ts"
@@ -15,7 +15,7 @@ export class FiltersApi extends groupOf(filter, { query: Parameters.filters }, [
   }).annotateMerge(
     operation({
       id: "testFilter",
-      permission: executing,
+      permission: answeringPayloads(executing),
       summary: "Try conditions, or a stored filter, on a request",
       description: "Nothing is stored. The answer says of each operator whether it matched. At most 256 KiB.",
       body: trialExample,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Fixture, FixtureReplayed, FixtureTarget } from "@tidegate/model/Fixture"
-import { editing, executing, reading } from "@tidegate/model/Permission"
+import { answeringPayloads, editing, executing, reading } from "@tidegate/model/Permission"
 import { example, fixtureBody, fixturePatch, fixtureReplay } from "@tidegate/resources/FixtureInput"
 import { Authorization } from "./Authorization.ts"
 import { fixture, fixtureDetail, fixtureReplayed, fixtureTargets, ids } from "./Examples.ts"
@@ -14,7 +14,7 @@ const one = { params: Parameters.pathOf("fixture"), query: Parameters.onlyTeam }
 const listOf = <S extends Schema.Top>(model: S) => Schema.Struct({ count: Schema.Int, models: Schema.Array(model) })
 
 const changed = {
-  permission: editing,
+  permission: answeringPayloads(editing),
   summary: "Rename or describe a fixture",
   description: "What is left out stays; the snapshot never changes.",
   body: example.patch,
@@ -44,7 +44,7 @@ export class FixturesApi extends HttpApiGroup.make("request-fixtures")
     }).annotateMerge(
       operation({
         id: "createFixture",
-        permission: editing,
+        permission: answeringPayloads(editing),
         summary: "Keep a request as a fixture",
         description: "A copy of what was received, which outlives the request.",
         body: example.body,

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { ResourceList } from "@tidegate/model/Lists"
 import { editing, reading } from "@tidegate/model/Permission"
+import { Warning } from "@tidegate/model/Warning"
 import {
   type AnyResource,
   type Operation,
@@ -13,6 +14,7 @@ import {
   typeName
 } from "@tidegate/resources/Resource"
 import { at } from "@tidegate/resources/Story"
+import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { Authorization } from "./Authorization.ts"
 import { resourceList } from "./Examples.ts"
 import { type About, operation } from "./Operation.ts"
@@ -21,6 +23,10 @@ import * as Parameters from "./Parameters.ts"
 /** What deleting answers. */
 export const Deleted = Schema.Struct({ id: Schema.String, deleted: Schema.Literal(true) }).annotate({
   identifier: "Deleted"
+})
+
+const Warnings = Schema.Array(Warning).annotate({
+  description: "What the write leaves open; not there when it is nothing"
 })
 
 /** What is special about the calls on a resource. */
@@ -125,7 +131,7 @@ export const groupOf = <
   const { edit = editing, read = reading } = resource.permissions ?? {}
   const said: { readonly [Name in Operation | Switch]?: Said } = resource.said ?? {}
   const general = defaults(resource)
-  const about = (id: string, of: Operation, rest: Pick<About, "answer" | "body" | "errors">) =>
+  const about = (id: string, of: Operation, rest: Pick<About, "answer" | "body" | "errors" | "readBack">) =>
     operation({
       ...general[of],
       ...rest,
@@ -134,15 +140,24 @@ export const groupOf = <
       permission: of === "list" || of === "retrieve" ? read : edit
     })
 
+  // What a write leaves open is told beside the record.
+  const answered: R["record"] =
+    resource.warnings === undefined
+      ? record
+      : Schema.Struct({ ...record.fields, warnings: Schema.optionalKey(Warnings) }).annotate({
+          identifier: `Written${Name}`,
+          description: "The record, with what is left open"
+        })
   const written: ReadonlyArray<ErrorCode> = ["RESOURCE_ALREADY_EXISTS", ...(errors.write ?? [])]
-  const made: ReadonlyArray<ErrorCode> = resource.most === undefined ? written : [...written, resource.most.code]
+  const made: ReadonlyArray<ErrorCode> = [...new Set([...written, teamLimits[resource.plural]!.code])]
   const found: ReadonlyArray<ErrorCode> = ["NOT_FOUND"]
   const one = {
     params: Parameters.pathOf(name, example.record["id"] as string),
     query: Parameters.onlyTeam,
     success: record
   }
-  const whole = { query: Parameters.onlyTeam, payload: write, success: record }
+  const changedOne = { ...one, success: answered }
+  const whole = { query: Parameters.onlyTeam, payload: write, success: answered }
   const updated = {
     body: example.patch,
     answer: Object.assign({}, example.record, example.patch),
@@ -161,10 +176,11 @@ export const groupOf = <
     ]
   }) as ReadonlyArray<SwitchEndpoints<R>>
 
-  const updateByPut = HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
-    about(`update${Name}ByPut`, "update", updated)
-  )
-  const replace = HttpApiEndpoint.put("replace", `/${plural}/:id`, { ...one, payload: write }).annotateMerge(
+  const updateByPut = HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, {
+    ...changedOne,
+    payload: patch
+  }).annotateMerge(about(`update${Name}ByPut`, "update", updated))
+  const replace = HttpApiEndpoint.put("replace", `/${plural}/:id`, { ...changedOne, payload: write }).annotateMerge(
     about(`replace${Name}`, "replace", {
       body: example.body,
       answer: example.record,
@@ -183,9 +199,10 @@ export const groupOf = <
       ),
       HttpApiEndpoint.post("create", `/${plural}`, {
         ...whole,
-        success: resource.created === undefined ? record : (record.pipe(HttpApiSchema.status(201)) as typeof record)
+        success: resource.created === undefined ? answered : (answered.pipe(HttpApiSchema.status(201)) as typeof record)
       }).annotateMerge(
         about(`create${Name}`, "create", {
+          readBack: true,
           body: example.body,
           answer: example.record,
           errors: made
@@ -204,7 +221,7 @@ export const groupOf = <
       HttpApiEndpoint.get("retrieve", `/${plural}/:id`, one).annotateMerge(
         about(`get${Name}`, "retrieve", { answer: example.record, errors: found })
       ),
-      HttpApiEndpoint.patch("update", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
+      HttpApiEndpoint.patch("update", `/${plural}/:id`, { ...changedOne, payload: patch }).annotateMerge(
         about(`update${Name}`, "update", updated)
       ),
       put,

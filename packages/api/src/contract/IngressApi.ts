@@ -23,6 +23,7 @@ const Receipt = Schema.Struct({
 const codes: ReadonlyArray<ErrorCode> = [
   "SOURCE_AUTH_FAILED",
   "SOURCE_DISABLED_INGRESS",
+  "SERVICE_WORKER_REFUSED",
   "LOOP_DETECTED",
   "NOT_FOUND",
   "SOURCE_METHOD_NOT_ALLOWED",

@@ -1,7 +1,7 @@
 import { Context, type Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { type ErrorCode, statusOf } from "@tidegate/model/GatewayError"
-import type { Permission } from "@tidegate/model/Permission"
+import { type Permission, scopesFor } from "@tidegate/model/Permission"
 import { schemaNameOf, whenOf } from "./ApiError.ts"
 import { AnyOrigin, CallableBy } from "./Authorization.ts"
 
@@ -20,7 +20,17 @@ export interface About {
   readonly answer?: Schema.Json
   /** The codes it can fail with, beside those of every operation of its kind. */
   readonly errors?: ReadonlyArray<ErrorCode>
+  /** Whether it can do without a body. */
+  readonly bodyOptional?: boolean
+  /** Whether what it answers may be written back by it, with the members that only reads have. PUT and PATCH take that in any case. */
+  readonly readBack?: boolean
+  /** Whether others add query parameters of their own to its URL, which are then not looked at. */
+  readonly anyParameters?: boolean
 }
+
+/** The same in the document. */
+export const readBackMark = "x-read-back"
+export const anyParametersMark = "x-any-parameters"
 
 /** Any call that needs a credential; any that has a body. */
 const always: ReadonlyArray<ErrorCode> = [
@@ -77,6 +87,29 @@ export const failures = (codes: Iterable<ErrorCode>): Record<string, object> => 
   )
 }
 
+interface Answers {
+  readonly [status: string]: object
+}
+
+const schemasOf = (answer: object): ReadonlyArray<object> => {
+  const { content } = answer as { readonly content?: Readonly<Record<string, { readonly schema: object }>> }
+  const schema = content?.["application/json"]?.schema
+  if (schema === undefined) return []
+  return "anyOf" in schema ? (schema.anyOf as ReadonlyArray<object>) : [schema]
+}
+
+/** The answers of an operation, and those of `codes` too. */
+export const andFailures = (answers: Answers, codes: Iterable<ErrorCode>): Answers => {
+  const added = Object.entries(failures(codes)).map(([status, answer]) => {
+    const before = answers[status]
+    if (before === undefined) return [status, answer] as const
+    const description = [before, answer].map((one) => (one as { readonly description: string }).description).join(" ")
+    const anyOf = [...schemasOf(before), ...schemasOf(answer)]
+    return [status, { ...before, description, content: { "application/json": { schema: { anyOf } } } }] as const
+  })
+  return { ...answers, ...Object.fromEntries(added) }
+}
+
 interface Content {
   readonly [type: string]: object
 }
@@ -98,22 +131,38 @@ const securityOf = (permission: Permission): ReadonlyArray<object> =>
     ? []
     : [
         ...(permission.teamKey ? [{ bearer: [] }] : []),
-        ...(permission.scope === null ? [] : [{ project_key: [permission.scope] }]),
+        ...(permission.scope === null ? [] : [{ project_key: scopesFor(permission) }]),
         { session: permission.user === "self" ? [] : [permission.user] }
       ]
 
 /** A generated operation with its examples, its credentials and its own failures, of all that its group declares. */
 export const describe =
-  ({ answer, body, errors = [], permission }: Pick<About, "answer" | "body" | "errors" | "permission">) =>
+  ({
+    answer,
+    anyParameters,
+    body,
+    bodyOptional,
+    errors = [],
+    permission,
+    readBack
+  }: Omit<About, "description" | "id" | "summary">) =>
   <Generated extends OperationJson>(operation: Generated) => {
     const { requestBody, responses } = operation
     const successes = Object.entries(responses).filter(([status]) => Number(status) < 400)
     return {
       ...operation,
       security: securityOf(permission),
+      ...(readBack === true ? { [readBackMark]: true } : {}),
+      ...(anyParameters === true ? { [anyParametersMark]: true } : {}),
       ...(requestBody === undefined
         ? {}
-        : { requestBody: { ...requestBody, ...withExample(requestBody.content, body) } }),
+        : {
+            requestBody: {
+              ...requestBody,
+              ...withExample(requestBody.content, body),
+              ...(bodyOptional === true ? { required: false } : {})
+            }
+          }),
       responses: {
         ...Object.fromEntries(
           successes.map(([status, response]) => [status, { ...response, ...withExample(response.content, answer) }])

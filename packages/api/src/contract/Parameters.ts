@@ -5,6 +5,8 @@ import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { eventMeasures, Granularity, requestMeasures } from "@tidegate/model/Metrics"
 import { maxValues } from "@tidegate/model/BodyLimits"
+import * as Declared from "@tidegate/model/RecordFilter"
+import { ShareStatus } from "@tidegate/model/Share"
 import { WorkflowStatus } from "@tidegate/model/Workflow"
 import { RunStatus } from "@tidegate/model/WorkflowRun"
 import { describedAs } from "@tidegate/resources/DescribedAs"
@@ -138,10 +140,49 @@ const search = {
 
 const cursor = { cursor: text("next_cursor of the page before", 2000), next: text("Alias of cursor", 2000) }
 
-const operation = {
-  batch_operation_id: text("The bulk operation that made them"),
-  bulk_operation_id: text("Alias of batch_operation_id")
+type Aliases<Filter> = Filter extends { readonly aliases: ReadonlyArray<infer Alias extends string> } ? Alias : never
+type Read<Filter> = Filter extends Declared.Flag
+  ? boolean
+  : Filter extends Declared.Text | Declared.Word
+    ? string
+    : Filter extends { readonly atMost: 1 }
+      ? string
+      : ReadonlyArray<string>
+type Parameter<Filter> = Schema.optionalKey<Schema.Codec<Read<Filter>, string | ReadonlyArray<string>>>
+
+type FilterParameters<Filters extends Declared.RecordFilters> = {
+  readonly [Name in keyof Filters]: Parameter<Filters[Name]>
+} & {
+  readonly [Name in { readonly [F in keyof Filters]: Aliases<Filters[F]> }[keyof Filters]]: Schema.optionalKey<
+    Schema.Codec<unknown, string>
+  >
 }
+
+const parameterOf = (declared: Declared.RecordFilter, description: string): Schema.Top => {
+  switch (declared.kind) {
+    case "flag":
+      return flag(description)
+    case "text":
+      return text(description)
+    case "word":
+      return Schema.optionalKey(Schema.Literals(declared.words).annotate({ description }))
+    case "words":
+      return declared.atMost === 1
+        ? Schema.optionalKey(Schema.Literals(declared.words).annotate({ description }))
+        : values(description, Schema.Literals(declared.words))
+    default:
+      return values(description)
+  }
+}
+
+/** The parameters of declared filters, under all of their names. */
+const filtered = <const Filters extends Declared.RecordFilters>(filters: Filters) =>
+  Object.fromEntries(
+    Declared.namesOf(filters).map(([name, own, declared]) => [
+      name,
+      parameterOf(declared, name === own ? declared.description : `Alias of ${own}`)
+    ])
+  ) as unknown as FilterParameters<Filters>
 
 const connection = { connection_id: values("Connections"), webhook_id: values("Alias of connection_id") }
 
@@ -241,22 +282,7 @@ export const connections = {
   paused: flag("Only paused (true) or only unpaused (false) connections")
 }
 
-const requestFilters = {
-  ...team,
-  ...window,
-  ...search,
-  ...connection,
-  ...operation,
-  status: Schema.optionalKey(
-    Schema.Literals(["accepted", "rejected"]).annotate({ description: "Only those that were let in, or were not" })
-  ),
-  verified: flag("Whether verification ran and passed"),
-  source_id: values("Only requests of these sources"),
-  is_retry: flag("Whether it is a replay"),
-  retry_kind: Schema.optionalKey(
-    Schema.Literals(["single", "bulk"]).annotate({ description: "Only replays of one request, or of a bulk operation" })
-  )
-}
+const requestFilters = { ...team, ...window, ...filtered(Declared.requestFilters) }
 
 export const requests = {
   ...requestFilters,
@@ -269,31 +295,21 @@ export const requestCount = requestFilters
 
 export const bin = { limit: limit(100, 100), cursor: text("next_cursor of the page before", 2000) }
 
-const eventFilters = {
-  ...team,
-  ...window,
-  ...search,
-  ...connection,
-  ...operation,
-  batch_operation_scope: Schema.optionalKey(
-    Schema.Literals(["retries", "targets", "related"]).annotate({
-      description: "Of the bulk operation: the events it made (retries), those it retried (targets), or both"
-    })
-  ),
-  status: values("Only events of these states", EventStatus),
-  request_id: values("Only events of these requests, whenever they were made unless a window is given"),
-  source_id: values("Only events of these sources"),
-  destination_id: values("Only events to these destinations")
-}
+const eventFilters = { ...team, ...window, ...filtered(Declared.eventFilters) }
 
 export const events = {
   ...eventFilters,
   ...cursor,
+  after: text("Follows events as they are stored, without loss: now, or next_cursor of the page before", 2000),
   limit: limit(100, 100),
   include: values("What to show of each row beyond its record", Schema.Literal("data"))
 }
 
 export const eventCount = eventFilters
+
+export const ignoredEventCount = { ...team, ...window, ...filtered(Declared.ignoredEventFilters) }
+
+export const ignoredEvents = { ...ignoredEventCount, ...cursor, limit: limit(100, 100) }
 
 const bucket = (description: string) => Schema.optionalKey(BulkBucket.annotate({ description }))
 
@@ -338,6 +354,7 @@ export const attempts = {
   status: Schema.optionalKey(
     Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only those that ended so" })
   ),
+  ...filtered(Declared.attemptFilters),
   order_by: Schema.optionalKey(
     Schema.Literal("created_at").annotate({ description: "What the list is ordered by", default: "created_at" })
   ),
@@ -352,6 +369,15 @@ export const fixtures = {
   limit: limit(255, 100)
 }
 
+export const shares = {
+  ...team,
+  ...onward,
+  cursor: cursor.cursor,
+  request_id: values("Only shares of these requests"),
+  status: values("Only those that are so now", ShareStatus),
+  limit: limit(255, 100)
+}
+
 export const attempt = { ...team, request_id: text("Where to look first") }
 
 /** Of any series. The range has no default, and an alias, so that neither name of it is required by itself. */
@@ -361,8 +387,6 @@ export const seriesFields = {
   to: moment("End of the range, required under one of its names", undefined, "now"),
   start: moment("Alias of from"),
   end: moment("Alias of to"),
-  ...search,
-  ...operation,
   granularity: Schema.optionalKey(
     Granularity.annotate({ description: "How long a bucket is; the finest with at most 300 buckets unless told" })
   ),
@@ -376,20 +400,15 @@ const measuresOf = (known: ReadonlyArray<string>) => ({
 })
 
 export const requestSeries = {
+  ...filtered(Declared.requestFilters),
   ...seriesFields,
-  ...measuresOf(requestMeasures),
-  status: requestFilters.status,
-  source_id: requestFilters.source_id
+  ...measuresOf(requestMeasures)
 }
 
 export const eventSeries = {
+  ...filtered(Declared.eventFilters),
   ...seriesFields,
-  ...measuresOf(eventMeasures),
-  ...connection,
-  batch_operation_scope: eventFilters.batch_operation_scope,
-  status: eventFilters.status,
-  source_id: eventFilters.source_id,
-  destination_id: eventFilters.destination_id
+  ...measuresOf(eventMeasures)
 }
 
 const summaryAlias = values("Alias of id")

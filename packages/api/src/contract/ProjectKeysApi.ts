@@ -13,20 +13,16 @@ import {
   ProjectKey,
   usualPerMinute
 } from "@tidegate/model/ProjectKey"
+import { nameUpTo } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { Authorization } from "./Authorization.ts"
 import { keyDecisions, newProjectKey, projectKey } from "./ProjectKeysExamples.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const printable = new RegExp(String.raw`^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,${mostNameCharacters}}$`, "u")
-
-const Name = Schema.String.check(
-  Schema.makeFilter(
-    (name: string) => printable.test(name.trim()) || `must be 1 to ${mostNameCharacters} printable characters`,
-    { toJsonSchema: () => ({ minLength: 1, maxLength: mostNameCharacters, pattern: String.raw`\S` }) }
-  )
-).annotate({ description: "For people; need not be unique. Spaces around it are left out" })
+const Name = Schema.Trim.pipe(Schema.decodeTo(nameUpTo(mostNameCharacters))).annotate({
+  description: "For people; need not be unique. Spaces around it are left out"
+})
 
 const Scopes = Schema.Array(KeyScope)
   .check(Schema.isMinLength(1), Schema.isUnique())

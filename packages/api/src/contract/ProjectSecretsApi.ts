@@ -77,6 +77,7 @@ export class ProjectSecretsApi extends HttpApiGroup.make("project-secrets")
     }).annotateMerge(
       operation({
         id: "rotateProjectSecrets",
+        bodyOptional: true,
         permission: administering,
         summary: "Replace the secrets by random values",
         description:

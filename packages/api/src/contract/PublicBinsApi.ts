@@ -44,7 +44,7 @@ export class PublicBinsApi extends HttpApiGroup.make("public-bins")
         description:
           "It keeps its URL and what it has received, and ends no more. It needs the bin's token in `x-bin-token`, which is worth nothing afterwards.",
         answer: claimedBin,
-        errors: ["NOT_FOUND", "INVALID_BIN_TOKEN", "BIN_EXPIRED", "BIN_ALREADY_CLAIMED"]
+        errors: ["NOT_FOUND", "INVALID_BIN_TOKEN", "BIN_EXPIRED", "BIN_ALREADY_CLAIMED", "LIMIT_EXCEEDED"]
       })
     )
   )

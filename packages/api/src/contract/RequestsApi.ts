@@ -115,6 +115,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "retryRequest",
+        bodyOptional: true,
         permission: executing,
         summary: "Replay a request, as it was or with edits",
         description:

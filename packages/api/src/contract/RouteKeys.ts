@@ -1,6 +1,6 @@
 import type { HttpApiEndpoint } from "effect/http-api"
 import { Api } from "./Api.ts"
-import { permissionOf } from "./Authorization.ts"
+import { leaksPayloads, permissionOf } from "./Authorization.ts"
 
 /** What routes are called by in the grants and the audit of keys: `POST:/v1/events/:id/retry`, however they are called. */
 
@@ -11,6 +11,11 @@ const written = ({ method, path }: Named): string => `${method}:/v1${path}`
 const endpoints: ReadonlyArray<HttpApiEndpoint.Top> = Object.values(Api.groups).flatMap((group) =>
   Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>)
 )
+
+for (const endpoint of endpoints) {
+  if (leaksPayloads(endpoint))
+    throw new Error(`${written(endpoint)} answers payloads and does not ask for control:read`)
+}
 
 const executed = endpoints.filter((endpoint) => {
   const permission = permissionOf(endpoint)

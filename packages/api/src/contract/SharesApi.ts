@@ -1,12 +1,12 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { editing } from "@tidegate/model/Permission"
-import { PublicShare, Share } from "@tidegate/model/Share"
+import { answeringPayloads, editing, reading } from "@tidegate/model/Permission"
+import { ListedShare, PublicShare, Share } from "@tidegate/model/Share"
 import { example, shareBody } from "@tidegate/resources/ShareInput"
 import { ApiErrors } from "./ApiError.ts"
 import { Authorization } from "./Authorization.ts"
-import { ids, publicShare, share } from "./Examples.ts"
+import { ids, listedShare, publicShare, share } from "./Examples.ts"
 import { Deleted } from "./Group.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
@@ -22,13 +22,46 @@ export class SharesApi extends HttpApiGroup.make("shares")
     }).annotateMerge(
       operation({
         id: "shareRequest",
-        permission: editing,
+        bodyOptional: true,
+        permission: answeringPayloads(editing),
         summary: "Share a request",
         description:
           "A link that anybody may open until it ends: after 7 days unless told, 30 at most. What is secret is taken out before it is stored; the link is told once. A body of bytes, and JSON beyond 128 KiB, is left out.",
         body: example,
         answer: share,
         errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "TEAM_LIMIT_REACHED"]
+      })
+    ),
+    HttpApiEndpoint.get("list", "/shares", {
+      query: Parameters.shares,
+      success: Schema.Struct({
+        count: Schema.Int,
+        next_cursor: Schema.NullOr(Schema.String),
+        models: Schema.Array(ListedShare)
+      })
+    }).annotateMerge(
+      operation({
+        id: "listShares",
+        permission: reading,
+        summary: "List the shares of the team, newest first",
+        description:
+          "Without their links and without what they show. Those that have ended are listed for 7 days more.",
+        answer: { count: 1, next_cursor: null, models: [listedShare] }
+      })
+    ),
+    HttpApiEndpoint.delete("revokeAll", "/requests/:id/share", {
+      params: Parameters.pathOf("request"),
+      query: Parameters.onlyTeam,
+      success: Schema.Struct({ request_id: Schema.String, revoked: Schema.Int })
+    }).annotateMerge(
+      operation({
+        id: "revokeShares",
+        permission: editing,
+        summary: "End all shares of a request",
+        description:
+          "Their links answer 410 from then on; `revoked` says how many had not been revoked before. Repeating it changes nothing. Also when retention has taken the request.",
+        answer: { request_id: ids.request, revoked: 2 },
+        errors: ["NOT_FOUND"]
       })
     ),
     HttpApiEndpoint.delete("revoke", "/requests/:id/share/:share", {

@@ -32,7 +32,7 @@ export class WorkflowAggregatesApi extends HttpApiGroup.make("workflowAggregates
           "NOT_FOUND",
           "RESOURCE_ALREADY_EXISTS",
           "RULE_INVALID",
-          "TEAM_LIMIT_REACHED",
+          "LIMIT_EXCEEDED",
           "WORKFLOW_GRAPH_INVALID",
           "WORKFLOW_NOT_EXECUTABLE",
           "workflow_conflict"

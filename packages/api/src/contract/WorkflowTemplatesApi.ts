@@ -2,8 +2,13 @@ import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
-import { InstantiatedWorkflow, WorkflowTemplate, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
-import { templateExample, TemplateUse, templateUseExample } from "@tidegate/resources/TemplateUse"
+import { InstantiatedWorkflow, WorkflowTemplateDetail, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
+import {
+  templateDetailExample,
+  templateExample,
+  TemplateUse,
+  templateUseExample
+} from "@tidegate/resources/TemplateUse"
 import { workflow } from "@tidegate/resources/Workflow"
 import { Authorization } from "./Authorization.ts"
 import { operation } from "./Operation.ts"
@@ -38,14 +43,14 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
     HttpApiEndpoint.get("retrieve", "/workflow-templates/:key", {
       params,
       query: Parameters.onlyTeam,
-      success: WorkflowTemplate
+      success: WorkflowTemplateDetail
     }).annotateMerge(
       operation({
         id: "getWorkflowTemplate",
         permission: read,
         summary: "Retrieve a template of workflows",
-        description: "What it does, and what it has to be given.",
-        answer: templateExample,
+        description: "What it does, what it has to be given, and the steps and edges that are made of it.",
+        answer: templateDetailExample,
         errors: ["NOT_FOUND"]
       })
     ),
@@ -66,7 +71,7 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         errors: [
           "NOT_FOUND",
           "RESOURCE_ALREADY_EXISTS",
-          "TEAM_LIMIT_REACHED",
+          "LIMIT_EXCEEDED",
           "TEMPLATE_BINDING_INVALID",
           "WORKFLOW_GRAPH_INVALID"
         ]

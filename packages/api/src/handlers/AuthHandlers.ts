@@ -6,7 +6,7 @@ import { fail, invalid } from "@tidegate/model/GatewayError"
 import type { Caller, NewSession, Session, SignedIn } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
 import { demoUser, rename, signIn, signInDemo, signOut } from "@tidegate/storage/People"
-import { Credentials } from "../Credentials.ts"
+import { Credentials, isRefusal } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { login, profile } from "../contract/AuthApi.ts"
@@ -68,8 +68,14 @@ export const layer = HttpApiBuilder.group(
       return { ...shown(caller, id), user: { ...signedIn.user, name } }
     })
 
-    const logIn = Effect.fnUntraced(function* ({ request }: WithBody) {
-      yield* stranger
+    /**
+     * Only what fails is counted. Whom the issuer knows is let in however many others have failed at the same address: nobody guesses a
+     * signature.
+     */
+    const logIn = (call: WithBody) =>
+      Effect.tapError(admitted(call), (error) => (isRefusal(error) ? stranger : Effect.void))
+
+    const admitted = Effect.fnUntraced(function* ({ request }: WithBody) {
       if (verify === null) return yield* fail("LOGIN_DISABLED", "no identity provider is configured here")
       const given = yield* Effect.fromResult(login.judge(yield* readJsonObject(request)))
       const idToken = given.id_token ?? given.credential
@@ -99,6 +105,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { headers } = yield* HttpServerRequest.HttpServerRequest
           const host = (headers["host"] ?? "").toLowerCase().replace(/:\d*$/, "")
+          // Each is counted: it brings nothing, and leaves a session behind.
           yield* stranger
           if (!settings.demo || !settings.demoHosts.has(host)) {
             return yield* fail("LOGIN_DISABLED", "the demo login is switched off here")

@@ -6,14 +6,17 @@ import { lackingOf, type Lacking, type Principals, type Role } from "@tidegate/m
 import type { KeyDecision, KeyInUse, KeyPermission, KeyReason } from "@tidegate/model/ProjectKey"
 import { type Caller, ownTeam } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { teamExists } from "@tidegate/storage/People"
 import { Credentials, spend } from "../Credentials.ts"
 import { CallNotes } from "../CallTelemetry.ts"
 import { Authorization, CurrentTeam, permissionOf } from "../contract/Authorization.ts"
 import { routeKeyOf } from "../contract/RouteKeys.ts"
+import { onceByKey } from "../Idempotency.ts"
 import { KeyAudit } from "../KeyAudit.ts"
 import { KeyLimits } from "../KeyLimits.ts"
 import { perMinute, RateLimits } from "../RateLimit.ts"
+import { judgeQuery } from "../strict/Handling.ts"
 import { read } from "./Calls.ts"
 
 /** Team keys and users are counted only once they have proven to be one. */
@@ -141,33 +144,37 @@ export const authorizing = Effect.gen(function* () {
       }
       yield* isWatched ? note(key, "denied", "legacy_shadow_denied") : note(key, "allowed", null)
     }
+    if (isCall) yield* judgeQuery
     return { id, role: role ?? "member", caller } as const
   })
 })
 
-export const layer: Layer.Layer<Authorization, never, Credentials | Database | KeyAudit | KeyLimits | RateLimiter> =
-  Layer.effect(
-    Authorization,
-    Effect.gen(function* () {
-      const authorize = yield* authorizing
-      return Authorization.of({
-        bearer: (effect, { credential, endpoint }) =>
-          Effect.gen(function* () {
-            const permission = permissionOf(endpoint)
-            // It is checked where nobody needs to be: fails closed, because its endpoint and its group disagree.
-            if (permission === "public")
-              return yield* Effect.die(`${endpoint.identifier} is public, and asks for a key`)
-            const route = routeKeyOf(endpoint)
-            const named = yield* namedTeams
-            const who = yield* authorize({
-              credential: Redacted.value(credential),
-              named,
-              permission,
-              route,
-              isCall: true
-            })
-            return yield* Effect.provideService(effect, CurrentTeam, who)
+export const layer: Layer.Layer<
+  Authorization,
+  never,
+  Credentials | Database | KeyAudit | KeyLimits | RateLimiter | Secrets
+> = Layer.effect(
+  Authorization,
+  Effect.gen(function* () {
+    const authorize = yield* authorizing
+    const once = yield* onceByKey
+    return Authorization.of({
+      bearer: (effect, { credential, endpoint }) =>
+        Effect.gen(function* () {
+          const permission = permissionOf(endpoint)
+          // It is checked where nobody needs to be: fails closed, because its endpoint and its group disagree.
+          if (permission === "public") return yield* Effect.die(`${endpoint.identifier} is public, and asks for a key`)
+          const route = routeKeyOf(endpoint)
+          const named = yield* namedTeams
+          const who = yield* authorize({
+            credential: Redacted.value(credential),
+            named,
+            permission,
+            route,
+            isCall: true
           })
-      })
+          return yield* once(Effect.provideService(effect, CurrentTeam, who), who)
+        })
     })
-  )
+  })
+)

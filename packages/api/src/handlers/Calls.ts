@@ -1,15 +1,17 @@
-import { Cause, Clock, Data, Duration, Effect, Fiber, Schedule } from "effect"
+import { Cause, Data, Duration, Effect, Fiber, Option, Schedule } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { ClusterError } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { isId, newId, type Prefix } from "@tidegate/model/Ids"
+import { isId, type Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
 import { userOf } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import type { Stores as ResourceStores } from "@tidegate/storage/Stores"
+import { asReport, inTurn } from "@tidegate/storage/ReadTurns"
 import { query } from "@tidegate/storage/Transaction"
+import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 
 /** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
@@ -43,7 +45,7 @@ export const read = <A, R>(
 export const ownersOf = <Client>(prefix: Prefix, resource: string, client: (id: string) => Client) => ({
   owner: (id: string): Effect.Effect<Client, GatewayError> =>
     isId(prefix, id) ? Effect.succeed(client(id)) : Effect.fail(notFound(resource, id)),
-  fresh: Effect.map(Clock.currentTimeMillis, (now) => client(newId(prefix, now)))
+  fresh: Effect.map(idOfCall(prefix), client)
 })
 
 /** What every command says of whoever asks for it. */
@@ -98,13 +100,28 @@ export const askOwner = <A, R>(
 /** What reads are made on. */
 export type Stores = Database | Ingress | Secrets | ResourceStores
 
-/** `read`, with the stores it needs already given. */
-export const reader = Effect.map(
-  Effect.context<Stores>(),
-  (stores) =>
-    <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>): Effect.Effect<A, GatewayError> =>
-      read(Effect.provideContext(effect, stores))
-)
+/** The team that a call acts on. Calls of strangers have none, and share the turns of nobody in particular. */
+const teamOfCall = Effect.map(Effect.serviceOption(CurrentTeam), (team) => (Option.isSome(team) ? team.value.id : ""))
+
+const readerIn = (
+  turn: (
+    team: string
+  ) => <A>(
+    read: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>
+  ) => Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>
+) =>
+  Effect.map(
+    Effect.context<Stores>(),
+    (stores) =>
+      <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>): Effect.Effect<A, GatewayError> =>
+        Effect.flatMap(teamOfCall, (team) => read(Effect.provideContext(turn(team)(effect), stores)))
+  )
+
+/** `read`, with the stores it needs already given, in a turn of the team that calls. */
+export const reader = readerIn(inTurn)
+
+/** The same for what may have to read many rows: counts, series, summaries and searches have a pool and turns of their own. */
+export const reporter = readerIn(asReport)
 
 export type Reader = Effect.Success<typeof reader>
 

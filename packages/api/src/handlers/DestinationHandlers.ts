@@ -1,4 +1,5 @@
 import { Clock, Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
@@ -8,8 +9,9 @@ import { destination } from "@tidegate/resources/Destination"
 import { Destinations } from "@tidegate/storage/Destinations"
 import { awaitedBy } from "@tidegate/storage/DestinationTokens"
 import { Api } from "../contract/Api.ts"
+import type { ConsentQuery } from "../contract/DestinationsApi.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { askingPage, confirmationOf, endedPage, failedPage } from "../ConsentPage.ts"
+import { askingPage, confirmationOf, ConsentKey, endedPage, failedPage, isConfirmation } from "../ConsentPage.ts"
 import { Credentials } from "../Credentials.ts"
 import { mayWrite } from "../SenderDomains.ts"
 import { askOwner, read, reader } from "./Calls.ts"
@@ -27,12 +29,51 @@ export const layer = HttpApiBuilder.group(
     const reading = yield* reader
     const { stranger } = yield* Credentials
     const own = yield* SenderDomains
+    const consentKey = yield* ConsentKey
     const handled = yield* handle(handlers, destination, destinations, client, {
       allowed: (written, id) =>
         Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
           mayWrite(own, caller, written, id === null ? null : read(destinations.get(team_id, id)))
         )
     })
+
+    /**
+     * Somebody has been led back. What they bring is used only when they say yes on the page that this shows, whoever says that they are no browser: an image or
+     * a link of another page leads here as well. Without it, or when nothing was brought, there is nothing to be confirmed.
+     */
+    const back = (
+      { code = "", confirmed, error = "", state = "" }: ConsentQuery,
+      { headers }: HttpServerRequest.HttpServerRequest,
+      isPost: boolean
+    ) => {
+      const isBrowser = headers["accept"]?.includes("text/html") === true
+      const ended = Effect.gen(function* () {
+        const [id = ""] = state.split(".")
+        const now = yield* Clock.currentTimeMillis
+        // No actor is started for a state that nobody waits for; guesses are counted as wrong credentials are.
+        const awaited = isId(prefixes.destination, id) ? yield* reading(awaitedBy(id, state, new Date(now))) : null
+        if (awaited === null) return yield* Effect.andThen(stranger, unknown)
+        if (code !== "") {
+          const brought = { state, code }
+          // Browsers say which page has sent it: no other one's has been shown whom the consent is for.
+          const isOwn = (headers["sec-fetch-site"] ?? "same-origin") === "same-origin"
+          if (!isPost || !isOwn || !isConfirmation(consentKey, brought, confirmed, now)) {
+            return askingPage(awaited, brought, confirmationOf(consentKey, brought, now))
+          }
+        }
+        const { team_id } = awaited
+        const brought = { code: code === "" ? null : code, error: error === "" ? null : error }
+        const { renewable } = yield* askOwner(client(id).EndConsent({ team_id, state, ...brought }))
+        return isBrowser
+          ? endedPage(awaited, renewable)
+          : HttpServerResponse.jsonUnsafe({ authorized: true, destination_id: id, renewable })
+      })
+      return isBrowser
+        ? Effect.catchTag(ended, "GatewayError", ({ code, message }) =>
+            Effect.succeed(failedPage(statusOf[code], message))
+          )
+        : ended
+    }
 
     return handled
       .handle("startConsent", ({ params }) =>
@@ -42,28 +83,7 @@ export const layer = HttpApiBuilder.group(
           return yield* askOwner(client(id).StartConsent({ team_id }))
         })
       )
-      .handle("endConsent", ({ query: { code = null, confirmed, error = null, state = "" }, request }) => {
-        const isBrowser = request.headers["accept"]?.includes("text/html") === true
-        const ended = Effect.gen(function* () {
-          const [id = ""] = state.split(".")
-          const now = new Date(yield* Clock.currentTimeMillis)
-          // No actor is started for a state that nobody waits for; guesses are counted as wrong credentials are.
-          const awaited = isId(prefixes.destination, id) ? yield* reading(awaitedBy(id, state, now)) : null
-          if (awaited === null) return yield* Effect.andThen(stranger, unknown)
-          if (isBrowser && code !== null && confirmed !== confirmationOf(state, code)) {
-            return askingPage(awaited, state, code)
-          }
-          const { team_id } = awaited
-          const { renewable } = yield* askOwner(client(id).EndConsent({ team_id, state, code, error }))
-          return isBrowser
-            ? endedPage(awaited, renewable)
-            : { authorized: true as const, destination_id: id, renewable }
-        })
-        return isBrowser
-          ? Effect.catchTag(ended, "GatewayError", ({ code, message }) =>
-              Effect.succeed(failedPage(statusOf[code], message))
-            )
-          : ended
-      })
+      .handle("showConsent", ({ query, request }) => back(query, request, false))
+      .handle("endConsent", ({ query, request }) => back(query, request, true))
   })
 )

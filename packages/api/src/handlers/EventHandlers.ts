@@ -1,29 +1,33 @@
-import { Clock, Effect } from "effect"
-import type { Schema } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
-import { newId, prefixes } from "@tidegate/model/Ids"
+import { invalid } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import { eventFilters, type EventNarrowing } from "@tidegate/model/RecordFilter"
 import { retryDestination } from "@tidegate/storage/EventRetry"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
+import { eventFilterOf } from "@tidegate/storage/reads/Narrowing"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import type * as Parameters from "../contract/Parameters.ts"
 import { bulkCalls } from "./BulkHandlers.ts"
-import { askOwner, reader } from "./Calls.ts"
-import { includesOf, operationOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { askOwner, reader, reporter } from "./Calls.ts"
+import { given, includesOf, limitOf, narrowingOf, pageOf, windowOf } from "./ListInput.ts"
 
-const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.eventCount>) {
-  return {
-    statuses: yield* statusesOf(query.status),
-    requests: yield* valuesOf("request_id", query.request_id),
-    sources: yield* valuesOf("source_id", query.source_id),
-    connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
-    destinations: yield* valuesOf("destination_id", query.destination_id),
-    operation: yield* operationOf(query),
-    operationScope: query.batch_operation_scope ?? "retries",
-    search: yield* searchOf(query)
-  }
-})
+/** A feed goes on for ever, by what was so when an event was stored: a window has an end, and a status is another one a moment later. */
+const judgeFeed = (query: object, narrowing: EventNarrowing) => {
+  const windows = new Set(["from", "to", "start", "end", "cursor", "next"])
+  const faults = [
+    ...Object.keys(query)
+      .filter((name) => windows.has(name))
+      .map((path) => ({ path, message: "is not for a feed: leave it out, or after" })),
+    ...Object.keys(narrowing)
+      .filter((name) => !eventFilters[name as keyof typeof eventFilters].lasts)
+      .map((path) => ({ path, message: "is not for a feed: it may change after the event was stored" }))
+  ]
+  return faults.length === 0 ? Effect.void : Effect.fail(invalid(faults))
+}
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -31,26 +35,38 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const destination = yield* DestinationEntity.client
     const reading = yield* reader
-    const bulk = yield* bulkCalls("event_bulk_retry")
+    const reporting = yield* reporter
+    const bulk = yield* bulkCalls("events")
 
     return handlers
       .handle("bulkOperations", bulk.list)
       .handleRaw("createBulkOperation", bulk.create)
       .handle("bulkOperation", bulk.retrieve)
+      .handle("runBulkOperation", bulk.run)
       .handle("cancelBulkOperation", bulk.cancel)
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const filter = yield* filterOf(query)
+          const narrowing = yield* narrowingOf(eventFilters, query)
           const include = yield* includesOf(query.include, ["data"])
-          const page = yield* pageOf("events", query, { team, ...filter }, 100)
-          return yield* reading(EventReads.list(team, filter, page, { data: include.has("data") }))
+          const after = given(query.after)
+          if (after !== undefined) {
+            yield* judgeFeed(query, narrowing)
+            const page = { key: filterKey("feed", { team, ...narrowing }), after, limit: limitOf(query.limit, 100) }
+            return yield* reading(EventReads.feed(team, eventFilterOf(narrowing), page, { data: include.has("data") }))
+          }
+          const page = yield* pageOf("events", query, { team, ...narrowing }, 100)
+          const filter = eventFilterOf(narrowing)
+          const reads = filter.search === undefined ? reading : reporting
+          return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))
         })
       )
       .handle("count", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          return yield* reading(EventReads.count(team, yield* filterOf(query), yield* windowOf(query)))
+          return yield* reporting(
+            EventReads.count(team, eventFilterOf(yield* narrowingOf(eventFilters, query)), yield* windowOf(query))
+          )
         })
       )
       .handle("retrieve", ({ params }) =>
@@ -61,7 +77,7 @@ export const layer = HttpApiBuilder.group(
           const { id: team_id } = yield* CurrentTeam
           const owner = destination(yield* reading(retryDestination(team_id, params.id)))
           // Made here, so that a message that is sent again, because its answer was lost, makes no second event.
-          const id = newId(prefixes.event, yield* Clock.currentTimeMillis)
+          const id = yield* idOfCall(prefixes.event)
           const retry = yield* askOwner(owner.RetryEvent({ team_id, event_id: params.id, id }))
           return { ok: true as const, queued: true as const, transport: "queue" as const, ...retry }
         })

@@ -1,14 +1,16 @@
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import { HttpApiBuilder } from "effect/http-api"
 import { replay } from "@tidegate/entities/Replay"
-import { newId, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import { fixtureBody, fixturePatch, fixtureReplay as replayBody } from "@tidegate/resources/FixtureInput"
 import * as Fixtures from "@tidegate/storage/Fixtures"
 import { hashToken } from "@tidegate/storage/Secrets"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, reader, type Stores, type WithBody } from "./Calls.ts"
+import { chained } from "./Chained.ts"
 import { readJsonObject } from "./JsonBody.ts"
 import { limitOf, refuseCursors, searchOf, valuesOf } from "./ListInput.ts"
 
@@ -31,9 +33,14 @@ export const layer = HttpApiBuilder.group(
       const { id: team_id } = yield* CurrentTeam
       const { connection_id } = yield* Effect.fromResult(replayBody.judge(yield* readJsonObject(request)))
       // Made here, so that what is carried out again makes no second request.
-      const request_id = newId(prefixes.request, yield* Clock.currentTimeMillis)
+      const request_id = yield* idOfCall(prefixes.request)
       const prepared = yield* reading(Fixtures.fixtureReplay({ team_id, id, connection_id, request_id }))
-      const { created_at } = yield* askOwner(Effect.provideContext(replay(prepared.replay), context))
+      const { created_at } = yield* askOwner(
+        Effect.provideContext(
+          replay({ ...prepared.replay, message: chained(prepared.replay.message, request) }),
+          context
+        )
+      )
       return {
         queued: true as const,
         fixture_id: id,

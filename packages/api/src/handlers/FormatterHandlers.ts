@@ -4,23 +4,26 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { maxFormatterBody } from "@tidegate/model/Formatter"
 import { fail, type FieldError, GatewayError } from "@tidegate/model/GatewayError"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { cpuMillis, inTurns } from "@tidegate/model/LoopTurn"
 import type { TrialFailure, TrialInvalid } from "@tidegate/formatter/Trial"
+import { Workshops } from "@tidegate/entities/Formatting/Workshop"
 import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
 import type { WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
 import { tagged } from "./Tagged.ts"
 
 /** The engine is loaded by the first call: a gateway that formats nothing has none of it in memory. */
 const engine = Effect.promise(async () => {
-  const [{ catalog }, { dataVersions }, { trial }] = await Promise.all([
+  const [{ catalog }, { dataVersions }, { trial }, { isDearTrial }] = await Promise.all([
     import("@tidegate/formatter/Catalog"),
     import("@tidegate/formatter/Versions"),
-    import("@tidegate/formatter/Trial")
+    import("@tidegate/formatter/Trial"),
+    import("@tidegate/formatter/Task")
   ])
   const versions = dataVersions(platform)
   const shown = catalog(versions)
-  return { shown, etag: JSON.stringify(shown["catalog_hash"]), trial, versions }
+  return { shown, etag: JSON.stringify(shown["catalog_hash"]), trial, isDearTrial, versions }
 })
 
 const envelope = (message: string, fields: ReadonlyArray<FieldError>): GatewayError =>
@@ -55,13 +58,17 @@ export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
       Effect.gen(function* () {
         // Requests bring texts that cannot be stored, too, and runs take them as they are.
         const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, undefined, false), ownCode)
-        const { trial, versions } = yield* engine
+        const { isDearTrial, trial, versions } = yield* engine
         const now = yield* Clock.currentTimeMillis
-        const clock = () => performance.now()
-        const begun = clock()
-        const tried = yield* inTurns(trial(body, { clock, now, versions }))
+        const begun = performance.now()
+        const tried = isDearTrial(body)
+          ? yield* Effect.mapError(
+              (yield* Workshops).trial((yield* CurrentTeam).id, { kind: "trial", body, now, versions }),
+              ({ message }) => fail("QUEUE_UNAVAILABLE", message)
+            )
+          : yield* inTurns(trial(body, { clock: cpuMillis, now, versions }))
         if (Result.isFailure(tried)) return yield* toError(tried.failure)
-        return { ...tried.success, duration_ms: Math.round((clock() - begun) * 1000) / 1000 }
+        return { ...tried.success, duration_ms: Math.round((performance.now() - begun) * 1000) / 1000 }
       })
     )
 )

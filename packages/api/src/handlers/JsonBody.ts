@@ -1,11 +1,13 @@
 import { isUtf8 } from "node:buffer"
-import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
+import { Context, Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/model/JsonText"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
+import { judgeMembers } from "../strict/Handling.ts"
+import type { Found } from "../strict/Unknown.ts"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -67,16 +69,37 @@ const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelea
   Effect.asVoid
 )
 
+/** The body of a call that was read before its handler had the call; null: it is still to be read. */
+export const GivenBody = Context.Reference<Buffer | null>("@tidegate/api/GivenBody", { defaultValue: () => null })
+
+/** All of a body, of at most `largest` bytes. */
+export const wholeBody = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  largest: number
+): Effect.fn.Return<Buffer, GatewayError, Scope.Scope> {
+  // Told in advance, it is refused before it is read.
+  if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
+  const given = yield* GivenBody
+  if (given !== null) return given.length > largest ? yield* tooLarge(largest) : given
+  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
+  return yield* readBytes(request, largest)
+})
+
+/** A body without the members that nobody knows, those as faults, and the body as it was sent. */
+export interface Written extends Found {
+  readonly sent: Schema.JsonObject
+}
+
 /**
- * The body of a write, of at most `largest` bytes and `values` JSON values: a JSON object as it was sent, free of what cannot be stored, where it is. What it
- * means is its owner's to judge.
+ * The body of a write, of at most `largest` bytes and `values` JSON values: a JSON object, free of what cannot be stored, where it is.
+ * What it means is its owner's to judge.
  */
-export const readJsonObject = Effect.fnUntraced(function* (
+export const readWritten = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   largest: number = maxControlBody,
   values: number = bodyLimits.values,
   stored = true
-): Effect.fn.Return<Schema.JsonObject, GatewayError, Scope.Scope> {
+): Effect.fn.Return<Written, GatewayError, Scope.Scope> {
   const type = request.headers["content-type"]
   if (type !== undefined && !jsonType.test(type.trim())) {
     return yield* fail("UNSUPPORTED_CONTENT_TYPE", "the body has to be JSON (content-type application/json)")
@@ -84,10 +107,7 @@ export const readJsonObject = Effect.fnUntraced(function* (
   if (request.headers["content-encoding"] !== undefined && request.headers["content-encoding"] !== "identity") {
     return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not taken")
   }
-  // Told in advance, it is refused before it is read.
-  if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
-  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
-  const bytes = yield* readBytes(request, largest)
+  const bytes = yield* wholeBody(request, largest)
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
   const since = performance.now()
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
@@ -105,8 +125,22 @@ export const readJsonObject = Effect.fnUntraced(function* (
   const wrong = unstorable(value, stored)
   if (isLong) yield* takeTurn(since)
   if (wrong !== null) return yield* invalid([{ ...wrong, path: wrong.path === "" ? "body" : wrong.path }])
-  return value as Schema.JsonObject
+  const sent = value as Schema.JsonObject
+  const found = yield* judgeMembers(sent)
+  if (isLong) yield* takeTurn(since)
+  return { ...found, sent }
 })
+
+/** The same; a member that nobody knows is 400. */
+export const readJsonObject = (
+  request: HttpServerRequest.HttpServerRequest,
+  largest: number = maxControlBody,
+  values: number = bodyLimits.values,
+  stored = true
+): Effect.Effect<Schema.JsonObject, GatewayError, Scope.Scope> =>
+  Effect.flatMap(readWritten(request, largest, values, stored), ({ faults, known }) =>
+    faults.length === 0 ? Effect.succeed(known) : Effect.fail(invalid(faults))
+  )
 
 /** The same, of a call that needs no body: without one it is an empty object. */
 export const readJsonObjectIfAny = (

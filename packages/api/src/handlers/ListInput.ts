@@ -4,6 +4,9 @@ import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { maxValues } from "@tidegate/model/BodyLimits"
+import type { Narrowing, RecordFilters } from "@tidegate/model/RecordFilter"
+import { orInvalid } from "@tidegate/resources/Input"
+import { readNarrowing, type Written } from "@tidegate/resources/Narrowing"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { WindowInput } from "@tidegate/storage/reads/Window"
@@ -34,6 +37,18 @@ export const statusesOf = Effect.fnUntraced(function* (
   return names.filter(isStatus)
 })
 
+/** States in either case, of those that are known. */
+export const statesOf = Effect.fnUntraced(function* <State extends string>(
+  written: ReadonlyArray<string> | undefined,
+  known: ReadonlyArray<State>
+) {
+  const states = (yield* valuesOf("status", written)).map((one) => one.toLowerCase())
+  if (!states.every((one) => (known as ReadonlyArray<string>).includes(one))) {
+    yield* invalid([{ path: "status", message: `must be of ${known.join(", ")}` }])
+  }
+  return known.filter((state) => (states as ReadonlyArray<string>).includes(state))
+})
+
 const isLevel = (text: string): text is LogLevel => (LogLevel.literals as ReadonlyArray<string>).includes(text)
 
 /** Levels of a log, in either case. */
@@ -62,6 +77,13 @@ export const includesOf = Effect.fnUntraced(function* (
 /** An empty text says as little as none. */
 export const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text)
 
+/** What a caller narrows records to, by the declaration of their filters. */
+export const narrowingOf = <Filters extends RecordFilters>(
+  filters: Filters,
+  query: object
+): Effect.Effect<Narrowing<Filters>, GatewayError> =>
+  Effect.fromResult(orInvalid(readNarrowing(filters, query as Written)))
+
 /** What is said under one of its names, the first of which is its own. Under two of them it cannot be two things: one would be lost in silence. */
 export const underOneName = Effect.fnUntraced(function* <Query extends object, Name extends keyof Query & string>(
   query: Query,
@@ -89,9 +111,6 @@ export const searchOf = (query: { readonly q?: string; readonly search?: string;
   const trimmed = { q: query.q?.trim(), search: query.search?.trim(), search_term: query.search_term?.trim() }
   return underOneName(trimmed, "q", "search", "search_term")
 }
-
-export const operationOf = (query: { readonly batch_operation_id?: string; readonly bulk_operation_id?: string }) =>
-  underOneName(query, "batch_operation_id", "bulk_operation_id")
 
 export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
 

@@ -3,13 +3,15 @@ import { HttpApiBuilder } from "effect/http-api"
 import type { SqlError } from "effect/sql"
 import { invalid } from "@tidegate/model/GatewayError"
 import { eventMeasures, requestMeasures } from "@tidegate/model/Metrics"
+import { eventFilters, requestFilters } from "@tidegate/model/RecordFilter"
 import * as MetricsReads from "@tidegate/storage/reads/MetricsReads"
+import { eventFilterOf, requestFilterOf } from "@tidegate/storage/reads/Narrowing"
 import * as SummaryReads from "@tidegate/storage/reads/SummaryReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type { seriesFields } from "../contract/Parameters.ts"
-import { reader, type Stores } from "./Calls.ts"
-import { operationOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { reporter, type Stores } from "./Calls.ts"
+import { narrowingOf, valuesOf, windowOf } from "./ListInput.ts"
 
 type Series = Schema.Struct.Type<typeof seriesFields>
 
@@ -44,7 +46,7 @@ export const layer = HttpApiBuilder.group(
   Api,
   "metrics",
   Effect.fnUntraced(function* (handlers) {
-    const reading = yield* reader
+    const reporting = yield* reporter
     const summary =
       <A>(
         of: (team: string, ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, Stores>
@@ -52,7 +54,7 @@ export const layer = HttpApiBuilder.group(
       ({ query }: { readonly query: Parameters<typeof idsOf>[0] }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const models = yield* reading(of(team, yield* idsOf(query)))
+          const models = yield* reporting(of(team, yield* idsOf(query)))
           return { count: models.length, models }
         })
 
@@ -60,32 +62,15 @@ export const layer = HttpApiBuilder.group(
       .handle("requests", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const filter = {
-            status: query.status,
-            verified: undefined,
-            sources: yield* valuesOf("source_id", query.source_id),
-            connections: [],
-            operation: yield* operationOf(query),
-            isRetry: undefined,
-            retryKind: undefined,
-            search: yield* searchOf(query)
-          }
-          return yield* reading(MetricsReads.requests(team, filter, yield* seriesOf(query, requestMeasures)))
+          const filter = requestFilterOf(yield* narrowingOf(requestFilters, query))
+          return yield* reporting(MetricsReads.requests(team, filter, yield* seriesOf(query, requestMeasures)))
         })
       )
       .handle("events", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const filter = {
-            statuses: yield* statusesOf(query.status),
-            sources: yield* valuesOf("source_id", query.source_id),
-            connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
-            destinations: yield* valuesOf("destination_id", query.destination_id),
-            operation: yield* operationOf(query),
-            operationScope: query.batch_operation_scope ?? "retries",
-            search: yield* searchOf(query)
-          }
-          return yield* reading(MetricsReads.events(team, filter, yield* seriesOf(query, eventMeasures)))
+          const filter = eventFilterOf(yield* narrowingOf(eventFilters, query))
+          return yield* reporting(MetricsReads.events(team, filter, yield* seriesOf(query, eventMeasures)))
         })
       )
       .handle("sources", summary(SummaryReads.sources))

@@ -84,11 +84,10 @@ export const layer = HttpApiBuilder.group(
     const update = (method: "PATCH" | "PUT") =>
       Effect.fnUntraced(function* (call: ById & WithBody) {
         const { id: team } = yield* CurrentTeam
-        const { execute_grants, name: written, ...rest } = yield* judged(changed.judge, call)
-        const given = written === undefined ? rest : { ...rest, name: written.trim() }
+        const { execute_grants, ...given } = yield* judged(changed.judge, call)
         const grants = execute_grants === undefined ? undefined : yield* grantsOf(execute_grants)
         const next = Effect.fnUntraced(function* (key: StoredKey) {
-          if (key.legacy_project_secret && written !== undefined && written.trim() !== key.name) {
+          if (key.legacy_project_secret && given.name !== undefined && given.name !== key.name) {
             return yield* refused([{ path: "name", message: "cannot be changed: it is the team's API key" }])
           }
           const { name, rate_limit_per_minute, scopes, status } = { ...key, ...given }
@@ -134,7 +133,7 @@ export const layer = HttpApiBuilder.group(
             scopes
           } = yield* judged(created.judge, call)
           const policy = {
-            name: name.trim(),
+            name,
             scopes,
             execute_grants: yield* grantsOf(execute_grants),
             rate_limit_per_minute

@@ -3,7 +3,7 @@ import type { Sharding } from "effect/cluster"
 import { HttpApiBuilder } from "effect/http-api"
 import { reloadDestinations } from "@tidegate/entities/Hints"
 import { invalid } from "@tidegate/model/GatewayError"
-import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
+import { prepareSigningSecret, whsecOf } from "@tidegate/signatures/DeliverySignature"
 import type { Database } from "@tidegate/storage/Database"
 import {
   newApiKey,
@@ -70,7 +70,9 @@ export const layer = HttpApiBuilder.group(
             api_key: { ...api_key, ...(values.api_key === undefined ? {} : { value: values.api_key }) },
             signing_secret: {
               ...signing_secret,
-              ...(values.signing_secret === undefined ? {} : { value: values.signing_secret })
+              ...(values.signing_secret === undefined
+                ? {}
+                : { value: values.signing_secret, whsec_value: whsecOf(values.signing_secret) })
             }
           }
         })

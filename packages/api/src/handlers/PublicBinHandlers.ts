@@ -17,7 +17,7 @@ import { perMinute } from "../RateLimit.ts"
 import { reader } from "./Calls.ts"
 import { limitOf } from "./ListInput.ts"
 
-/** How often a client address may make bins, and read them. Both fail open without a Redis: each process counts for itself. */
+/** How often a client address may make bins, and how often one may be read; who has no right to one is counted by `stranger`. Both fail open without a Redis: each process counts for itself. */
 const made = { name: "public_bins", calls: 10, windowMs: 3_600_000, mostKeys: 10_000 }
 const opened = perMinute("opened_bins", 120)
 
@@ -66,9 +66,9 @@ export const layer = HttpApiBuilder.group(
       )
       .handle("retrieve", ({ headers, params: { id }, query, request }) =>
         Effect.gen(function* () {
-          yield* spend("address", yield* limiter.take(opened, yield* client))
           const token = headers["x-bin-token"] ?? bearerOf(request.headers) ?? ""
           const bin = yield* guarded(reading(openBin(id, token)))
+          yield* spend("bin", yield* limiter.take(opened, id))
           const page = {
             key: filterKey("bin", { id }),
             cursor: query.cursor,

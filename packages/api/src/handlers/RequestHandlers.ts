@@ -1,37 +1,26 @@
-import { Clock, Effect } from "effect"
-import type { Schema } from "effect"
+import { Effect } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { replay } from "@tidegate/entities/Replay"
 import { maxReplayCall } from "@tidegate/model/BodyLimits"
-import { newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import { requestFilters } from "@tidegate/model/RecordFilter"
 import { edited, isModified, replayBody } from "@tidegate/resources/Replay"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
 import * as IgnoredEventReads from "@tidegate/storage/reads/IgnoredEventReads"
+import { requestFilterOf } from "@tidegate/storage/reads/Narrowing"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { exactly, original } from "@tidegate/storage/Replays"
 import * as TraceReads from "@tidegate/storage/reads/TraceReads"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import type * as Parameters from "../contract/Parameters.ts"
 import { bulkCalls } from "./BulkHandlers.ts"
-import { askOwner, type ById, reader, type Stores, type WithBody } from "./Calls.ts"
+import { askOwner, type ById, reader, reporter, type Stores, type WithBody } from "./Calls.ts"
+import { chained } from "./Chained.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
-import { includesOf, operationOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
-
-const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.requestCount>) {
-  return {
-    status: query.status,
-    verified: query.verified,
-    sources: yield* valuesOf("source_id", query.source_id),
-    connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
-    operation: yield* operationOf(query),
-    isRetry: query.is_retry,
-    retryKind: query.retry_kind,
-    search: yield* searchOf(query)
-  }
-})
+import { includesOf, narrowingOf, pageOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 /**
  * A stranger's bytes, on the origin of the API: they are saved and never shown. The type they came with is not repeated
@@ -51,7 +40,8 @@ export const layer = HttpApiBuilder.group(
   "requests",
   Effect.fnUntraced(function* (handlers) {
     const reading = yield* reader
-    const bulk = yield* bulkCalls("request_bulk_retry")
+    const reporting = yield* reporter
+    const bulk = yield* bulkCalls("requests")
     const context = yield* Effect.context<Sharding | Stores>()
 
     const retry = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
@@ -61,9 +51,9 @@ export const layer = HttpApiBuilder.group(
       )
       const of = yield* reading(original(team, params.id))
       // Made here, so that what is carried out again makes no second request.
-      const id = newId(prefixes.request, yield* Clock.currentTimeMillis)
+      const id = yield* idOfCall(prefixes.request)
       const exact = exactly(of, id, { kind: "single", operation_id: null })
-      const message = yield* Effect.fromResult(edited(exact.message, edits))
+      const message = chained(yield* Effect.fromResult(edited(exact.message, edits)), request)
       const verified = exact.verified && !isModified(edits)
       const { created_at } = yield* askOwner(
         Effect.provideContext(replay({ ...exact, message, verified, ...(only === undefined ? {} : { only }) }), context)
@@ -86,22 +76,27 @@ export const layer = HttpApiBuilder.group(
       .handle("bulkOperations", bulk.list)
       .handleRaw("createBulkOperation", bulk.create)
       .handle("bulkOperation", bulk.retrieve)
+      .handle("runBulkOperation", bulk.run)
       .handle("cancelBulkOperation", bulk.cancel)
       .handleRaw("retry", retry)
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const filter = yield* filterOf(query)
+          const narrowing = yield* narrowingOf(requestFilters, query)
           const include = yield* includesOf(query.include, ["data", "event_summary"])
-          const page = yield* pageOf("requests", query, { team, ...filter }, 100)
+          const page = yield* pageOf("requests", query, { team, ...narrowing }, 100)
           const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
-          return yield* reading(RequestReads.list(team, filter, page, shown))
+          const filter = requestFilterOf(narrowing)
+          const reads = filter.search === undefined ? reading : reporting
+          return yield* reads(RequestReads.list(team, filter, page, shown))
         })
       )
       .handle("count", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          return yield* reading(RequestReads.count(team, yield* filterOf(query), yield* windowOf(query)))
+          return yield* reporting(
+            RequestReads.count(team, requestFilterOf(yield* narrowingOf(requestFilters, query)), yield* windowOf(query))
+          )
         })
       )
       .handle("retrieve", ({ params }) =>

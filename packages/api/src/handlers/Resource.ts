@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
-import { Clock, Effect, type Schema } from "effect"
+import { Clock, Effect, Result, type Schema } from "effect"
 import type { HttpApiBuilder, HttpApiEndpoint } from "effect/http-api"
-import type { GatewayError } from "@tidegate/model/GatewayError"
+import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
-import { newId } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import type { Role } from "@tidegate/model/Permission"
+import type { Warning } from "@tidegate/model/Warning"
 import {
   type AnyResource,
   type Body,
@@ -16,6 +16,7 @@ import {
 } from "@tidegate/resources/Resource"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { Store } from "@tidegate/storage/Store"
+import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import {
   asked,
@@ -28,7 +29,7 @@ import {
   upsert,
   type WithBody
 } from "./Calls.ts"
-import { readJsonObject, textOf } from "./JsonBody.ts"
+import { readWritten, textOf, type Written } from "./JsonBody.ts"
 import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
 
 /** What is special about the calls on a resource. */
@@ -42,6 +43,8 @@ interface Special<R extends AnyResource> {
   readonly listed?: (query: any) => Effect.Effect<Partial<ResourceQuery>, GatewayError>
   /** Fails when this caller may not write that. `id`: of what is changed; null for a new one. */
   readonly allowed?: (written: Schema.JsonObject, id: string | null) => Effect.Effect<void, GatewayError, CurrentTeam>
+  /** What a write leaves open, where that takes more than the record. */
+  readonly warningsOf?: (record: RecordOf<R>) => Effect.Effect<ReadonlyArray<Warning>, GatewayError>
   /** Whether a create takes what only an actor has, beyond the store. */
   readonly needsActor?: (input: R["write"]["message"]["Type"]) => boolean
 }
@@ -55,6 +58,20 @@ type Send = (payload: {
 }) => Effect.Effect<never, GatewayError | NoOwner>
 
 type Owner = { readonly [message: string]: Send }
+
+/** What a judge has found wrong with single members. */
+const fieldsOf = (result: Result.Result<unknown, GatewayError>): ReadonlyArray<FieldError> => {
+  if (Result.isSuccess(result)) return []
+  const { data } = result.failure
+  const isOfFields = typeof data === "object" && data !== null && "fields" in data && Array.isArray(data.fields)
+  return isOfFields ? (data.fields as unknown as ReadonlyArray<FieldError>) : []
+}
+
+/** Of one member only what is said of it first. */
+const together = (first: ReadonlyArray<FieldError>, further: ReadonlyArray<FieldError>): ReadonlyArray<FieldError> => {
+  const told = new Set(first.map(({ path }) => path))
+  return [...first, ...further.filter(({ path }) => !told.has(path))]
+}
 
 interface Endpoints {
   readonly [identifier: string]: HttpApiEndpoint.Constraint
@@ -92,7 +109,8 @@ export const handle = Effect.fnUntraced(function* <
     find,
     listed = () => Effect.succeed({}),
     needsActor = () => false,
-    shownTo = (_, record) => record
+    shownTo = (_, record) => record,
+    warningsOf = (record) => Effect.succeed(typeof resource.warnings === "function" ? resource.warnings(record) : [])
   }: Special<R> = {}
 ): Effect.fn.Return<HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>, never, Ingress> {
   const ingress = yield* Ingress
@@ -100,16 +118,27 @@ export const handle = Effect.fnUntraced(function* <
 
   const judged = Effect.fnUntraced(function* (
     body: Body<Schema.Codec<unknown>>,
-    written: Schema.JsonObject,
+    { faults, known, sent }: Written,
     id: string | null
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
     const situation = { id, now, ingress }
+    // Whoever judges it knows better what a name was meant for.
+    const written = faults.length === 0 ? known : sent
     const judging = body.judging?.(written, situation)
-    return yield* Effect.fromResult(judging === undefined ? body.judge(written, situation) : yield* inTurns(judging))
+    const result = judging === undefined ? body.judge(written, situation) : yield* inTurns(judging)
+    if (faults.length === 0) return yield* Effect.fromResult(result)
+    return yield* invalid(together([...(body.misplaced?.(sent) ?? []), ...fieldsOf(result)], faults))
   })
   const shown = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
     Effect.flatMap(CurrentTeam, ({ role }) => Effect.map(effect, (record) => shownTo(role, record)))
+  /** A record that was written, with what is left open beside it. */
+  const warned = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
+    Effect.gen(function* () {
+      const record = yield* effect
+      const warnings = yield* warningsOf(record)
+      return warnings.length === 0 ? record : { ...record, warnings }
+    })
   const send = Effect.fnUntraced(function* (to: Owner, message: string, input?: unknown) {
     const payload = { ...(yield* asked), command: randomUUID(), ...(input === undefined ? {} : { input }) }
     return yield* askOwner(to[message]!(payload))
@@ -118,32 +147,32 @@ export const handle = Effect.fnUntraced(function* <
   /** Nobody else can know a fresh id: until this has answered there is no other writer of the row, and no actor to be started for it. */
   const createHere = Effect.fnUntraced(function* (input: unknown) {
     const { by, team_id } = yield* asked
-    const ms = yield* Clock.currentTimeMillis
-    const id = newId(resource.prefix, ms)
-    const fields = yield* Effect.fromResult(resource.create(input, { id, now: new Date(ms), ingress }))
+    const id = yield* idOfCall(resource.prefix)
+    const now = new Date(yield* Clock.currentTimeMillis)
+    const fields = yield* Effect.fromResult(resource.create(input, { id, now, ingress }))
     return yield* carriedThrough(store.create(team_id, id, fields, { by }))
   })
-  const create = Effect.fnUntraced(function* (written: Schema.JsonObject) {
-    yield* allowed(written, null)
+  const create = Effect.fnUntraced(function* (written: Written) {
+    yield* allowed(written.known, null)
     const input = yield* judged(resource.write, written, null)
-    return yield* shown(needsActor(input) ? send(yield* fresh, "Create", input) : createHere(input))
+    return yield* warned(shown(needsActor(input) ? send(yield* fresh, "Create", input) : createHere(input)))
   })
   const writeOne = (message: string, body: Body<Schema.Codec<unknown>>) =>
-    Effect.fnUntraced(function* (id: string, written: Schema.JsonObject) {
+    Effect.fnUntraced(function* (id: string, written: Written) {
       const to = yield* owner(id)
-      yield* allowed(written, id)
-      return yield* shown(send(to, message, yield* judged(body, written, id)))
+      yield* allowed(written.known, id)
+      return yield* warned(shown(send(to, message, yield* judged(body, written, id))))
     })
   const update = writeOne("Update", resource.patch)
   const upsertFound = resource.upsert === undefined ? update : writeOne("Upsert", resource.write)
   const put = resource.replace === undefined ? update : writeOne("Replace", resource.write)
 
-  const bodyOf = ({ request }: WithBody) => readJsonObject(request, resource.largestBody, resource.mostValues)
+  const bodyOf = ({ request }: WithBody) => readWritten(request, resource.largestBody, resource.mostValues)
   const withBody =
-    <A, X>(write: (id: string, written: Schema.JsonObject) => Effect.Effect<A, GatewayError, X>) =>
+    <A, X>(write: (id: string, written: Written) => Effect.Effect<A, GatewayError, X>) =>
     (call: ById & WithBody) =>
       Effect.flatMap(bodyOf(call), (written) => write(call.params.id, written))
-  const byName = (team_id: string, written: Schema.JsonObject) => {
+  const byName = (team_id: string, written: Schema.JsonObject): Effect.Effect<string | null, GatewayError> => {
     const name = textOf(written, "name")
     return name === null ? Effect.succeed(null) : store.findByName(team_id, name)
   }
@@ -171,7 +200,7 @@ export const handle = Effect.fnUntraced(function* <
         const { id: team_id } = yield* CurrentTeam
         const written = yield* bodyOf(call)
         return yield* upsert({
-          find: read((find ?? byName)(team_id, written)),
+          find: read((find ?? byName)(team_id, written.known)),
           update: (id) => upsertFound(id, written),
           create: create(written)
         })

@@ -1,28 +1,32 @@
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
-import { Ingress, ingressPath } from "@tidegate/model/Ingress"
+import { Ingress } from "@tidegate/model/Ingress"
+import { ShareStatus } from "@tidegate/model/Share"
 import { shareBody } from "@tidegate/resources/ShareInput"
-import { openShare, revokeShare, share } from "@tidegate/storage/Shares"
-import { client, spend } from "../Credentials.ts"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import { listShares, openShare, revokeShare, revokeShares, share } from "@tidegate/storage/Shares"
+import { client, isRefusal, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { perMinute } from "../RateLimit.ts"
 import { reader } from "./Calls.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
+import { limitOf, statesOf, underOneName, valuesOf } from "./ListInput.ts"
 
-/** How often a client address may open shares. */
-const opened = perMinute("opened_shares", 120)
+/** How often a client address may ask for shares that there are not. */
+const unopened = perMinute("unopened_shares", 120)
 
 export const layer = HttpApiBuilder.group(
   Api,
   "shares",
   Effect.fnUntraced(function* (handlers) {
     const reading = yield* reader
-    const ingress = yield* Ingress
-    // The API is where the senders' URLs are.
-    const base = `${ingress.baseUrl}/`.slice(0, -ingressPath.length)
+    const { publicUrl } = yield* Ingress
     const limiter = yield* RateLimiter
+    const refused = Effect.gen(function* () {
+      yield* spend("address", yield* limiter.take(unopened, yield* client))
+    })
 
     return handlers
       .handleRaw("create", ({ params, request }) =>
@@ -31,8 +35,29 @@ export const layer = HttpApiBuilder.group(
           const now = yield* Clock.currentTimeMillis
           const input = yield* Effect.fromResult(shareBody.judge(yield* readJsonObjectIfAny(request), now))
           return yield* reading(
-            share({ ...input, team_id, request_id: params.id }, (token) => `${base}/v1/shares/request/${token}`)
+            share({ ...input, team_id, request_id: params.id }, (token) => `${publicUrl}/v1/shares/request/${token}`)
           )
+        })
+      )
+      .handle("list", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const filter = {
+            requests: yield* valuesOf("request_id", query.request_id),
+            statuses: yield* statesOf(query.status, ShareStatus.literals)
+          }
+          const page = {
+            key: filterKey("shares", { team, ...filter }),
+            cursor: yield* underOneName(query, "cursor", "next"),
+            limit: limitOf(query.limit, 255)
+          }
+          return yield* reading(listShares(team, filter, page))
+        })
+      )
+      .handle("revokeAll", ({ params }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          return { request_id: params.id, revoked: yield* reading(revokeShares(team_id, params.id)) }
         })
       )
       .handle("revoke", ({ params }) =>
@@ -44,9 +69,9 @@ export const layer = HttpApiBuilder.group(
       )
       .handle("open", ({ params }) =>
         Effect.gen(function* () {
-          // Counted whatever is found: guessing costs like opening.
-          yield* spend("address", yield* limiter.take(opened, yield* client))
-          return yield* reading(openShare(params.token))
+          return yield* Effect.tapError(reading(openShare(params.token)), (error) =>
+            isRefusal(error) ? refused : Effect.void
+          )
         })
       )
   })

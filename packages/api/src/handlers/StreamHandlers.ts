@@ -4,8 +4,8 @@ import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
-import { fail, invalid } from "@tidegate/model/GatewayError"
-import { client, Credentials, spend } from "../Credentials.ts"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { client, Credentials, isRefusal, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { perMinute } from "../RateLimit.ts"
 import { admission } from "../streams/Admission.ts"
@@ -15,8 +15,8 @@ import { localUrlOf } from "../tunnels/LocalUrl.ts"
 import { tunnelAdmission } from "../tunnels/TunnelAdmission.ts"
 import { tunnels } from "../tunnels/Tunnels.ts"
 
-/** How often a client address may open streams. */
-const opened = perMinute("opened_streams", 120)
+/** How often a client address may ask for streams that it may not have. */
+const refusedStreams = perMinute("refused_streams", 120)
 
 const noHandshake = fail("UPGRADE_REQUIRED", "this is a WebSocket: open it by a handshake of version 13")
 
@@ -57,9 +57,13 @@ export const layer = HttpApiBuilder.group(
       if (offered === null) {
         return yield* invalid([{ path: "sec-websocket-protocol", message: "must be a few subprotocols, each once" }])
       }
-      yield* spend("address", yield* limiter.take(opened, yield* client))
       return { message, credentials: credentialsOf(request.headers, offered) }
     })
+    const refused = Effect.gen(function* () {
+      yield* spend("address", yield* limiter.take(refusedStreams, yield* client))
+    })
+    const counted = <A, R>(admitted: Effect.Effect<A, GatewayError, R>) =>
+      Effect.tapError(admitted, (error) => (isRefusal(error) ? refused : Effect.void))
     /** Written by nobody: by then the connection is over. */
     const over = HttpServerResponse.empty({ status: 101 })
 
@@ -68,7 +72,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { credentials, message } = yield* handshake(request)
           const changed = yield* changesOf(credentials.caller)
-          yield* streams.open(message, params.id, admit(params.id, credentials), changed)
+          yield* streams.open(message, params.id, counted(admit(params.id, credentials)), changed)
           return over
         })
       )
@@ -78,7 +82,7 @@ export const layer = HttpApiBuilder.group(
           const localUrl = localUrlOf(query.local_url)
           if (localUrl === undefined) return yield* invalid([{ path: "local_url", message: localOnly }])
           const caller = credentials.caller ?? request.headers["x-api-key"] ?? null
-          const admitted = admitTunnel(query.destination_id, { ...credentials, caller })
+          const admitted = counted(admitTunnel(query.destination_id, { ...credentials, caller }))
           yield* connect(message, localUrl, admitted, yield* changesOf(caller))
           return over
         })

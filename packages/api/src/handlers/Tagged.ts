@@ -1,21 +1,14 @@
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { hasTag } from "../Conditional.ts"
 
-/** Whether one has an answer already: it may have several, and a proxy that packs answers makes their tags weak. */
-const has = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch
-    .slice(0, 4096)
-    .split(",")
-    .map((tag) => tag.trim().replace(/^W\//, ""))
-    .some((tag) => tag === etag || tag === "*")
-
-/** What is the same for everybody until its `ETag` changes: 304 to who has it. */
+/** What is the same for everybody until its `ETag` changes: 304 to who has it, without being encoded. */
 export const tagged = (
   { headers: { "if-none-match": ifNoneMatch } }: HttpServerRequest.HttpServerRequest,
   etag: string,
   shown: unknown
 ): HttpServerResponse.HttpServerResponse => {
   const headers = { etag, "cache-control": "private, no-cache" }
-  return ifNoneMatch !== undefined && has(ifNoneMatch, etag)
+  return ifNoneMatch !== undefined && hasTag(ifNoneMatch, etag)
     ? HttpServerResponse.empty({ status: 304, headers })
     : HttpServerResponse.jsonUnsafe(shown, { headers })
 }

@@ -1,8 +1,7 @@
-import { Clock, Effect, type Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
-import { invalid } from "@tidegate/model/GatewayError"
-import { newId, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import { WorkflowStatus } from "@tidegate/model/Workflow"
 import { RunStatus } from "@tidegate/model/WorkflowRun"
 import { stepRetryBody } from "@tidegate/resources/StepRetryInput"
@@ -11,27 +10,16 @@ import * as RunDetail from "@tidegate/storage/reads/RunDetail"
 import * as RunReads from "@tidegate/storage/reads/RunReads"
 import { clearRuns } from "@tidegate/storage/RunHistory"
 import { Workflows } from "@tidegate/storage/Workflows"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
 import { askOwner, ownersOf, reader } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
-import { limitOf, pageOf, refuseCursors, searchOf, valuesOf, windowOf } from "./ListInput.ts"
+import { limitOf, pageOf, refuseCursors, searchOf, statesOf, valuesOf, windowOf } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
 type Query = Schema.Struct.Type<typeof Parameters.workflows>
-
-/** States in either case, of those that are known. */
-const statesOf = Effect.fnUntraced(function* <State extends string>(
-  written: ReadonlyArray<string> | undefined,
-  known: ReadonlyArray<State>
-) {
-  const states = (yield* valuesOf("status", written)).map((one) => one.toLowerCase())
-  if (!states.every((one) => (known as ReadonlyArray<string>).includes(one))) {
-    yield* invalid([{ path: "status", message: `must be of ${known.join(", ")}` }])
-  }
-  return known.filter((state) => (states as ReadonlyArray<string>).includes(state))
-})
 
 /** What a list of workflows is narrowed to and ordered by. */
 const listed = Effect.fnUntraced(function* (query: Query) {
@@ -51,7 +39,10 @@ export const layer = HttpApiBuilder.group(
     const [store, client] = [yield* Workflows, yield* WorkflowEntity.client]
     const reading = yield* reader
     const { owner } = ownersOf(prefixes.workflow, "workflow", client)
-    const handled = yield* handle(handlers, workflow, store, client, { listed })
+    const handled = yield* handle(handlers, workflow, store, client, {
+      listed,
+      warningsOf: ({ edges = [], steps = [], team_id }) => store.warnings(team_id, { steps, edges })
+    })
     return handled
       .handle("runs", ({ params, query }) =>
         Effect.gen(function* () {
@@ -71,7 +62,7 @@ export const layer = HttpApiBuilder.group(
           const { id: team_id } = yield* CurrentTeam
           const { step_id } = yield* Effect.fromResult(stepRetryBody.judge(yield* readJsonObject(request)))
           // Made here, so that a command that arrives twice retries once.
-          const retry_id = newId("wro_", yield* Clock.currentTimeMillis)
+          const retry_id = yield* idOfCall(prefixes.stepRetry)
           const to = yield* owner(params.id)
           return yield* askOwner(to.RetryStep({ team_id, run_id: params.runId, step_id, retry_id }))
         })

@@ -1,10 +1,11 @@
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { notFound } from "@tidegate/model/GatewayError"
-import { newId, prefixes } from "@tidegate/model/Ids"
-import { instantiated, shownTemplate, shownTemplates, templateOf } from "@tidegate/resources/TemplateUse"
+import { prefixes } from "@tidegate/model/Ids"
+import { detailedTemplate, instantiated, shownTemplates, templateOf } from "@tidegate/resources/TemplateUse"
 import { Workflows } from "@tidegate/storage/Workflows"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { asked, carriedThrough } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
@@ -29,14 +30,14 @@ export const layer = HttpApiBuilder.group(
         const models = shownTemplates()
         return Effect.as(refuseCursors, { count: models.length, models })
       })
-      .handle("retrieve", (call: ByKey) => Effect.map(found(call), shownTemplate))
+      .handle("retrieve", (call: ByKey) => Effect.map(found(call), detailedTemplate))
       .handleRaw("instantiate", (call: ByKey & { readonly request: HttpServerRequest.HttpServerRequest }) =>
         Effect.gen(function* () {
           const { by, team_id } = yield* asked
           const template = yield* found(call)
           const fields = yield* Effect.fromResult(instantiated(template, yield* readJsonObject(call.request)))
           // Nobody else can know a fresh id: there is no other writer of the row.
-          const id = newId(prefixes.workflow, yield* Clock.currentTimeMillis)
+          const id = yield* idOfCall(prefixes.workflow)
           const made = yield* carriedThrough(workflows.create(team_id, id, fields, { by }))
           return { ...made, template: { key: template.key, version: template.version } }
         })

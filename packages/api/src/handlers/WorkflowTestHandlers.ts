@@ -1,10 +1,11 @@
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import { maxWorkflowTest, maxWorkflowValues } from "@tidegate/model/BodyLimits"
 import { fail } from "@tidegate/model/GatewayError"
-import { newId, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import { judgeWorkflowTrial } from "@tidegate/resources/WorkflowTrial"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, ownersOf, type WithBody } from "./Calls.ts"
@@ -27,7 +28,7 @@ export const layer = HttpApiBuilder.group(
       if (input.mode === "live" && role !== "owner") {
         yield* fail("ROLE_REQUIRED", "only owners of the team may really send for a test", { required: "owner" })
       }
-      const run_id = newId(prefixes.workflowRun, yield* Clock.currentTimeMillis)
+      const run_id = yield* idOfCall(prefixes.workflowRun)
       const actor = id === null ? yield* fresh : yield* owner(id)
       return yield* askOwner(actor.Test({ team_id, run_id, stored: id !== null, input }), deadline)
     })

@@ -3,6 +3,7 @@ import { type ServerOptions, type WebSocket, WebSocketServer } from "@effect/pla
 import { Context, Effect, Layer, Result, type Scope } from "effect"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
+import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { echoed } from "./StreamCredentials.ts"
 
@@ -119,7 +120,10 @@ export class Sockets extends Context.Service<
     readonly drain: Effect.Effect<void>
   }
 >()("@tidegate/api/Sockets") {
-  static readonly layer: Layer.Layer<Sockets> = Layer.sync(Sockets, () => make())
+  static readonly layer: Layer.Layer<Sockets> = Layer.effect(
+    Sockets,
+    Effect.map(TrustedProxies.Current, (proxies) => make(proxies))
+  )
 
   /** Ends them before the server that they are on waits for them: it is built behind the server. */
   static readonly layerDraining: Layer.Layer<never, never, Sockets> = Layer.effectDiscard(
@@ -139,7 +143,7 @@ const closed = (socket: WebSocket): Effect.Effect<void> =>
     socket.once("close", () => resume(Effect.void))
   })
 
-const make = (): Sockets["Service"] => {
+const make = (proxies: TrustedProxies): Sockets["Service"] => {
   const places = new Places()
   const open = new Set<Endable>()
   let isDraining = false
@@ -196,7 +200,7 @@ const make = (): Sockets["Service"] => {
     keep,
     open: ({ admit, kind, message, places: named, serve }) =>
       Effect.gen(function* () {
-        const address = clientOf(message.socket.remoteAddress ?? "")
+        const address = clientOf(proxies.clientOf(message.socket.remoteAddress, message.headers) ?? "")
         const asking = place({ asking: mostAsking, [`asking ${address}`]: mostAskingPerAddress })
         yield* place({ [everybody]: mostSockets })
         const admitted = yield* Effect.scoped(Effect.andThen(asking, Effect.result(admit)))

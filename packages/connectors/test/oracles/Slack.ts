@@ -1,6 +1,6 @@
 import { bearer, formOf, headerOf, isForm, jsonOf, type Oracle, posted, secret } from "./Oracle.ts"
 
-const blocks = [{ type: "section", text: { type: "mrkdwn", text: 'an "order"\n*7*' } }]
+const blocks = [{ type: "section", text: { type: "mrkdwn", text: 'an "order"\n*7*', verbatim: true } }]
 
 export const slack: Oracle = {
   type: "CHAT_BOT",

@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
+import { inertPolicy } from "@tidegate/model/HeaderRules"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 
 /** Why a client is turned away before anybody has looked at what it asks for. */
@@ -24,6 +25,8 @@ const answerOf = ({ code, headers, message }: Refusal) => {
       ...headers,
       "content-type": "application/json; charset=utf-8",
       "content-length": String(Buffer.byteLength(body)),
+      "content-security-policy": inertPolicy,
+      "x-content-type-options": "nosniff",
       connection: "close"
     },
     body

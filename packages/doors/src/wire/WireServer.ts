@@ -1,15 +1,17 @@
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { clientOf } from "@tidegate/model/ClientAddress"
+import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
 import { takingSoon } from "./Listeners.ts"
+import { foreignHeaders } from "./ForeignAnswer.ts"
 import { type Refusal, refusal, refuseOnWire, refuseRequest } from "./Refusal.ts"
 
 /** How much a server takes on before it turns clients away. */
 export interface Capacity {
   /**
    * Connections of the process: an idle one costs some 15 KB, and senders keep theirs open. Half of them may be one client
-   * address's, so that nobody shuts everybody out and a reverse proxy, whose address all senders have, still gets by.
+   * address's, so that nobody shuts everybody out and a reverse proxy that is not trusted, whose address all senders have, still gets by.
    */
   readonly connections: number
   /** Requests that wait on one connection for the answers to earlier ones. Clients that pipeline at all send a dozen ahead. */
@@ -17,6 +19,14 @@ export interface Capacity {
 }
 
 const usual: Capacity = { connections: 8_192, waiting: 256 }
+
+export interface WireOptions {
+  readonly capacity?: Capacity
+  /** Whose connections are not counted as one client's. Default: nobody's. */
+  readonly proxies?: TrustedProxies
+}
+
+const nobody = new TrustedProxies([])
 
 /** Header lines of one request; web servers in use take 100. 32 KiB could be 8,000, and each is a value to whoever looks at it. */
 const mostHeaders = 256
@@ -38,9 +48,17 @@ const limits = {
   requireHostHeader: false
 }
 
-/** Who takes the requests whose path begins with `prefix`. They get no other protocol, whatever they offer. */
+/**
+ * Who takes the requests whose path begins with `prefix`. They get no other protocol, whatever they offer, and what they are answered is
+ * held for another party's (`foreignHeaders`).
+ */
 export interface Door {
   readonly prefix: string
+  /**
+   * The host, and port where it is not the scheme's, that the door has for itself: requests with another `Host` are not for the door, and
+   * requests with this one for nobody else. So a browser has two origins for the two. Null: they share what hosts there are.
+   */
+  readonly host: string | null
   readonly handle: (request: FramedMessage, response: ServerResponse) => void
 }
 
@@ -51,8 +69,12 @@ export interface Door {
  *
  * What is not for the door is for the server's listeners.
  */
-export const wireServer = (door: Door | null, capacity: Capacity = usual): Server => {
+export const wireServer = (door: Door | null, { capacity = usual, proxies = nobody }: WireOptions = {}): Server => {
   const isForDoor = (path: string): boolean => door !== null && path.startsWith(door.prefix)
+  /** Whether a request names the host of the other one: of the door, or of whoever else listens. */
+  const ownHost = door === null || door.host === null ? null : hostOf(door.host)
+  const isElsewhere = ({ headers }: IncomingMessage, isIts: boolean): boolean =>
+    ownHost !== null && isIts !== (hostOf(headers.host) === ownHost)
   const arriving = new Arriving()
   const waiting = new WeakMap<Socket, number>()
   const connections = new Map<string, number>()
@@ -62,10 +84,14 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
    * process until all that is left is cut off, in the middle of a request.
    */
   class Answer extends ServerResponse<FramedMessage> {
+    /** Whether the door answers. */
+    isForeign = false
+
     override writeHead(status: number, ...more: ReadonlyArray<unknown>): this {
       const { socket } = this.req
       if (!server.listening && (waiting.get(socket) ?? 0) === 0) this.shouldKeepAlive = false
-      return super.writeHead(status, ...(more as [OutgoingHttpHeaders?]))
+      const headers = more as [OutgoingHttpHeaders?]
+      return this.isForeign ? super.writeHead(status, foreignHeaders(headers[0])) : super.writeHead(status, ...headers)
     }
   }
 
@@ -85,6 +111,8 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
     if (openInAll >= capacity.connections) return void socket.destroy()
     openInAll++
     socket.once("close", () => openInAll--)
+    // Whoever is behind it is counted by what they send.
+    if (proxies.trusts(socket.remoteAddress)) return
     const client = clientOf(socket.remoteAddress ?? "")
     const open = (connections.get(client) ?? 0) + 1
     if (open > capacity.connections / 2) return refuseOnWire(socket, tooManyConnections)
@@ -131,16 +159,23 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
       case "checkContinue":
       case "checkExpectation": {
         const request = args[0] as FramedMessage
-        const response = args[1] as ServerResponse
+        const response = args[1] as Answer
         if (!admit(request, response, event === "checkExpectation")) return true
         request.url = pathOf(request.url!)
-        if (!isForDoor(request.url)) return emit(event, ...args)
+        const isIts = isForDoor(request.url)
+        if (isElsewhere(request, isIts)) {
+          request.discard(response)
+          refuseRequest(response, isIts ? notTheDoors : onlyTheDoors)
+          return true
+        }
+        if (!isIts) return emit(event, ...args)
+        response.isForeign = true
         door!.handle(request, response)
         return true
       }
       case "upgrade": {
         const request = args[0] as FramedMessage
-        const fault = faultOf(request)
+        const fault = faultOf(request) ?? (isElsewhere(request, false) ? onlyTheDoors : null)
         if (fault !== null) {
           refuseOnWire(request.socket, fault)
           return true
@@ -161,6 +196,9 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
 /** A request's target without the origin that it may begin with (RFC 9112, 3.2.2). */
 const pathOf = (url: string): string => (url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "") || "/")
 
+/** A host as a URL has it: in lower case, and without the port that its scheme has anyway. Which of the two it is, whoever ends TLS knows. */
+const hostOf = (host: string | undefined): string => (host ?? "").toLowerCase().replace(/:(?:80|443)$/, "")
+
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
@@ -174,6 +212,8 @@ const headersTooLarge = refusal(
 )
 const extensionsTooLarge = refusal("PAYLOAD_TOO_LARGE", "the extensions of the body's chunks are too large")
 const timeout = refusal("REQUEST_TIMEOUT", "the request did not come in time")
+const notTheDoors = refusal("NOT_FOUND", "requests to sources are taken by the host of their URLs alone")
+const onlyTheDoors = refusal("NOT_FOUND", "this host takes requests to sources alone")
 const unknownExpectation = refusal("EXPECTATION_FAILED", "no expectation but 100-continue is met here")
 const noHost = refusal("VALIDATION_ERROR", "the request has no Host header")
 const twoHosts = refusal("VALIDATION_ERROR", "the request has more than one Host header")

@@ -4,32 +4,39 @@ import { derivedId, prefixes } from "@tidegate/model/Ids"
 import {
   cancelOperation,
   createOperation,
-  liveRequests,
+  liveTraffic,
   type Made,
+  runOperation,
+  setOperationAside,
   stepOperation,
-  stillWaiting
+  stillWaiting,
+  teamOfOperation
 } from "@tidegate/storage/BulkOperations"
 import { carryThrough } from "../CarryThrough.ts"
 import { actors } from "../Hints.ts"
+import { Hand, setAside } from "../InHand.ts"
 import { Lease } from "../Lease.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf } from "../Shards.ts"
 import { BulkOperationEntity } from "./BulkOperationProtocol.ts"
-import { isCrowded, lookAgain, mostPatienceMs, Pacing } from "./Pace.ts"
+import { isCrowded, lookAgain, mostPatienceMs, Pacing, Steps } from "./Pace.ts"
 
 /**
  * The operations of a process take turns, step by step, at one pace: however many there are, live traffic yields to one. While the targets of
  * one are slow the others go on.
  */
-const Turns = Context.Reference<{ readonly turn: Semaphore.Semaphore; readonly pacing: Pacing }>(
-  "@tidegate/entities/BulkOperation/Turns",
-  { defaultValue: () => ({ turn: Semaphore.makeUnsafe(1), pacing: new Pacing() }) }
-)
+const Turns = Context.Reference<{
+  readonly turn: Semaphore.Semaphore
+  readonly pacing: Pacing
+  readonly steps: Steps
+}>("@tidegate/entities/BulkOperation/Turns", {
+  defaultValue: () => ({ turn: Semaphore.makeUnsafe(1), pacing: new Pacing(), steps: new Steps() })
+})
 
 /** Between two steps that nobody else waits for (ms). */
 const restMs = 5
-/** As many are counted as tell the paces apart. */
-const countedAtMost = 20
+/** One with a rate of its own may catch up with so much that was missed (ms). */
+const caughtUpMs = 200
 
 /** With how long it took (ms, with fractions). */
 const timed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
@@ -47,7 +54,9 @@ export const layer = BulkOperationEntity.toLayer(
     const { entityId: id } = yield* Entity.CurrentAddress
     const sharding = yield* Sharding.Sharding
     const lease = yield* Lease
-    const { pacing, turn } = yield* Turns
+    const hand = yield* Hand
+    const { pacing, steps, turn } = yield* Turns
+    const ownSteps = new Steps()
     const hints = yield* actors
     const routing = yield* replayRouting
     const shard = shardOf(sharding, id)
@@ -67,6 +76,7 @@ export const layer = BulkOperationEntity.toLayer(
       const destinations = new Set(made.events.map(({ destination_id }) => destination_id))
       const connections = new Set(made.requests.flatMap(({ connections }) => connections))
       yield* Effect.forEach(destinations, hints.wakeDestination, { concurrency: 16, discard: true })
+      yield* Effect.forEach(made.cancelled, hints.rereadDestination, { concurrency: 16, discard: true })
       const workflows = new Set(made.requests.flatMap(({ workflows }) => workflows))
       yield* Effect.forEach(connections, hints.wakeConnection, { concurrency: 16, discard: true })
       yield* Effect.forEach(workflows, hints.wakeWorkflow, { concurrency: 16, discard: true })
@@ -84,23 +94,44 @@ export const layer = BulkOperationEntity.toLayer(
       }
     })
 
-    /** One step, and the rest after it; answers whether that was the last one. */
+    /** One step, and the rest after it; answers whether that was the last one, and how long its own rate has it wait (ms). */
     const step = Effect.gen(function* () {
-      const [live, lookMs] = yield* timed(liveRequests(countedAtMost))
+      const began = yield* Clock.currentTimeMillis
+      const [live, lookMs] = yield* timed(liveTraffic)
       const { batch, overMs } = pacing.next(live, lookMs)
       // Whoever has it now goes on: what it finds is what is stored.
-      if (!lease.isHeld(shard)) return true
-      const [{ isOver, part, ...made }, tookMs] = yield* timed(
-        Effect.uninterruptible(stepOperation(id, { targets: batch, overMs }, routing))
+      if (!lease.isHeld(shard)) return null
+      const { isOver, part, pauseMs, ...made } = yield* Effect.uninterruptible(
+        stepOperation(id, { targets: batch, overMs }, routing)
       )
       yield* tell(made)
-      if (!isOver) yield* Effect.sleep(overMs === 0 ? restMs : part * overMs - tookMs)
-      return isOver
+      if (isOver) return null
+      const rested = steps.rest(began, part * overMs, yield* Clock.currentTimeMillis, overMs)
+      yield* Effect.sleep(overMs === 0 ? restMs : rested)
+      return ownSteps.rest(began, pauseMs, yield* Clock.currentTimeMillis, caughtUpMs)
     })
 
     let working = false
+    const goOn = Effect.gen(function* () {
+      for (;;) {
+        const pauseMs = yield* Semaphore.withPermit(turn)(step)
+        if (pauseMs === null) return
+        if (pauseMs > 0) yield* Effect.sleep(pauseMs)
+        yield* roomFor
+      }
+    })
+
+    /** There are few, and each goes through much: all are written down. One that has killed processes is not gone on with. */
     const work = Effect.gen(function* () {
-      while (!(yield* Semaphore.withPermit(turn)(step))) yield* roomFor
+      const team_id = yield* teamOfOperation(id)
+      if (team_id === null) return
+      const operation = { kind: "bulk", id, team_id, bytes: Number.POSITIVE_INFINITY } as const
+      const manner = (yield* hand.take([operation]))(operation)
+      if (manner === "not again") {
+        yield* Effect.logError("a bulk operation is set aside", { operation_id: id, error: setAside })
+        yield* setOperationAside(id, setAside)
+        yield* hand.done(operation)
+      } else yield* hand.within(operation, manner, goOn)
     }).pipe(
       Effect.catch((error) =>
         Effect.logWarning("a bulk operation could not go on; the sweep comes back to it", { operation_id: id, error })
@@ -113,9 +144,10 @@ export const layer = BulkOperationEntity.toLayer(
     )
 
     return BulkOperationEntity.of({
-      Create: ({ payload }) =>
+      Plan: ({ payload }) =>
         carryThrough(Effect.tap(createOperation({ ...payload, id, shard }), () => hints.wakeOperation(id))),
-      Cancel: ({ payload }) => carryThrough(cancelOperation({ ...payload, id })),
+      Run: ({ payload }) => carryThrough(Effect.tap(runOperation({ ...payload, id }), () => hints.wakeOperation(id))),
+      End: ({ payload }) => carryThrough(cancelOperation({ ...payload, id })),
       // While it works its handler keeps it in memory.
       Wake: () =>
         Effect.suspend(() => {

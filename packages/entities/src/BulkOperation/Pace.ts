@@ -1,27 +1,45 @@
 /**
  * How fast bulk operations go: pure. With nothing live, as fast as their targets are delivered. Beside live traffic in small steps, at a rate that grows
- * while live traffic feels nothing of it and falls as soon as it does. What it feels is read off a look at the database that every step begins
- * with: it waits for the event loop, a connection and the server, as whatever a request needs does.
+ * while live traffic feels nothing of it and falls as soon as it does. What it feels is measured before every step, and compared with what it was when
+ * it was quiet: how long a look at the database takes, which waits for the event loop, a connection and the server as whatever a request needs does; and
+ * how long live events wait for their delivery.
  */
 
-/** From so many requests a second on there is live traffic that must not notice. */
-const busyFrom = 5
 /** Of a step that nobody else waits for. */
 const quietBatch = 250
 
-/** Targets a second beside live traffic: at the least, so that it comes to an end; and at the most, which is a small part of what a core can do. */
-const floor = 40
-const ceiling = 160
-/** What a step adds to the rate, and what is left of it where a look takes too long. */
-const grows = 4
+/**
+ * Targets a second beside live traffic: at the least, so that 100,000 come to their end within ten minutes whatever else there is; and at the most.
+ */
+export const floor = 200
+export const ceiling = 2_000
+/** What a step makes of the rate, and what is left of it where live traffic feels it. */
+const grows = 1.05
 const falls = 0.7
-/** A look that takes so many times longer than usual is felt; what is usual is the least of late, which each step lets rise by so much. */
+/** What takes so many times longer than usual, and at least so many milliseconds, is felt: less is what any other call makes of it. */
 const felt = 2
+const feltMs = 10
+/** What is usual is the least of late, which each step lets rise by so much. */
 const forgets = 1.002
-/** What the last look weighs among those before it. */
+/** What the last measurement weighs among those before it. */
 const weight = 0.25
 /** Beside live traffic there is a step so often (ms). */
 const stepMs = 100
+
+/** One of the things that are measured, against what it usually is. */
+class Feeling {
+  #recent: number | null = null
+  #usual = Number.POSITIVE_INFINITY
+
+  take(ms: number): void {
+    this.#recent = this.#recent === null ? ms : this.#recent + weight * (ms - this.#recent)
+    this.#usual = Math.min(this.#recent, this.#usual * forgets)
+  }
+
+  get isFelt(): boolean {
+    return this.#recent !== null && this.#recent > Math.max(felt * this.#usual, this.#usual + feltMs)
+  }
+}
 
 export interface Pace {
   /** Targets of the next step. */
@@ -30,20 +48,41 @@ export interface Pace {
   readonly overMs: number
 }
 
+/** What is known of live traffic: of the last seconds. */
+export interface Live {
+  /** How many requests have come in. */
+  readonly requests: number
+  /** How long its events have waited for their first attempt (ms); null: none has waited for one. */
+  readonly waitMs: number | null
+}
+
 /** The pace of a process, which all of its operations share. */
 export class Pacing {
   #rate = floor
-  #look: number | null = null
-  #usual = Number.POSITIVE_INFINITY
+  readonly #look = new Feeling()
+  readonly #wait = new Feeling()
 
-  /** By how many requests have come in within a second, and how long it took to ask. */
-  next(liveRequests: number, lookMs: number): Pace {
-    this.#look = this.#look === null ? lookMs : this.#look + weight * (lookMs - this.#look)
-    this.#usual = Math.min(this.#look, this.#usual * forgets)
-    if (liveRequests < busyFrom) return { batch: quietBatch, overMs: 0 }
+  /** By what is live, and how long it took to ask (ms). */
+  next({ requests, waitMs }: Live, lookMs: number): Pace {
+    this.#look.take(lookMs)
+    if (waitMs !== null) this.#wait.take(waitMs)
+    if (requests === 0) return { batch: quietBatch, overMs: 0 }
     this.#rate =
-      this.#look > felt * this.#usual ? Math.max(floor, this.#rate * falls) : Math.min(ceiling, this.#rate + grows)
+      this.#look.isFelt || (waitMs !== null && this.#wait.isFelt)
+        ? Math.max(floor, this.#rate * falls)
+        : Math.min(ceiling, this.#rate * grows)
     return { batch: Math.round((this.#rate * stepMs) / 1_000), overMs: stepMs }
+  }
+}
+
+/** When steps may begin, one after the other: one that came late does not make those behind it late, but for more than `mostMs`. */
+export class Steps {
+  #until: number | null = null
+
+  /** How long to wait (ms) behind a step that began at `began` and takes its turn for `forMs`. */
+  rest(began: number, forMs: number, now: number, mostMs: number): number {
+    this.#until = (this.#until === null ? began : Math.max(this.#until, began - mostMs)) + forMs
+    return Math.max(0, this.#until - now)
   }
 }
 

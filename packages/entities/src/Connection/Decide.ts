@@ -1,11 +1,13 @@
-import { Cause, Clock, Effect } from "effect"
+import { Cause, Clock, Effect, Result } from "effect"
 import { derivedId, prefixes, sibling } from "@tidegate/model/Ids"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { Deduplication } from "@tidegate/rules/Deduplication"
 import type { SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Fate, Settled } from "@tidegate/storage/journal/SettleStatement"
+import type { Database } from "@tidegate/storage/Database"
 import type { DedupeWindow } from "@tidegate/storage/PendingRoutes"
+import { Hand, setAside, type Weighed } from "../InHand.ts"
 import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
 import { transform, type Transformation } from "./Transforming.ts"
 
@@ -48,6 +50,14 @@ export const dropped = ({ counted, id }: PendingRequest): Settled => ({
   ...nothing
 })
 
+/** What a route is written down as: it is named as the event that comes of it. */
+const routeOf = (connectionId: string, { body, id, teamId }: PendingRequest): Weighed => ({
+  kind: "route",
+  id: derivedId(prefixes.event, id, connectionId),
+  team_id: teamId,
+  bytes: body.length
+})
+
 /** Transformation, then the filters behind it. */
 const decide = Effect.fnUntraced(function* (
   decider: Decider,
@@ -77,6 +87,29 @@ const decide = Effect.fnUntraced(function* (
   if (performance.now() - since > unaskedMs) yield* takeTurn(since)
   if (missed.length > 0) return { ...outcome, fate: ignored(eventId, "FILTERED", missed) }
   return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
+})
+
+/** Decides about a request as the process has its route in hand (`InHand.ts`). Fails closed: what cannot be written down waits. */
+const decideInHand = Effect.fnUntraced(function* (
+  decider: Decider,
+  request: PendingRequest
+): Effect.fn.Return<Decided, never, Sandbox | Database> {
+  const { connectionId } = decider
+  const hand = yield* Hand
+  const route = routeOf(connectionId, request)
+  if (hand.isPlain(route, yield* Clock.currentTimeMillis)) return yield* decide(decider, request)
+  const taken = yield* Effect.result(hand.take([route]))
+  if (Result.isFailure(taken)) {
+    yield* Effect.logWarning("a pending route could not be written down: it waits", {
+      connection_id: connectionId,
+      error: taken.failure
+    })
+    return null
+  }
+  const manner = taken.success(route)
+  if (manner !== "not again") return yield* hand.within(route, manner, decide(decider, request))
+  yield* hand.done(route)
+  return { ...nothing, fate: ignored(route.id, setAside.code, [{ message: setAside.message }]) }
 })
 
 /** Requests that agree in the fields of a deduplicate rule, oldest first; those without a key are alone. */
@@ -121,7 +154,7 @@ export const decideGroup = Effect.fnUntraced(function* (
   decider: Decider,
   { key, requests }: Group,
   stored: DedupeWindow | undefined
-): Effect.fn.Return<ReadonlyArray<Settled>, never, Sandbox> {
+): Effect.fn.Return<ReadonlyArray<Settled>, never, Sandbox | Database> {
   const settled: Array<Settled> = []
   let window = stored
   for (const request of requests) {
@@ -132,7 +165,7 @@ export const decideGroup = Effect.fnUntraced(function* (
       settled.push({ requestId, counted, fate, ...nothing })
       continue
     }
-    const decided = yield* decide(decider, request).pipe(
+    const decided = yield* decideInHand(decider, request).pipe(
       // What breaks down over one request costs the others of its batch nothing: it waits for the next sweep.
       Effect.catchDefect((cause) =>
         Effect.as(

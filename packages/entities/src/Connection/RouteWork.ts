@@ -1,6 +1,10 @@
-import { Clock, Effect, Latch, Semaphore } from "effect"
+import { Clock, Effect, Latch } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
+import { weighing } from "@tidegate/model/HeldBytes"
+import { inTurns } from "@tidegate/model/LoopTurn"
+import { makeTeamTurns } from "@tidegate/model/TeamTurns"
+import { WeighedCache } from "@tidegate/model/WeighedCache"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
 import type { Settled } from "@tidegate/storage/journal/SettleStatement"
@@ -14,7 +18,7 @@ import { Slots } from "../Destination/Slots.ts"
 import { Hints } from "../Hints.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
-import { type Decider, decideGroup, dropped, groupByKey } from "./Decide.ts"
+import { type Decider, decideGroup, dropped, type Group, groupByKey } from "./Decide.ts"
 import { Inbox } from "./Inbox.ts"
 import { type PendingRequest, storedRequest } from "./PendingRequest.ts"
 import type { Batch } from "../Batch.ts"
@@ -34,6 +38,13 @@ const concurrency = 64
 /** Connections of one team that decide about a batch. What comes on top waits, and no other team waits for it. */
 const batchesPerTeam = 6
 const mostTeamsKnown = 100_000
+const mostKept = 20_000
+
+/** Settings with what they weigh, in bytes. */
+interface KeptSettings {
+  readonly settings: RouteSettings
+  readonly bytes: number
+}
 
 type Requirements = Database | Sandbox | Secrets
 
@@ -47,23 +58,6 @@ export interface RouteWork<R = Requirements> {
   readonly work: Effect.Effect<void, never, R>
   /** The connection is somebody else's from here on: nothing that was decided is settled any more. */
   readonly close: () => void
-}
-
-/** A turn for each of a few batches of a team at a time. */
-const makeTurns = (perTeam: number) => {
-  const teams = new Map<string, { readonly semaphore: Semaphore.Semaphore; users: number }>()
-  return <A, E, R>(teamId: string, batch: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.suspend(() => {
-      const team = teams.get(teamId) ?? { semaphore: Semaphore.makeUnsafe(perTeam), users: 0 }
-      teams.set(teamId, team)
-      team.users++
-      return Effect.ensuring(
-        Semaphore.withPermit(team.semaphore)(batch),
-        Effect.sync(() => {
-          if (--team.users === 0) teams.delete(teamId)
-        })
-      )
-    })
 }
 
 /** About what a settlement weighs in the journal, in bytes. */
@@ -92,9 +86,11 @@ export const makeRouteWorker = Effect.gen(function* () {
   const windowsOf = yield* makeWindowReader
   const run = Effect.runForkWith(yield* Effect.context())
   const held = new Slots(0, mostHeld)
-  const inTurn = makeTurns(batchesPerTeam)
+  const inTurn = makeTeamTurns(batchesPerTeam)
   /** Whose each connection is: that never changes. */
   const teams = new Map<string, string>()
+  /** What connections without work are decided by; one at work holds its own. */
+  const kept = new WeighedCache<string, KeptSettings>(mostKept)
 
   return (connectionId: string): RouteWork => {
     const shard = shardOf(sharding, connectionId)
@@ -104,13 +100,18 @@ export const makeRouteWorker = Effect.gen(function* () {
     const state = {
       /** There may be routes in SQL that are not in the inbox. */
       more: false,
-      settings: null as RouteSettings | null,
+      settings: null as KeptSettings | null,
       /** Why the transformation's code is to be pinned. */
       pinned: null as string | null,
       /** Settlements that the journal has not answered yet. */
       outstanding: 0,
       failed: false,
       isClosed: false
+    }
+    /** From here on its routes are decided by what is read anew. */
+    const forgetSettings = (): void => {
+      state.settings = null
+      kept.delete(connectionId)
     }
     const pin = (reason: string): void => {
       state.pinned = reason
@@ -156,7 +157,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         requests.forEach(inbox.done)
         if (outcome.kind === "settled") announce(destinationId, requests, settled, outcome.made, now)
         else {
-          state.settings = null
+          forgetSettings()
           if (outcome.kind === "stale") state.more = true
           // It would be read, decided and refused again.
           else state.failed = true
@@ -193,15 +194,13 @@ export const makeRouteWorker = Effect.gen(function* () {
       const groups = yield* groupByKey(decider, requests)
       const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
       const windows = new Map((yield* windowsOf({ connectionId, keys })).map((window) => [window.key, window]))
+      const decided = (group: Group) =>
+        decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key))
       let count = 0
       if (requests.some((request) => request.inOrder)) {
         // Settled apart, a later one of a line would be there before an earlier one.
-        const decided = yield* Effect.forEach(
-          groups,
-          (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
-          { concurrency }
-        )
-        const made = new Map(decided.flat().map((one) => [one.requestId, one]))
+        const all = yield* Effect.forEach(groups, decided, { concurrency })
+        const made = new Map(all.flat().map((one) => [one.requestId, one]))
         const those = requests.filter(({ id }) => made.has(id))
         const settled = those.map(({ id }) => made.get(id)!)
         settle(areRead ? null : settings, decider, those, settled)
@@ -210,13 +209,10 @@ export const makeRouteWorker = Effect.gen(function* () {
       yield* Effect.forEach(
         groups,
         (group) =>
-          Effect.map(
-            decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
-            (settled) => {
-              count += settled.length
-              settle(areRead ? null : settings, decider, group.requests, settled)
-            }
-          ),
+          Effect.map(decided(group), (settled) => {
+            count += settled.length
+            settle(areRead ? null : settings, decider, group.requests, settled)
+          }),
         { concurrency, discard: true }
       )
       return count
@@ -224,7 +220,7 @@ export const makeRouteWorker = Effect.gen(function* () {
 
     /** Reads a batch and works it off. Answers whether there may be more to do now. */
     const workOffStored = Effect.gen(function* () {
-      state.settings = null
+      forgetSettings()
       const read = yield* readPendingWork(connectionId, batchSize, batchBytes)
       if (read === null) return false
       const requests = read.waiting.map(storedRequest)
@@ -237,7 +233,10 @@ export const makeRouteWorker = Effect.gen(function* () {
       const settings = yield* routeSettings(connectionId, read, pin)
       if (settings === null) return false
       // Also when nothing waits: what is handed over meanwhile is decided by them.
-      if (decidesAll(settings)) state.settings = settings
+      if (decidesAll(settings)) {
+        const bytes = yield* inTurns(weighing([read.connection.rules, read.transformation?.code]))
+        state.settings = { settings, bytes }
+      }
       const decided = yield* decideBatch(settings, requests, true)
       // What came since is told by its own wake.
       const bytes = requests.reduce((sum, { body }) => sum + body.length, 0)
@@ -253,11 +252,11 @@ export const makeRouteWorker = Effect.gen(function* () {
 
     /** Lost in a crash, it is told again by the next call of that code. */
     const pinCode = Effect.suspend(() => {
-      const { pinned, settings } = state
-      const transformation = settings?.decider.transformation ?? null
+      const { pinned, settings: by } = state
+      const transformation = by?.settings.decider.transformation ?? null
       state.pinned = null
       if (pinned === null || transformation === null) return Effect.void
-      state.settings = null
+      forgetSettings()
       return pinTransformation(transformation.id, transformation.codeHash, pinned)
     })
 
@@ -272,7 +271,8 @@ export const makeRouteWorker = Effect.gen(function* () {
     /** Does what there is to do next; answers whether there was anything. */
     const step = Effect.fnUntraced(function* (teamId: string) {
       changed.closeUnsafe()
-      const { settings } = state
+      state.settings ??= kept.get(connectionId) ?? null
+      const settings = state.settings?.settings ?? null
       const isSettling = state.outstanding > 0
       if (state.more || (settings === null && inbox.size > 0)) {
         // What is on its way to be settled would be read again.
@@ -303,8 +303,19 @@ export const makeRouteWorker = Effect.gen(function* () {
         state.failed = true
         return Effect.logWarning("pending routes could not be worked off", { connection_id: connectionId, error })
       }),
-      // The sweep comes back to them.
-      Effect.ensuring(Effect.sync(() => (state.failed ? inbox.empty() : undefined)))
+      Effect.ensuring(
+        Effect.sync(() => {
+          // The sweep comes back to them.
+          if (state.failed) inbox.empty()
+          const { settings } = state
+          const owner = teams.get(connectionId)
+          const isGood = settings !== null && owner !== undefined && !state.isClosed
+          if (isGood && kept.get(connectionId) !== settings) {
+            kept.set(connectionId, settings, { owner, bytes: settings.bytes })
+          }
+          state.settings = null
+        })
+      )
     )
 
     return {
@@ -320,6 +331,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       work,
       close: () => {
         state.isClosed = true
+        forgetSettings()
         inbox.close()
         changed.openUnsafe()
       }

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { parseQuery, type Values } from "@tidegate/model/Message"
 import type { FilterInput } from "@tidegate/rules/Filter"
@@ -132,7 +133,8 @@ const compare = (
   pending: PendingRequest,
   eventId: string
 ): { readonly data: TransformedData | null; readonly input: FilterInput } | "unstorable" => {
-  const headers = written === null ? after.headers : describeBody(before.headers, after.headers, written)
+  const described = written === null ? after.headers : describeBody(before.headers, after.headers, written)
+  const headers = withChain(before.headers, described)
   const headersText = JSON.stringify(headers)
   if (!isStorable(after.path) || !isStorable(after.query)) return "unstorable"
   const bytes = written === null ? null : bodyBytes(after, written)
@@ -161,6 +163,15 @@ const compare = (
     bodySize: bytes?.length ?? pending.body.length
   }
   return { data, input }
+}
+
+/** What a request has come through is not the code's to forget, or to make up. */
+const withChain = (before: Values, after: Values): Values => {
+  const chain = before[loopHeader]
+  if (chain === after[loopHeader]) return after
+  if (chain !== undefined) return { ...after, [loopHeader]: chain }
+  const { [loopHeader]: _, ...rest } = after
+  return rest
 }
 
 type Written = NonNullable<Execution["written"]>

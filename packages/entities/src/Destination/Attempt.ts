@@ -1,4 +1,4 @@
-import type { Answer as Answered, AttemptFacts, HttpSender, Verdict } from "@tidegate/connectors/Connector"
+import type { Answer as Answered, AttemptFacts, Failure, HttpSender, Verdict } from "@tidegate/connectors/Connector"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"
@@ -9,6 +9,7 @@ import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import type { DestinationState, LaneSettings } from "./DestinationState.ts"
+import { isRefusedForNow } from "./TargetHold.ts"
 
 /*
  * One attempt to deliver, without its doing: what it says of itself, and what its outcome makes of the event. Pure, but for the
@@ -202,38 +203,37 @@ export const recordOf = (
     respondedAt: outcome.status === null ? null : Math.max(outcome.respondedAt, outcome.sentAt),
     deliveryLatency: Math.max(0, outcome.sentAt - startedAt),
     finishedAt,
+    rootEventId: item.rootEventId,
     eventCreatedAt: item.createdAt,
     retryAt:
       successful || verdict.final
         ? null
-        : retryTime(
-            lane,
-            attemptNumber,
-            outcome,
-            verdict.retryAfter ?? null,
-            finishedAt,
-            item.firstAttemptAt ?? outcome.sentAt,
-            random
-          )
+        : retryTime(lane, attemptNumber, outcome, verdict, finishedAt, item.firstAttemptAt ?? outcome.sentAt, random)
   }
 }
 
 const retryTime = (
   lane: LaneSettings | undefined,
   attemptNumber: number,
-  { errorCode, headers, status }: Outcome,
-  saidInBody: number | null,
+  outcome: Outcome,
+  verdict: Failure,
   now: number,
   firstAttemptAt: number,
   random: number
 ): number | null => {
+  const { errorCode, headers, status } = outcome
+  const saidInBody = verdict.retryAfter ?? null
   const retryAfter = saidInBody === null ? headers["retry-after"] : String(saidInBody)
   // A 2xx that its sender takes for a failure is none to a rule, which may name the statuses that are tried again.
   const isFailure = errorCode === null && status !== null && (status < 200 || status > 299)
   const next = nextRetry(
     lane?.retry ?? null,
     attemptNumber,
-    { status: isFailure ? status : null, retryAfter: typeof retryAfter === "string" ? retryAfter : null },
+    {
+      status: isFailure ? status : null,
+      retryAfter: typeof retryAfter === "string" ? retryAfter : null,
+      refusedForNow: isRefusedForNow(outcome, verdict, now)
+    },
     now,
     firstAttemptAt,
     random

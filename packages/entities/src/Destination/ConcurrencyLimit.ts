@@ -142,6 +142,14 @@ export class ConcurrencyLimit {
     }
   }
 
+  /** A target that took nothing for a while takes something again: how many is found out from one on, twice as many with each answer's time. */
+  restart(): void {
+    this.#limit = 1
+    this.#growth = quickly
+    this.#halved = null
+    this.#next()
+  }
+
   #next(): void {
     this.#high = new Round(Math.max(first, this.#limit) / 2)
   }
@@ -150,7 +158,7 @@ export class ConcurrencyLimit {
     const isEcho = this.#limit > first && at < this.#failedAt
     const cost = isEcho ? 1 : perFailure
     if (!isEcho) this.#failedAt = now
-    this.#limit = Math.max(this.#least, this.#limit - Math.min(cost, this.#limit / 2))
+    this.#limit = Math.max(Math.min(this.#least, this.#limit), this.#limit - Math.min(cost, this.#limit / 2))
     this.#growth = carefully
     if (this.#limit > this.#least) return
     // What was true of a target that is gone need not be when it is back.

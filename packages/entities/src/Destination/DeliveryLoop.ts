@@ -7,15 +7,18 @@ import type { Database } from "@tidegate/storage/Database"
 import { recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Tracing } from "@tidegate/telemetry/Tracing"
+import { setAside } from "../InHand.ts"
 import { Lease } from "../Lease.ts"
 import * as Residents from "../Residents.ts"
 import { shardOf } from "../Shards.ts"
 import { beginAttempt } from "./Attempt.ts"
 import type { Batch } from "../Batch.ts"
+import { makeDeliveriesInHand } from "./DeliveriesInHand.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type LaneSettings, loadDestination } from "./DestinationState.ts"
+import { makeHolding } from "./Holding.ts"
 import { makeNotedTurns, type Turns } from "./NotedTurns.ts"
 import { Pacer } from "./Pacer.ts"
 import type { QueueHost } from "./QueueHost.ts"
@@ -87,6 +90,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   const load = loadDestination(id, shard, connectorOf)
   const opening = yield* makeOpening(scope, holdsLease)
+  const inHand = yield* makeDeliveriesInHand(id)
 
   /** One at a time: what was read later is applied later. */
   const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
@@ -112,6 +116,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         maxConcurrency: isTunnel ? mostThroughTunnel : (next?.maxConcurrency ?? null),
         presence: isTunnel ? tunnel : null
       })
+      holding.read(next?.heldUntil ?? 0)
       calls.configured()
       passed("reload")
     }).pipe(
@@ -168,7 +173,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const { headers, requestId } = item.payload
     const trace = tracing.attempt(headers, requestId, item.rootEventId ?? item.eventId)
     const attempt = beginAttempt(item, state?.lanes.get(item.connectionId), startedAt, trace)
-    sending.send(attempt, state, tunnel)
+    if (inHand.isSetAside(item)) sending.refuse(attempt, setAside.code, setAside.message, true)
+    else sending.send(attempt, state, tunnel)
   }
 
   const refill = Effect.suspend(() =>
@@ -198,6 +204,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     mayDeliver: holdsLease,
     slots,
     deliver,
+    isWrittenDown: inHand.isWanted,
+    takeInHand: inHand.take,
+    letGo: inHand.over,
     mark: (item, startedAt, done) => journal.mark(item.eventId, startedAt, done),
     refill: () => void run(refill),
     unknown: (connectionId) => {
@@ -223,10 +232,15 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
   const queue = new DeliveryQueue(host)
   yield* watch(id, queue)
+  const holding = makeHolding({ id, now, queue, run })
+  const { heard, isHeld } = holding
 
-  const noLonger = (item: DeliveryItem): void => void unrecorded.delete(item.eventId)
+  const noLonger = (item: DeliveryItem): void => {
+    unrecorded.delete(item.eventId)
+    inHand.over(item)
+  }
   const recording = yield* makeRecording({ id, now, queue, noLonger })
-  const sending = yield* makeSending({ id, opening, now, holdsLease, run, ends: recording })
+  const sending = yield* makeSending({ id, opening, now, holdsLease, isHeld, heard, run, ends: recording })
 
   /** Runs the queue's timers. */
   const runTimers = Effect.gen(function* () {
@@ -314,7 +328,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       if (pump === null) run(startPump)
     }
   })
-  const calling = yield* makeSending({ id, opening, now, holdsLease, run, ends: calls.ends })
+  const calling = yield* makeSending({ id, opening, now, holdsLease, isHeld, heard, run, ends: calls.ends })
   /** When a step last sent a message (Unix ms). */
   let messageAt = Number.NEGATIVE_INFINITY
   const send = (message: StepSend): Effect.Effect<StepSent> =>
@@ -336,6 +350,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   yield* Effect.addFinalizer(() =>
     Effect.callback<void>((resume) => {
       calls.stop()
+      inHand.stop()
       queue.stop(() => resume(Effect.void))
       // The next owner is asked for what is under way there.
       tunnel?.stop()
@@ -346,6 +361,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         Effect.sync(() => {
           sending.cancel()
           calling.cancel()
+          inHand.cancel()
         })
       ),
       Effect.andThen(leavePace)
@@ -375,6 +391,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     send,
     offer,
     wake: () => queue.wake(),
+    reread: () => queue.reread(),
     tokens: opening.tokens,
     /** How tokens are asked for, once it has begun; null: they are not. */
     tokenSettings: () => state?.bearer?.settings ?? null,

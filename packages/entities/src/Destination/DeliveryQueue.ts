@@ -63,7 +63,11 @@ export class DeliveryQueue {
   #mayLook = false
   #lineReads: ReadonlyMap<string, LineReads> = new Map()
   #linesAt = 0
+  /** What the refill under way reads may be from before something was taken out. */
+  #stale = false
   #cancelAt = 0
+  /** Nothing starts before (Unix ms); 0: its target has not said so. */
+  #heldUntil = 0
   #stopped = false
   #drained: (() => void) | null = null
   #ticking = false
@@ -89,6 +93,17 @@ export class DeliveryQueue {
 
   get limit(): number {
     return this.#limit.value
+  }
+
+  /** Until when nothing starts, because the target takes no more (Unix ms); 0: it does. */
+  get heldUntil(): number {
+    return this.#heldUntil
+  }
+
+  /** Nothing starts before (Unix ms); 0: what was said before holds no more. */
+  hold(until: number): void {
+    this.#heldUntil = until
+    this.tick()
   }
 
   /** Deliveries on the wire or not yet recorded. */
@@ -172,6 +187,16 @@ export class DeliveryQueue {
     this.tick()
   }
 
+  /** Rows were taken out of SQL whose events may wait in memory: all of them leave it, and what is there is read. */
+  reread(): void {
+    this.#stale = this.#refilling
+    for (const lane of this.#window.lanes.values()) {
+      this.#window.evict(lane)
+      this.#window.turnAway(lane)
+    }
+    this.wake()
+  }
+
   #lookAround(now: number): void {
     this.#look = true
     const mayCancel = now >= this.#cancelAt
@@ -206,6 +231,11 @@ export class DeliveryQueue {
     lines: ReadonlyArray<LinesRead> = []
   ): void {
     this.#refilling = false
+    if (this.#stale) {
+      this.#stale = false
+      for (const connectionId of this.#lineReads.keys()) this.#window.lane(connectionId).lines.forgetWanted()
+      return this.wake()
+    }
     const now = this.#host.now()
     const before = this.#window.waiting
     let refused = false
@@ -380,6 +410,10 @@ export class DeliveryQueue {
     let ready = 0
     const awaySince = this.#presence?.awaySince ?? null
     const patience = this.#patience
+    if (this.#heldUntil !== 0 && this.#heldUntil <= now) {
+      this.#heldUntil = 0
+      this.#limit.restart()
+    }
     // Nothing has waited for long enough before the target was away for that long.
     const waitsUntil = awaySince === null ? now : awaySince + patience
     let open: Array<Lane | CallLine> = []
@@ -410,6 +444,10 @@ export class DeliveryQueue {
         next = Math.min(next, now + leaseRetryMs)
         break
       }
+      if (this.#heldUntil !== 0) {
+        next = Math.min(next, this.#heldUntil)
+        break
+      }
       const pacedUntil = this.#pacer?.nextAt(now) ?? now
       if (pacedUntil > now) {
         next = Math.min(next, pacedUntil)
@@ -434,8 +472,8 @@ export class DeliveryQueue {
       if (item instanceof Call) this.#makeCall(item, now)
       else this.#startOne(item, now)
     }
-    // Whoever waits with some for a target that is away need not know of more.
-    const looks = this.#look && (awaySince === null || this.#window.isEmpty)
+    // Whoever waits with some for a target that is away, or takes nothing, need not know of more.
+    const looks = this.#look && ((awaySince === null && this.#heldUntil === 0) || this.#window.isEmpty)
     const dueAt = looks ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
     const refillAt = Math.min(dueAt, this.#linesDue(now))
     if (!this.#refilling && refillAt <= now) {
@@ -454,28 +492,44 @@ export class DeliveryQueue {
   #startOne(item: DeliveryItem, now: number): void {
     this.#onWire++
     this.#window.begin()
-    if (this.#pacer === null) return this.#deliver(item, now)
     const pacer = this.#pacer
-    metrics.pacerSeconds.observe(Math.max(0, now - item.dueAt) / 1_000)
-    pacer.take(now)
+    if (pacer !== null) {
+      metrics.pacerSeconds.observe(Math.max(0, now - item.dueAt) / 1_000)
+      pacer.take(now)
+    }
+    if (!this.#host.isWrittenDown(item)) return this.#mark(item, now, pacer)
+    this.#host.takeInHand(item, (taken) => {
+      if (taken && this.#mayStillStart(item, pacer)) this.#mark(item, this.#host.now(), pacer)
+      else this.#turnBack(item, pacer)
+      this.tick()
+    })
+  }
+
+  /** Delivers what has its turn; that of a pacer is written down first. */
+  #mark(item: DeliveryItem, now: number, pacer: Pacer | null): void {
+    if (pacer === null) return this.#deliver(item, now)
     this.#host.mark(item, now, (marked) => {
       const startedAt = this.#host.now()
       // Without the mark, a take-over would not know of this slot: it waits for the database to answer again. A new rate
       // may have come meanwhile, which does not know of it either.
-      if (marked && pacer === this.#pacer && this.#mayStillStart(item)) {
+      if (marked && this.#mayStillStart(item, pacer)) {
         this.#deliver(item, startedAt)
         // Counted from when it is under way: preparing it may have taken longer than the pacer keeps between windows.
         pacer.start(this.#host.now())
-      } else {
-        pacer.release()
-        this.#onWire--
-        this.#share.release()
-        this.#window.drop(item)
-        this.#window.over(item, "unknown", this.#host.now())
-        this.#look = true
-      }
+      } else this.#turnBack(item, pacer)
       this.tick()
     })
+  }
+
+  /** What had its turn does not start: it is in SQL. */
+  #turnBack(item: DeliveryItem, pacer: Pacer | null): void {
+    pacer?.release()
+    this.#host.letGo(item)
+    this.#onWire--
+    this.#share.release()
+    this.#window.drop(item)
+    this.#window.over(item, "unknown", this.#host.now())
+    this.#look = true
   }
 
   #makeCall(call: Call, now: number): void {
@@ -493,13 +547,16 @@ export class DeliveryQueue {
       this.#host.deliver(item, startedAt)
     } catch (cause) {
       this.#host.brokeDown(cause)
+      this.#host.letGo(item)
       this.lost(item)
     }
   }
 
   /** Whether what has been let through may still go, after a wait in which everything may have changed. */
-  #mayStillStart(item: DeliveryItem): boolean {
+  #mayStillStart(item: DeliveryItem, pacer: Pacer | null): boolean {
+    if (pacer !== this.#pacer) return false
     if (this.#stopped || !this.#host.mayDeliver() || this.#stateOf(item.connectionId) !== "open") return false
+    if (this.#heldUntil !== 0) return false
     if (!this.#isCancelled(item)) return true
     this.#host.cancel(item.connectionId)
     return false

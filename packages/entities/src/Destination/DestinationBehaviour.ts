@@ -74,6 +74,7 @@ export const layer = DestinationEntity.toLayer(
           )
         ),
       Reload: () => deliveries.reload,
+      Reread: () => Effect.sync(() => deliveries.reread()),
       Send: ({ payload }) => begun(deliveries.send(payload)),
       Attach: ({ payload }) => begun(Effect.sync(() => deliveries.attach(payload.local_url))),
       Listen: ({ payload }) => begun(deliveries.listen(payload)),

@@ -28,6 +28,7 @@ export const ConsentStarted = Schema.Struct({
  * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; repeated, it changes nothing more.
  * `Deliver`: events just committed (a hint: what is lost is found by the sweep). `Wake`: something is due.
  * `StartConsent` and `EndConsent`: somebody is sent to consent to its tokens, and has come back; a state is good for one code.
+ * `Reread`: events that waited are not to be delivered any more; what is in memory and has not begun is read again.
  * `Reload`: its own row or one of its connections changed; answered once the new state governs every later delivery.
  */
 export const DestinationEntity = protocolOf(destination, [
@@ -57,6 +58,7 @@ export const DestinationEntity = protocolOf(destination, [
   ),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Reload"),
+  Rpc.make("Reread"),
   ...stepMessages,
   ...tunnelMessages
 ])

@@ -2,6 +2,7 @@ import { Cause, Effect, Redacted, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Connector, OpenAuth, Sender } from "@tidegate/connectors/Connector"
 import { settingsOf } from "@tidegate/connectors/Connectors"
+import type { Config, Pace } from "@tidegate/connectors/Settings"
 import { secretsIn as settingsIn } from "@tidegate/connectors/SecretSettings"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -55,6 +56,8 @@ export interface DestinationState {
   readonly state: LaneState
   readonly isDeleted: boolean
   readonly cancelBefore: number
+  /** Until when its target takes nothing more (Unix ms), as it was stored; 0: nothing is. */
+  readonly heldUntil: number
   readonly rate: { readonly limit: number; readonly period: RatePeriod } | null
   /** Deliveries on the wire at the most; null: as many as the target takes. */
   readonly maxConcurrency: number | null
@@ -82,8 +85,8 @@ export const loadDestination = Effect.fnUntraced(function* (
   const stored = yield* readDeliverySettings(id, shard)
   if (stored === null) return null
   const { connections, destination } = stored
-  const { cancel_before, config, deleted_at, disabled_at, name } = destination
-  const limit = config["rate_limit"]
+  const { cancel_before, deleted_at, disabled_at, held_until, name, type } = destination
+  const { config } = destination
   const opened = deleted_at === null ? yield* openSender(destination, connectorOf) : neither
   const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
@@ -93,14 +96,26 @@ export const loadDestination = Effect.fnUntraced(function* (
     isDeleted: deleted_at !== null,
     state: disabled_at !== null || deleted_at !== null ? "cancelled" : "open",
     cancelBefore: ms(cancel_before),
-    rate: typeof limit === "number" ? { limit, period: (config["rate_limit_period"] ?? "second") as RatePeriod } : null,
+    heldUntil: ms(held_until),
+    rate: rateOf(config, connectorOf(type)?.pace),
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
-    credentials:
-      config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
+    credentials: credentialsOf(connectorOf(destination.type)?.credentials ?? "mask", config["forward_credentials"]),
     ...opened,
     lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })
+
+/** What its settings say, or what its type does where they say nothing: a row may be older than the pace of its type. */
+const rateOf = (config: Config, pace: Pace | undefined): DestinationState["rate"] => {
+  const limit = config["rate_limit"]
+  if (typeof limit === "number") return { limit, period: (config["rate_limit_period"] ?? "second") as RatePeriod }
+  return pace === undefined ? null : { limit: pace.perSecond, period: "second" }
+}
+
+const credentialsOf = (ofType: Credentials, asked: unknown): Credentials => {
+  if (asked === false) return "omit"
+  return ofType === "forward" && asked !== true ? "forward-others" : ofType
+}
 
 const ms = (date: Date | null): number => date?.getTime() ?? 0
 

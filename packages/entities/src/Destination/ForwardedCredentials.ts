@@ -1,10 +1,13 @@
-import { carriesMask, restorePresented, withoutPresented } from "@tidegate/signatures/PresentedSecrets"
+import { carriesMask, restoreOthers, restorePresented, withoutPresented } from "@tidegate/signatures/PresentedSecrets"
 import { openPresented } from "@tidegate/storage/PresentedColumn"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import type { DeliveryItem, DeliveryPayload } from "./DeliveryItem.ts"
 
-/** Whether what senders presented is forwarded, left out, or stays masked. */
-export type Credentials = "forward" | "omit" | "mask"
+/**
+ * Whether what senders presented is forwarded, left out, or stays masked. `forward-others`: without what the source itself
+ * verifies by.
+ */
+export type Credentials = "forward" | "forward-others" | "omit" | "mask"
 
 /**
  * The request of an event as its destination gets it: here alone the credentials that the sender presented are opened.
@@ -23,5 +26,6 @@ export const withCredentials = (
   // A transformation may have taken them out: then there is nothing to open.
   if (!carriesMask(payload)) return payload
   const opened = openPresented(secrets, { team_id: teamId, id: requestId }, presented)
-  return opened === null ? null : restorePresented(payload, opened)
+  if (opened === null) return null
+  return credentials === "forward" ? restorePresented(payload, opened) : restoreOthers(payload, opened)
 }

@@ -57,6 +57,12 @@ export interface QueueHost {
    * or `lost`. Throws only when it will not answer.
    */
   readonly deliver: (item: DeliveryItem, startedAt: number) => void
+  /** Whether the process writes down that it has this delivery in hand: see `InHand.ts`. */
+  readonly isWrittenDown: (item: DeliveryItem) => boolean
+  /** Does so, then calls back: when it may begin, or that it may not. */
+  readonly takeInHand: (item: DeliveryItem, done: (taken: boolean) => void) => void
+  /** A delivery that was to start does not. */
+  readonly letGo: (item: DeliveryItem) => void
   /** Durably marks the start of a paced delivery, then calls back. */
   readonly mark: (item: DeliveryItem, startedAt: number, done: (marked: boolean) => void) => void
   /** Reads due rows that are not in memory; answers with `refilled`. */

@@ -3,10 +3,12 @@ import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@t
 import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import { Echoes } from "@tidegate/signatures/Echoes"
 import type { Database } from "@tidegate/storage/Database"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { traceHeaders } from "@tidegate/telemetry/Tracing"
+import { Loops } from "../Loops.ts"
 import { type Attempt, endingOf, factsOf, type Outcome, unanswered, verdictOf, withoutEchoes } from "./Attempt.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DestinationState, LaneSettings } from "./DestinationState.ts"
@@ -26,9 +28,16 @@ const forSendingMs = 1_000
 const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
 
 /** The headers of a request that is complete, with those that every one of its kind has. */
-const headersOf = ({ call, trace }: Attempt, headers: ReadonlyArray<string>): ReadonlyArray<string> => {
+const headersOf = (
+  { call, item, trace }: Attempt,
+  headers: ReadonlyArray<string>,
+  loops: Loops
+): ReadonlyArray<string> => {
   const traced = traceHeaders(trace, headers)
-  if (call === null) return traced
+  if (call === null) {
+    const { headers: sent, requestId } = item.payload
+    return [...traced, loopHeader, loops.next(sent, requestId)]
+  }
   const own = new Set(call.headers.filter((_, i) => i % 2 === 0))
   return [...traced.filter((_, i) => !own.has(traced[i - (i % 2)]!.toLowerCase())), ...call.headers]
 }
@@ -39,6 +48,10 @@ interface Sending {
   readonly now: () => number
   readonly holdsLease: () => boolean
   readonly run: <A, E>(effect: Effect.Effect<A, E, Database | Secrets>) => Fiber.Fiber<A, E>
+  /** Whether its target takes nothing at the moment: what is not on its way yet stays here. */
+  readonly isHeld: () => boolean
+  /** A target has answered; told before the end of the attempt is. */
+  readonly heard: (outcome: Outcome, verdict: Verdict) => void
   readonly ends: Ends
 }
 
@@ -59,9 +72,13 @@ export interface Ends {
  * attempt that failed: nothing of it is sent again before it is recorded, and the retry rule applies. Only when that cannot be
  * recorded either is the event put back, to be looked for later.
  */
-export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, now, opening, run }: Sending) {
+export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
+  const { ends, heard, holdsLease, id, isHeld, now, opening, run } = sending
   const egress = yield* Egress
   const secrets = yield* Secrets
+  const loops = yield* Loops
+  /** Asked when a request is about to be written, which may be long after it was begun: it waits for a connection. */
+  const mayWrite = (): boolean => holdsLease() && !isHeld()
 
   const waiting = new Set<Fiber.Fiber<unknown, unknown>>()
 
@@ -192,8 +209,8 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       const exchange = (complete: OutboundRequest) =>
         egress.deliver({
           ...complete,
-          headers: headersOf(attempt, complete.headers),
-          mayStart: holdsLease,
+          headers: headersOf(attempt, complete.headers, loops),
+          mayStart: mayWrite,
           timeoutMs: Math.max(forSendingMs, timeOf(attempt) - spent),
           captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes
         })
@@ -226,12 +243,12 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       const { id: cliId, localUrl } = tunnel!.session ?? { id: null, localUrl: null }
       attempt.cliId = cliId
       if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
-      const headers = headersOf(attempt, request.headers)
+      const headers = headersOf(attempt, request.headers, loops)
       const path = request.url.slice(origin.length)
       const job = jobOf({ ...request, headers }, path, facts, item.payload.dataId, localUrl, timeOf(attempt))
       return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
     }
-    const called = attempt.call === null ? request : { ...request, headers: headersOf(attempt, request.headers) }
+    const called = attempt.call === null ? request : { ...request, headers: headersOf(attempt, request.headers, loops) }
     const answer = sender.answer(called)
     const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
     soon(attempt, () => answered(attempt, outcome, sender.judge))
@@ -266,20 +283,24 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
     if (ending.kind === "returned") return ends.returned(attempt)
     soon(attempt, () => {
       const outcome = outcomeOf(ending, attempt.startedAt, now(), timeOf(attempt))
+      const verdict = verdictOf(outcome, judge)
+      heard(outcome, verdict)
       // Whether it has come or not says nothing of how many may be under way: that is fixed.
-      finish(attempt, outcome, verdictOf(outcome, judge), ending.kind === "away" ? "unsent" : "answered")
+      finish(attempt, outcome, verdict, ending.kind === "away" ? "unsent" : "answered")
     })
   }
 
-  /** Whether it waited for its connection until the shard was somebody else's: not an attempt, and no longer ours. */
+  /** Whether it waited for its connection until the shard was somebody else's, or its target took nothing: not an attempt. */
   const isOver = ({ errorCode, status }: Outcome): boolean =>
-    errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !holdsLease()
+    errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !mayWrite()
 
   const abandon = (attempt: Attempt): void => ends.abandoned(attempt)
 
   const answered = (attempt: Attempt, outcome: Outcome, judge: HttpSender["judge"]): void => {
-    if (isOver(outcome)) abandon(attempt)
-    else finish(attempt, outcome, verdictOf(outcome, judge), endingOf(outcome))
+    if (isOver(outcome)) return abandon(attempt)
+    const verdict = verdictOf(outcome, judge)
+    heard(outcome, verdict)
+    finish(attempt, outcome, verdict, endingOf(outcome))
   }
 
   const finish = (attempt: Attempt, answer: Outcome, judged: Verdict, how: Ending): void => {
@@ -293,6 +314,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       opening.cancel()
       for (const fiber of waiting) fiber.interruptUnsafe()
     },
+    refuse,
     /** Begins an attempt; `ends` are told later how it has ended. */
     send: (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void =>
       guarded(attempt, () => begin(attempt, destination, tunnel))

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { Answer, Verdict } from "@tidegate/connectors/Connector"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import { type Attempt, beginAttempt, type CallSettings, type Outcome, waitOf } from "./Attempt.ts"
 import { Call } from "./Calls.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
@@ -190,7 +191,7 @@ const laneOf = ({ request, workflow }: StepSend): LaneSettings => ({
   retry: null
 })
 
-const settingsOf = ({ hop, key, run_id, step_id, timeout_ms, workflow }: StepSend): CallSettings => ({
+const settingsOf = ({ key, loop, run_id, step_id, timeout_ms, workflow }: StepSend): CallSettings => ({
   timeoutMs: timeout_ms,
   captureBytes: mostAnswered,
   headers: [
@@ -202,8 +203,8 @@ const settingsOf = ({ hop, key, run_id, step_id, timeout_ms, workflow }: StepSen
     run_id,
     "x-gateway-step-id",
     step_id,
-    "x-gateway-hop",
-    String(hop)
+    loopHeader,
+    loop
   ]
 })
 

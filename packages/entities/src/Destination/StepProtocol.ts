@@ -14,8 +14,8 @@ export const StepSend = Schema.Struct({
   /** The same for every attempt of it, also after a crash. */
   key: Schema.String,
   attempt: Schema.Int,
-  /** Gateways that what it sends has come through, this one included. */
-  hop: Schema.Int,
+  /** What `gateway-loop` says of what it sends. */
+  loop: Schema.String,
   /** For the call, from when it has its turn. */
   timeout_ms: milliseconds,
   /** Since when it waits for its turn (Unix ms). */

@@ -1,3 +1,4 @@
+import { readJson } from "@tidegate/model/JsonText"
 import type { DueRun } from "@tidegate/storage/Runs"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
@@ -23,7 +24,7 @@ interface Head extends Request {
 
 /** The part up to which a run carries what its steps gave; 0: nothing. */
 export const carriedTo = ({ carried }: DueRun): number =>
-  carried === null ? 0 : (JSON.parse(carried.slice(0, carried.indexOf("\n"))) as Head).part
+  carried === null ? 0 : (readJson(carried.slice(0, carried.indexOf("\n"))) as Head).part
 
 export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, part: number): Parts<string> {
   const { headers, method, path, query, source_name } = run
@@ -42,10 +43,10 @@ export function* unpacked(workflow: Workflow, run: DueRun): Parts<{ readonly run
   const stepsEnd = carried.indexOf("\n", bodyEnd + 1)
   const end = stepsEnd < 0 ? carried.length : stepsEnd
   const outputs = yield* outputsIn(stepsEnd < 0 ? null : carried.slice(stepsEnd + 1))
-  const progress = JSON.parse(carried.slice(bodyEnd + 1, end)) as Part["progress"]
+  const progress = readJson(carried.slice(bodyEnd + 1, end)) as Part["progress"]
   const state = stateOf(workflow, [{ progress, outputs }])
   if (run.headers !== payloadGone) return { run, state }
-  const { ingested_at, part: _, ...request } = JSON.parse(carried.slice(0, headEnd)) as Head
+  const { ingested_at, part: _, ...request } = readJson(carried.slice(0, headEnd)) as Head
   const body = Buffer.from(carried.slice(headEnd + 1, bodyEnd), "base64")
   return { run: { ...run, ...request, body, ingested_at: new Date(ingested_at) }, state }
 }

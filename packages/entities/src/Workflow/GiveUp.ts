@@ -16,7 +16,8 @@ const againAfter = 3_600_000
  */
 export const giveUp = Effect.fnUntraced(function* (
   run: Pick<DueRun, "id" | "team_id" | "parts" | "attempts">,
-  error: { readonly code: string; readonly message: string }
+  error: { readonly code: string; readonly message: string },
+  { fromFirst = false }: { readonly fromFirst?: boolean } = {}
 ): Effect.fn.Return<Moved, never, RunJournal | Database> {
   const journal = yield* RunJournal
   const now = yield* Clock.currentTimeMillis
@@ -31,7 +32,7 @@ export const giveUp = Effect.fnUntraced(function* (
   if (stored === "failed") return stored
   if (stored === null) return "superseded"
   const startedAt = stored.started_at?.getTime() ?? null
-  const { count, progress } = steps.end({ error, stepsCount: stored.steps_count, startedAt, now })
+  const { count, progress } = steps.end({ error, stepsCount: stored.steps_count, startedAt, now, fromFirst })
   const moved = yield* journal.move({
     id: run.id,
     teamId: run.team_id,

@@ -1,6 +1,8 @@
 import { Effect, Result } from "effect"
 import { prefixes } from "@tidegate/model/Ids"
+import { weighing } from "@tidegate/model/HeldBytes"
 import { inTurns } from "@tidegate/model/LoopTurn"
+import { WeighedCache } from "@tidegate/model/WeighedCache"
 import { type PinnedAction, pinnedActions } from "@tidegate/storage/Actions"
 import { catalogFor } from "@tidegate/storage/ActionCatalog"
 import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/RunResources"
@@ -8,8 +10,8 @@ import { type DueRun, readVersion } from "@tidegate/storage/Runs"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { compiling, type Workflow } from "@tidegate/workflows/Workflow"
 
-/** Versions that runs are still on, each with what they were pinned to. */
-const mostPlans = 16
+/** Versions that runs are still on, each with what they were pinned to, of all workflows of a process. */
+const mostPlans = 20_000
 
 /** What runs go by. */
 export interface Plan {
@@ -46,33 +48,30 @@ const namesOf = (steps: ReadonlyArray<Step>): Definition["names"] =>
 
 const noActions: ReadonlyMap<string, PinnedAction> = new Map()
 
+const definitions = new WeighedCache<string, Definition>(mostPlans)
+const plans = new WeighedCache<string, Plan>(mostPlans)
+
 /**
  * The plans of a workflow's versions, compiled once as long as they are in use. Saved actions, stored filters and the code of transformations are part of the
  * plan: a run that began with them goes by them to its end. Null: the version cannot be read, or compiles no more.
  */
 export const plansOf = (id: string) => {
-  const definitions = new Map<number, Definition>()
-  const plans = new Map<string, Plan>()
-
-  const keep = <Key, A>(of: Map<Key, A>, key: Key, value: A): A => {
-    if (of.size >= mostPlans) of.delete(of.keys().next().value!)
-    of.set(key, value)
-    return value
-  }
-
-  const definitionOf = Effect.fnUntraced(function* (version: number) {
-    const known = definitions.get(version)
+  const definitionOf = Effect.fnUntraced(function* (team_id: string, version: number) {
+    const key = `${id} ${version}`
+    const known = definitions.get(key)
     if (known !== undefined) return known
     const read = yield* readVersion(id, version)
-    return read === null ? null : keep(definitions, version, { ...read, names: namesOf(read.steps) })
+    if (read === null) return null
+    const bytes = yield* inTurns(weighing([read.steps, read.edges]))
+    return definitions.set(key, { ...read, names: namesOf(read.steps) }, { owner: team_id, bytes })
   })
 
   const planOf = Effect.fnUntraced(function* (team_id: string, version: number, told: ReadonlyArray<Told> = []) {
     const pins = told.filter(isPinned)
-    const key = [version, ...pins.map(({ content_hash, id }) => `${id}=${content_hash}`)].join(" ")
+    const key = [id, version, ...pins.map(({ content_hash, id }) => `${id}=${content_hash}`)].join(" ")
     const known = plans.get(key)
     if (known !== undefined) return known
-    const definition = yield* definitionOf(version)
+    const definition = yield* definitionOf(team_id, version)
     if (definition === null) return null
     const { edges, name, steps } = definition
     const revisions = pins.flatMap(({ id, revision }) => (revision === undefined ? [] : [{ id, revision }]))
@@ -93,7 +92,8 @@ export const plansOf = (id: string) => {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null
     }
-    return keep(plans, key, { workflow: compiled.success, name })
+    const bytes = yield* inTurns(weighing([steps, edges, [...actions.values()], [...filters.values()]]))
+    return plans.set(key, { workflow: compiled.success, name }, { owner: team_id, bytes })
   })
 
   /** What the steps of a version name, as it is now. */
@@ -113,7 +113,7 @@ export const plansOf = (id: string) => {
     const before = new Map<string, string>()
     const goingOn: Array<string> = []
     for (const { id: run, parts, team_id, version } of runs) {
-      const definition = yield* definitionOf(version)
+      const definition = yield* definitionOf(team_id, version)
       if (definition === null || definition.names.length === 0) continue
       if (parts > 0 && definition.names.some(isPinned)) goingOn.push(run)
       if (parts === 0 && !now.has(version)) now.set(version, yield* namedNow(team_id, definition))

@@ -4,21 +4,26 @@ import type { Moved } from "@tidegate/storage/RunJournal"
 import { bytesOf, type DueRun, dueRuns, partsOf, type RunningWorkflow, type StoredPart } from "@tidegate/storage/Runs"
 import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
+import { Hand, type Manner, setAside } from "../InHand.ts"
 import { carriedTo } from "./Carried.ts"
 import { giveUp } from "./GiveUp.ts"
 import type { Plan, plansOf } from "./Plans.ts"
+import { Pace } from "./RunPace.ts"
 import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 
-/** Runs that are read at once, with what they were made of and have given. */
-const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
+/** Runs that are read at once, with what they were made of and have given: as many bytes as the room says. */
+const readAtOnce = 50
 /** Runs that are under way, with what they were made of: while there are so many, no more are read. */
 const mostInHand = 100
 /** Runs that could not be stored: while there are so many, no more are read until somebody wakes this. */
 const mostLeft = 500
 /** How soon somebody looks again for room that other workflows have taken (ms). */
 const roomAfter = 200
+
+/** Of a wait that is over within this (ms) the process is told at its time, by itself. */
+const alarmedWithin = 30_000
 
 /** What the status of a workflow says to its runs. */
 type Standing = { readonly kind: "going" | "held" } | { readonly kind: "stopped"; readonly error: StepError }
@@ -41,16 +46,23 @@ const occurrenceOf = (standing: Standing): Occurrence =>
 /**
  * Carries on the runs of a workflow that are due, as the workflow stands: while it is paused those in hand come to their next step and no other is
  * read; once it is disabled or deleted all that are left end, due or not. Gives what wakes it. `mayGoOn`: whether this process
- * still has the workflow.
+ * still has the workflow. `alarm`: told when one of its runs comes due (Unix ms), and wakes it then.
  */
 export const runPump = Effect.fnUntraced(function* (
   id: string,
   shard: number,
   plans: ReturnType<typeof plansOf>,
-  mayGoOn: () => boolean
+  mayGoOn: () => boolean,
+  alarm: (at: number) => void = () => {}
 ) {
+  /** What comes due soon is looked for at its time; the rest the sweep finds a little before. */
+  const comesDue = (at: number | null, now: number): void => {
+    if (at !== null && at <= now + alarmedWithin) alarm(at)
+  }
   const rooms = yield* Room
+  const pace = yield* Pace
   const own = yield* OwnRuns
+  const hand = yield* Hand
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const inHand = new Map<string, Queue.Queue<Told>>()
   /** Runs that could not be stored: they stay due, and are not looked at again before somebody wakes this. */
@@ -63,6 +75,8 @@ export const runPump = Effect.fnUntraced(function* (
   /** Somebody has said that there are runs: they are looked for once there is room. */
   let hinted = false
   let working = false
+  /** When runs were taken on last, by the pace's clock. */
+  let tookOnAt = Number.NEGATIVE_INFINITY
 
   /** Tells the runs in hand how the workflow stands, where that has changed. */
   const stand = (now: Standing): void => {
@@ -79,7 +93,8 @@ export const runPump = Effect.fnUntraced(function* (
     run: DueRun,
     plan: Plan,
     parts: ReadonlyArray<StoredPart>,
-    resources: string | null
+    resources: string | null,
+    manner: Manner
   ) {
     const told = yield* Queue.unbounded<Told>()
     const room = rooms.of(run.team_id)
@@ -96,12 +111,13 @@ export const runPump = Effect.fnUntraced(function* (
       slots,
       told,
       resources,
+      waits: (until: number, now: number) => comesDue(until, now),
       grew: (by: number) => {
         bytes += by
         room.hold(by)
       }
     }
-    const going = carryOn(work).pipe(
+    const going = hand.within({ kind: "run", id: run.id }, manner, carryOn(work)).pipe(
       Effect.map((moved) => ended(run, moved)),
       Effect.ensuring(
         Effect.sync(() => {
@@ -118,15 +134,16 @@ export const runPump = Effect.fnUntraced(function* (
   })
 
   /** Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. */
-  const hasRoom = (of: TeamRoom): boolean => inHand.size < mostInHand && of.mayRead(readAtOnce.bytes)
+  const hasRoom = (of: TeamRoom): boolean => inHand.size < mostInHand && of.mayRead(rooms.readBytes)
 
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
     // Whose the runs are tells the first look, which reads none.
-    const mayRead = team !== null && hasRoom(team)
+    const limit = team !== null && hasRoom(team) ? pace.most(readAtOnce, tookOnAt) : 0
+    const mayRead = limit > 0
     const limits = {
-      limit: mayRead ? readAtOnce.limit : 0,
-      bytes: readAtOnce.bytes,
+      limit,
+      bytes: rooms.readBytes,
       inHand: [...inHand.keys(), ...left]
     }
     const now = yield* Clock.currentTimeMillis
@@ -136,6 +153,7 @@ export const runPump = Effect.fnUntraced(function* (
     team = rooms.of(running.team_id)
     stand(standingOf(running))
     if (standing.kind === "held") return false
+    comesDue(due.next, now)
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
     if (left.size >= mostLeft) return false
@@ -146,6 +164,8 @@ export const runPump = Effect.fnUntraced(function* (
     )
     const parts = Map.groupBy(stored, ({ run_id }) => run_id)
     const planned = yield* plans.plannedFor(runs)
+    const works = runs.map((run) => ({ kind: "run" as const, id: run.id, team_id: run.team_id, bytes: bytesOf(run) }))
+    const mannerOf = yield* hand.take(works)
     for (const [i, run] of runs.entries()) {
       const { plan, resources } = planned[i]!
       if (plan === null) {
@@ -153,9 +173,16 @@ export const runPump = Effect.fnUntraced(function* (
         ended(run, yield* giveUp(run, standing.kind === "stopped" ? standing.error : unreadable))
         continue
       }
-      yield* carry(run, plan, parts.get(run.id) ?? [], resources)
+      const manner = mannerOf(works[i]!)
+      if (manner === "not again") {
+        ended(run, yield* giveUp(run, setAside, { fromFirst: true }))
+        yield* hand.done(works[i]!)
+        continue
+      }
+      yield* carry(run, plan, parts.get(run.id) ?? [], resources, manner)
     }
-    return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === readAtOnce.limit)
+    if (runs.length > 0) tookOnAt = pace.now
+    return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === limit)
   }).pipe(
     rooms.reading,
     Effect.catch((error) =>
@@ -181,7 +208,8 @@ export const runPump = Effect.fnUntraced(function* (
     let more: More = true
     const isWanted = (): boolean => hinted || more !== false
     // What a workflow that is deleted leaves behind takes no room.
-    const mayLook = (): boolean => team === null || hasRoom(team) || (more === true && standing.kind === "stopped")
+    const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.most(readAtOnce, tookOnAt) > 0
+    const mayLook = (): boolean => team === null || mayTakeOn(team) || (more === true && standing.kind === "stopped")
     while (!isOver(more)) {
       stirred.closeUnsafe()
       const before = inHand.size

@@ -1,5 +1,6 @@
 import type { Effect, Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { readJson } from "@tidegate/model/JsonText"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import { parsingBody } from "@tidegate/rules/RequestInput"
@@ -69,7 +70,7 @@ export function* storedState(
 ): Parts<RunState> {
   const stored: Array<Part> = []
   for (const { outputs, steps } of parts) {
-    stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* outputsIn(outputs) })
+    stored.push({ progress: readJson(steps) as Part["progress"], outputs: yield* outputsIn(outputs) })
   }
   return yield* folding(workflow, stored, carried)
 }

@@ -1,10 +1,14 @@
 import { Context, Effect, Semaphore } from "effect"
 import { Slots } from "../Destination/Slots.ts"
 
-/** What one process carries out at once for runs of all workflows, and the memory that runs in hand hold. */
-const most = { effects: 256, bytes: 128 * 1_048_576 }
+/** What one process carries out at once for runs of all workflows. */
+const mostEffects = 256
+/** Bytes that runs in hand hold, unless whoever starts the process says how many by its heap. */
+const someBytes = 128 * 1_048_576
 /** Workflows whose runs are read at once: what they weigh is known when they are there, and there may be thousands that were woken together. */
 const readers = 4
+/** Bytes of runs that one of them reads, and the part of the room that it reads at the most: what all of them read comes on top. */
+const readOnce = { bytes: 16 * 1_048_576, share: 1 / 8 }
 
 /** The share of one team, however many workflows it has: so that slow targets of one do not take what others need. */
 export interface TeamRoom {
@@ -25,12 +29,21 @@ interface Share {
 
 /** The room of a process, shared by teams as destinations share what is on the wire. */
 export class RunRoom {
-  readonly #slots = new Slots(most.effects, most.bytes)
+  readonly #slots: Slots
   /** Those that have something of it, or wait for it. */
   readonly #shares = new Map<string, Share>()
 
   /** Reads runs and holds them: waits until few others do. */
   readonly reading = Semaphore.withPermit(Semaphore.makeUnsafe(readers))
+
+  /** Bytes of runs that are read at once. */
+  readonly readBytes: number
+
+  /** `bytes`: that runs in hand may hold. */
+  constructor(bytes: number = someBytes) {
+    this.readBytes = Math.floor(Math.min(readOnce.bytes, bytes * readOnce.share))
+    this.#slots = new Slots(mostEffects, bytes)
+  }
 
   /** How many teams it keeps in mind. */
   get teams(): number {

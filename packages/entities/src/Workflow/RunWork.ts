@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, identity, Queue, type Semaphore } from "effect"
 import type { Database } from "@tidegate/storage/Database"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { cpuMillis, inTurns } from "@tidegate/model/LoopTurn"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { type Moved, RunJournal } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
@@ -102,6 +102,8 @@ export interface Work {
   readonly slots: Semaphore.Semaphore
   /** Of a run that begins: what its steps name, as it is then. JSON. */
   readonly resources?: string | null
+  /** Told of a wait that begins, and until when. Unix ms. */
+  readonly waits?: (until: number, now: number) => void
   /** Told of what its steps have given, in characters. */
   readonly grew?: (by: number) => void
   /** Where it is told what it cannot know by itself. */
@@ -184,7 +186,6 @@ const goOn = Effect.fnUntraced(function* (
   const begun = yield* inTurns(takenUp(work))
   const { facts, isGone, run, texts } = begun
   let { state } = begun
-  const clock = (): number => performance.now()
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
   let due: number | null = since
@@ -202,7 +203,7 @@ const goOn = Effect.fnUntraced(function* (
 
   /** What an occurrence makes of the run, and the rows that tell of it. */
   function* following(occurrence: Occurrence, now: number) {
-    const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock }, texts)
+    const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock: cpuMillis }, texts)
     if (advanced.state === state) return { advanced, written: null }
     const next = dueAt(advanced.state, createdAt, Math.min(since, now))
     const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
@@ -223,7 +224,10 @@ const goOn = Effect.fnUntraced(function* (
       const moved = yield* journal.move(written.transition)
       if (moved === "refused") return yield* giveUp({ ...run, parts: stored.parts }, unstorable)
       if (moved !== "stored") return moved
-      if (moves && next !== null) own.waits(next)
+      if (moves && next !== null) {
+        own.waits(next)
+        work.waits?.(next, written.transition.at)
+      }
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       state = advanced.state
       due = next

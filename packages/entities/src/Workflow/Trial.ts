@@ -1,5 +1,5 @@
 import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { cpuMillis, inTurns } from "@tidegate/model/LoopTurn"
 import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun } from "@tidegate/storage/Runs"
 import { advance } from "@tidegate/workflows/Advance"
@@ -44,7 +44,6 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   const { facts, first, from, live, run, workflow } = trial
   const carryOut = yield* carryingOut
   const texts = yield* inTurns(secretTextsOf(facts, from))
-  const clock = (): number => performance.now()
   const happened = yield* Queue.unbounded<Occurrence>()
   const transitions: Array<RunTransition> = []
   let state = from
@@ -64,7 +63,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
 
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
     const at = yield* now
-    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }, texts))
+    const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock: cpuMillis }, texts))
     if (advanced.state !== state) {
       const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
       const transition = yield* inTurns(transitionOf(workflow, run, state, advanced, texts, writing))

@@ -31,7 +31,7 @@ export const reportOf = Effect.fnUntraced(function* (
   { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: TrialResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
-  const { edges, plan, steps } = workflow
+  const { edges, plan, steps, warnings } = workflow
   const reports = new StepReports(run.id, { steps, edges })
   const shown = new Map<number, Previews>()
   for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {
@@ -113,6 +113,7 @@ export const reportOf = Effect.fnUntraced(function* (
     },
     retry: { count: 0, last_requested_at: null, last_step_id: null, retryable_step_ids: [] },
     steps: told.map((step) => Object.assign({ simulated: simulated.has(step.execution_index) }, step)),
-    steps_count: only === null ? plan.length : 1
+    steps_count: only === null ? plan.length : 1,
+    ...(warnings.length === 0 ? {} : { warnings })
   }
 })

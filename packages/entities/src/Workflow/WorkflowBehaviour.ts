@@ -12,6 +12,7 @@ import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
 import * as Residents from "../Residents.ts"
 import { shardOf } from "../Shards.ts"
+import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { runPump } from "./RunPump.ts"
 import { save } from "./Saving.ts"
@@ -33,7 +34,8 @@ export const layer = WorkflowEntity.toLayer(
     const shard = shardOf(sharding, id)
     const turn = Semaphore.makeUnsafe(1)
     const plans = plansOf(id)
-    const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard))
+    const alarm = yield* makeAlarm(Effect.suspend(() => rouse))
+    const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard), alarm)
     const work = Effect.provideContext(pump.work, stored)
     yield* (yield* Residents.Workflows).add(id, () => (pump.rouse() ? true : undefined))
     const stores = yield* Effect.context<Actions | Database | Ingress | Sources | Workflows>()

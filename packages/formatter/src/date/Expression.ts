@@ -56,10 +56,10 @@ const shiftOf = memo(200, (expression): { readonly shift: Shift | null } => {
   return { shift }
 })
 
-const businessDays = (date: Temporal.PlainDateTime, count: number): Temporal.PlainDateTime => {
+/** A day so many business days later, or earlier. From a weekend it counts as from the day before it, whichever way it goes. */
+export const businessDays = (date: Temporal.PlainDateTime, count: number): Temporal.PlainDateTime => {
   if (count === 0) return date
   const step = Math.sign(count)
-  // From a weekend it counts as from the day before it, whichever way it goes.
   const over = date.dayOfWeek - 5
   let at = over > 0 ? date.add({ days: step > 0 ? -over : 3 - over }) : date
   at = at.add({ days: Math.trunc(count / 5) * 7 })

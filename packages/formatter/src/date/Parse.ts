@@ -19,11 +19,15 @@ export interface Origin {
 
 export const mostInput = 512
 
-const unparseable = (value: unknown, { field, format }: Origin): Fault =>
+const unparseable = (
+  value: unknown,
+  { field, format }: Origin,
+  hint = format === "" ? "say how it is written with from_format" : `it is not written as ${format}`
+): Fault =>
   new Fault("FORMATTER_DATE_UNPARSEABLE", "the value is not a recognisable date", {
     field,
     value_preview: previewOf(value),
-    hint: format === "" ? "say how it is written with from_format" : `it is not written as ${format}`
+    hint
   })
 
 /** Seconds since 1970, or milliseconds where they are as many as no seconds would be. */
@@ -50,6 +54,8 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
   }
   const parts = inWords(text, zonedAt(call.anchor, origin.zone, origin.field), call)
   if (parts === null) throw unparseable(value, origin)
+  if (parts === "part")
+    throw unparseable(value, origin, "only a part of it is understood: write one date, or say from_format")
   call.warn("DATE_FUZZY", "the date was found in words", origin.field)
   return parts
 }
@@ -78,12 +84,14 @@ const localOf = (
   today: Temporal.ZonedDateTime
 ): Temporal.PlainDateTime | null => {
   try {
-    return Temporal.PlainDateTime.from(
+    // The end of a day, in the form that ISO 8601 has for it.
+    const isEnd = hour === 24 && minute === 0 && second === 0 && nanosecond === 0
+    const local = Temporal.PlainDateTime.from(
       {
         year: year ?? today.year,
         month: month ?? (year === null ? today.month : 1),
         day: day ?? (year === null && month === null ? today.day : 1),
-        hour: hour ?? 0,
+        hour: isEnd ? 0 : (hour ?? 0),
         minute,
         // A leap second is the one before it.
         second: second === 60 ? 59 : second,
@@ -93,6 +101,7 @@ const localOf = (
       },
       { overflow: "reject" }
     )
+    return isEnd ? local.add({ days: 1 }) : local
   } catch {
     return null
   }

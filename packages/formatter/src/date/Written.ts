@@ -113,4 +113,14 @@ const ofNumbers = (text: string): Written => {
   }
 }
 
-export const written = (text: string): Written => iso(text) ?? ofMail(text) ?? ofNumbers(text)
+/** `12/25`: a month and a day, of the anchor's year. */
+const ofTwo = (text: string): Written => {
+  const found = /^(\d{1,2})\/(\d{1,2})$/.exec(text)
+  if (found === null) return null
+  const [a, b] = [Number(found[1]), Number(found[2])]
+  if (a < 1 || b < 1 || (a > 12 && b > 12)) return "invalid"
+  const [month, day] = a > 12 ? [b, a] : [a, b]
+  return { parts: { ...noParts, month, day }, isAmbiguous: a <= 12 && b <= 12 && a !== b }
+}
+
+export const written = (text: string): Written => iso(text) ?? ofMail(text) ?? ofNumbers(text) ?? ofTwo(text)

@@ -15,6 +15,9 @@ const known = memo(500, (name): { readonly zone: string | null } => {
   }
 })
 
+/** Whether there is a zone of that name. */
+export const isZone = (name: string): boolean => name.length <= 64 && known(name).zone !== null
+
 /** The zone of a name: IANA's, `UTC`, or an offset like `+02:00`. */
 export const checkZone = (name: string, field: string): string => {
   const { zone } = name.length > 64 ? { zone: null } : known(name.trim())

@@ -1,4 +1,5 @@
-import { Predicate, type Schema } from "effect"
+import { isJsonNumber, isJsonObject } from "@tidegate/model/ExactNumber"
+import { type Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { checkZone } from "../date/Zone.ts"
 import { numberIn } from "../number/Numerals.ts"
@@ -57,7 +58,7 @@ export const bounded = (text: string, at: Reading, bytes: number = limits.string
 
 const scalarOf = (value: unknown, at: Reading, bytes?: number): string => {
   if (typeof value === "string") return bounded(value, at, bytes)
-  if (typeof value === "number" || typeof value === "boolean") return String(value)
+  if (isJsonNumber(value) || typeof value === "boolean") return String(value)
   throw invalid(at, value, "a text")
 }
 
@@ -130,8 +131,16 @@ const within = (value: number, { maximum, minimum }: Bounds, at: Reading, given:
   return value
 }
 
+/** As JavaScript's own number, which is enough for settings of an operation. What is none stays as it is. */
+const plainOf = (value: unknown): unknown =>
+  typeof value === "string"
+    ? Number(numberIn(value, ".") ?? "none")
+    : isJsonNumber(value)
+      ? Number(String(value))
+      : value
+
 const wholeOf = (value: unknown, bounds: Bounds, at: Reading): number => {
-  const read = typeof value === "string" ? Number(numberIn(value, ".") ?? "none") : value
+  const read = plainOf(value)
   if (!Number.isSafeInteger(read)) throw invalid(at, value, "a whole number")
   return within(read as number, bounds, at, value)
 }
@@ -160,7 +169,7 @@ export const number = <const D extends number | null = null>(
     { ...bounds, default: bounds.default ?? null },
     (value, at) => {
       if (value === "") return bounds.default ?? null
-      const read = typeof value === "string" ? Number(numberIn(value, ".") ?? "none") : value
+      const read = plainOf(value)
       if (typeof read !== "number" || !Number.isFinite(read)) throw invalid(at, value, "a number")
       return within(read, bounds, at, value)
     },
@@ -261,13 +270,13 @@ const pairsOf = (value: unknown): ReadonlyArray<readonly [unknown, unknown]> | n
     const pairs: Array<readonly [unknown, unknown]> = []
     for (const pair of value as ReadonlyArray<unknown>) {
       if (Array.isArray(pair) && pair.length === 2) pairs.push([pair[0], pair[1]])
-      else if (Predicate.isReadonlyObject(pair) && Object.hasOwn(pair, "key")) {
+      else if (isJsonObject(pair) && Object.hasOwn(pair, "key")) {
         pairs.push([pair["key"], Object.hasOwn(pair, "value") ? pair["value"] : null])
       } else return null
     }
     return pairs
   }
-  return Predicate.isReadonlyObject(value) ? Object.entries(value) : null
+  return isJsonObject(value) ? Object.entries(value) : null
 }
 
 /** Keys with values, in their order: an object, or a list of `[key, value]` or `{"key": …, "value": …}`. */
@@ -300,7 +309,8 @@ export const moment = (label: string, about: About = {}): Field<string | number 
     "datetime",
     about,
     (value, at) => {
-      if (typeof value === "number") return value
+      // No date has so many digits that a plain number would not do.
+      if (isJsonNumber(value)) return Number(value)
       if (typeof value !== "string") throw invalid(at, value, "a date")
       return bounded(value, at)
     },

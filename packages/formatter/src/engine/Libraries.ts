@@ -43,7 +43,48 @@ export const chrono = once(() => load("chrono-node/en") as typeof import("chrono
 export const markdownIt = once(() => load("markdown-it") as typeof import("markdown-it").default)
 export const turndown = once(() => load("turndown") as typeof import("turndown"))
 export const htmlparser = once(() => load("htmlparser2") as typeof import("htmlparser2"))
-export const pluralize = once(() => load("pluralize") as typeof import("pluralize"))
+/** Words that the library's rules get wrong, and what another library (Python's inflect) and dictionaries have. */
+const plurals: ReadonlyArray<readonly [one: string, many: string]> = [
+  ["abdomen", "abdomens"],
+  ["allegro", "allegros"],
+  ["caiman", "caimans"],
+  ["cargo", "cargoes"],
+  ["czech", "czechs"],
+  ["domino", "dominoes"],
+  ["embargo", "embargoes"],
+  ["eunuch", "eunuchs"],
+  ["graffito", "graffiti"],
+  ["gulf", "gulfs"],
+  ["helix", "helices"],
+  ["lens", "lenses"],
+  ["mango", "mangoes"],
+  ["mantis", "mantises"],
+  ["mosquito", "mosquitoes"],
+  ["omen", "omens"],
+  ["ottoman", "ottomans"],
+  ["quartz", "quartzes"],
+  ["regimen", "regimens"],
+  ["schema", "schemas"],
+  ["shaman", "shamans"],
+  ["specimen", "specimens"],
+  ["stamen", "stamens"],
+  ["stomach", "stomachs"],
+  ["talisman", "talismans"],
+  ["topaz", "topazes"],
+  ["veto", "vetoes"],
+  ["virus", "viruses"],
+  ["waltz", "waltzes"],
+  ["woodlouse", "woodlice"],
+  ...["brother", "daughter", "father", "mother", "sister", "son"].map(
+    (one) => [`${one}-in-law`, `${one}s-in-law`] as const
+  )
+]
+export const pluralize = once(() => {
+  const library = load("pluralize") as typeof import("pluralize")
+  for (const [one, many] of plurals) library.addIrregularRule(one, many)
+  for (const word of ["furniture", "luggage", "offspring"]) library.addUncountableRule(word)
+  return library
+})
 export const anyAscii = once(() => (load("any-ascii") as typeof import("any-ascii")).default)
 /** What is found stays the same: an address behind `//` is refused for what stands before it, and the library reads all of it first, each time. */
 export const refusingFirst = (linkify: LinkifyIt): LinkifyIt =>
@@ -55,9 +96,22 @@ export const refusingFirst = (linkify: LinkifyIt): LinkifyIt =>
       return address.exec(text)?.[0].length ?? 0
     }
   })
+/** All that stands behind a last dot in the names of hosts. */
+const topLevelDomains = once(() => load("tlds") as typeof import("tlds"))
+
+/** Finds URLs as people write them: with credentials, with underscores in names of hosts, and without a scheme under any top-level domain. */
 export const linkify = once(() => {
-  const { LinkifyIt } = load("linkify-it") as typeof import("linkify-it")
-  return refusingFirst(new LinkifyIt({ fuzzyLink: true }))
+  const { LinkifyIt, REBuilder } = load("linkify-it") as typeof import("linkify-it")
+  class WithUnderscores extends REBuilder {
+    override get_domain(): RegExp {
+      const letter = `(?:_|${this.get_pseudo_letter().source})`
+      return (this.cache["src_domain"] ??= new RegExp(
+        `(?:${this.get_xn().source}|${letter}|(?:${letter}(?:-|${letter}){0,61}${letter}))`
+      ))
+    }
+  }
+  const tlds = topLevelDomains().map((one) => one.replaceAll(/[^\p{L}\p{N}-]/gu, ""))
+  return refusingFirst(new LinkifyIt({ fuzzyLink: true, urlAuth: true, tlds, rebuilder: new WithUnderscores() }))
 })
 export const decimal = once(() => {
   const { Decimal } = load("decimal.js") as typeof import("decimal.js")

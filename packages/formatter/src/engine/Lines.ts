@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import { Fault, previewOf, tooMuch } from "./Fault.ts"
 import type { Reading } from "./Field.ts"
 import { limits } from "./Limits.ts"
@@ -45,7 +45,7 @@ export const linesOf = (
     const value = given(name)
     if (lines === "map" && field.lines && Array.isArray(value) && field.type !== "key_value") {
       columns.set(name, elementsOf(name, value))
-    } else if (lines === "map" && field.lines && field.type === "key_value" && Predicate.isReadonlyObject(value)) {
+    } else if (lines === "map" && field.lines && field.type === "key_value" && isJsonObject(value)) {
       const lists = Object.entries(value).filter(([, one]) => Array.isArray(one)) as ReadonlyArray<
         [string, ReadonlyArray<unknown>]
       >

@@ -1,17 +1,21 @@
-/** What is made of a key, kept for the last `size` keys or so: patterns, formulas, date formats. */
-export const memo = <A>(size: number, make: (key: string) => A): ((key: string) => A) => {
-  let young = new Map<string, A>()
-  let old = new Map<string, A>()
+import { nobody, WeighedCache } from "@tidegate/model/WeighedCache"
+
+/** About what is made of a text that is read once: some objects for each character. */
+const usualBytes = (key: string): number => 2_000 + 200 * key.length
+
+/**
+ * What is made of a key, kept for the last `size` keys or so, as long as the process has room for it: patterns, formulas, date formats.
+ * `bytes`: what it takes, where that is more than of a text that is read once.
+ */
+export const memo = <A>(
+  size: number,
+  make: (key: string) => A,
+  bytes: (key: string) => number = usualBytes
+): ((key: string) => A) => {
+  const kept = new WeighedCache<string, { readonly made: A }>(size)
   return (key) => {
-    const kept = young.get(key)
-    if (kept !== undefined) return kept
-    const made = old.get(key) ?? make(key)
-    // What was not asked for while `size` others were is let go.
-    if (young.size >= size) {
-      old = young
-      young = new Map()
-    }
-    young.set(key, made)
-    return made
+    const found = kept.get(key)
+    if (found !== undefined) return found.made
+    return kept.set(key, { made: make(key) }, { bytes: bytes(key), owner: nobody }).made
   }
 }

@@ -1,3 +1,4 @@
+import { isExactNumber } from "@tidegate/model/ExactNumber"
 import { Fault, tooMuch } from "./Fault.ts"
 import { elementMicros, limits, totalMicros } from "./Limits.ts"
 import type { Operation, Output } from "./Operation.ts"
@@ -34,6 +35,7 @@ export const charactersIn = (given: object): number => {
   while (open.length > 0) {
     const value = open.pop()
     if (typeof value === "string") characters += value.length
+    else if (isExactNumber(value)) characters += String(value).length
     else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) open.push(one)
   }
   return characters
@@ -55,6 +57,9 @@ export const withinOutput = (output: Output): void => {
     if (typeof value === "string") {
       least += value.length + 2
       most += value.length * 6 + 2
+    } else if (isExactNumber(value)) {
+      least += String(value).length
+      most += String(value).length
     } else if (typeof value === "object" && value !== null) {
       for (const name in value) {
         open.push((value as Readonly<Record<string, unknown>>)[name])

@@ -1,3 +1,4 @@
+import { isJsonNumber, isWholeNumber } from "@tidegate/model/ExactNumber"
 import { Predicate, type Schema } from "effect"
 import type { Output } from "./Operation.ts"
 
@@ -6,8 +7,8 @@ const typeOf = (value: Schema.Json): string =>
     ? "null"
     : Array.isArray(value)
       ? "array"
-      : typeof value === "number"
-        ? Number.isInteger(value)
+      : isJsonNumber(value)
+        ? isWholeNumber(value)
           ? "integer"
           : "number"
         : typeof value

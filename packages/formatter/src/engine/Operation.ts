@@ -26,7 +26,7 @@ export interface Call {
   readonly random: () => number
   /** Says that what follows takes about so many microseconds; ends the run when it has taken all it may. */
   readonly spend: (micros: number) => void
-  /** Milliseconds on the caller's clock: for loops whose steps cannot be foreseen. */
+  /** Milliseconds of the processor: for loops whose steps cannot be foreseen. */
   readonly clock: () => number
 }
 
@@ -35,6 +35,8 @@ export interface Cost {
   readonly call: number
   /** Nanoseconds of a character of its texts, at worst. */
   readonly character: number
+  /** Characters from which on it is run apart from the event loop, whatever those two say: what it spends, or holds, is many times its texts. */
+  readonly apart: number
 }
 
 /** An operation as the engine and the catalog see it. */
@@ -150,7 +152,7 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     ],
     limits,
     loads,
-    cost: { call: cost?.call ?? 2, character: cost?.character ?? 20 },
+    cost: { call: cost?.call ?? 2, character: cost?.character ?? 20, apart: cost?.apart ?? Infinity },
     sample: declared.sample,
     run: declared.run as unknown as Operation["run"]
   }

@@ -1,4 +1,5 @@
 import type { Decimal } from "decimal.js"
+import { isExactNumber } from "@tidegate/model/ExactNumber"
 import { Predicate } from "effect"
 import { Fault, previewOf } from "../engine/Fault.ts"
 import { decimal } from "../engine/Libraries.ts"
@@ -27,6 +28,7 @@ export const ofDouble = (value: number): Decimal => {
 /** A value that was given. Objects and lists are none. */
 export const valueOf = (given: unknown, name: string): Value => {
   if (typeof given === "number") return ofDouble(given)
+  if (isExactNumber(given)) return new (decimal())(String(given))
   if (typeof given === "string" || typeof given === "boolean" || given === null) return given
   throw new Fault("FORMATTER_FORMULA_TYPE", `${name} is no number, text or boolean`, {
     field: "variables",
@@ -35,13 +37,22 @@ export const valueOf = (given: unknown, name: string): Value => {
 }
 
 /** As a number: a text that is one counts, a blank is 0, true is 1. */
+/** The number that a text is; with a percent sign behind it, the hundredth. Null when it is none. */
+const numberOf = (text: string): Decimal | null => {
+  const percents = /^(.*\S)\s*%\s*$/s.exec(text.slice(0, 201))?.[1]
+  const digits = numberIn(percents ?? text, ".")
+  if (digits === null) return null
+  const number = new (decimal())(digits)
+  return percents === undefined ? number : number.div(100)
+}
+
 export const numeric = (value: Value): Decimal => {
   if (isNumber(value)) return value
   if (typeof value === "string") {
     if (value === "") return new (decimal())(0)
-    const digits = numberIn(value, ".")
-    if (digits === null) throw wrongType(value, "a number")
-    return new (decimal())(digits)
+    const number = numberOf(value)
+    if (number === null) throw wrongType(value, "a number")
+    return number
   }
   return new (decimal())(value === true ? 1 : 0)
 }
@@ -58,8 +69,7 @@ export const textual = (value: Value): string =>
 export const truth = (value: Value): boolean => {
   if (typeof value === "boolean") return value
   if (typeof value === "string" && /^(?:true|false)$/i.test(value)) return value.length === 4
-  if (typeof value === "string" && value !== "" && numberIn(value, ".") === null)
-    throw wrongType(value, "TRUE or FALSE")
+  if (typeof value === "string" && value !== "" && numberOf(value) === null) throw wrongType(value, "TRUE or FALSE")
   return !numeric(value).isZero()
 }
 
@@ -67,8 +77,7 @@ export const truth = (value: Value): boolean => {
 const asNumber = (value: Value): Decimal | null => {
   if (isNumber(value)) return value
   if (value === null) return new (decimal())(0)
-  const digits = typeof value === "string" ? numberIn(value, ".") : null
-  return digits === null ? null : new (decimal())(digits)
+  return typeof value === "string" ? numberOf(value) : null
 }
 
 /** Less, equal or more. Texts ignore case; a number beside a text that is one compares as numbers, else numbers come before texts before booleans. */
@@ -92,7 +101,7 @@ const blankOf = (other: Value): Value => (typeof other === "string" ? "" : typeo
 
 const tooLarge = (): Fault => domain("the number is too large")
 
-/** A number as it is given out: at most 15 digits; a whole one that JSON's readers would round, as text. What is larger than a number is `beyond`. */
+/** A number as it is given out: with a fraction at most 15 digits, a whole one with all of them; as text where JSON's readers would round it. What is larger than a number is `beyond`. */
 export const emitted = (value: Decimal, call: Call, beyond: () => Fault = tooLarge): number | string => {
   const rounded = value.toSignificantDigits(15)
   const number = rounded.toNumber()
@@ -102,7 +111,7 @@ export const emitted = (value: Decimal, call: Call, beyond: () => Fault = tooLar
     call.warn("NUMBER_AS_TEXT", "the number is too large for JSON's readers, and given as text")
     return whole.toFixed(0)
   }
-  return number
+  return value.isInteger() ? value.toNumber() : number
 }
 
 export const isFault = (cause: unknown, codes: ReadonlyArray<string>): cause is Fault =>

@@ -1,4 +1,5 @@
 import type { Decimal } from "decimal.js"
+import { isJsonNumber } from "@tidegate/model/ExactNumber"
 import type { Schema } from "effect"
 import { Fault, previewOf } from "../engine/Fault.ts"
 import { integer, isEmpty, list, mapped, option, select } from "../engine/Fields.ts"
@@ -8,7 +9,7 @@ import { emitted } from "../formula/Values.ts"
 import { numberIn } from "./Numerals.ts"
 
 const decimalOf = (value: Schema.Json): Decimal | null => {
-  if (typeof value === "number") return new (decimal())(value)
+  if (isJsonNumber(value)) return new (decimal())(String(value))
   const digits = typeof value === "string" ? numberIn(value, ".") : null
   return digits === null ? null : new (decimal())(digits)
 }

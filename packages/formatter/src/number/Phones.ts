@@ -7,8 +7,19 @@ import type { Call } from "../engine/Operation.ts"
 
 export const phoneLibraries: ReadonlyArray<Library> = [phoneNumbers, phones]
 
+/** The number of a `tel:` URI (RFC 3966): its digits, behind those of its context, and its extension. Any other text as it is. */
+const plainOf = (text: string): string => {
+  const [, digits, parameters = ""] = /^\s*tel:([^;]*)((?:;[^;]*)*)$/i.exec(text) ?? []
+  if (digits === undefined) return text
+  const valueOf = (name: string): string | undefined =>
+    new RegExp(`;${name}=([^;]*)`, "i").exec(parameters)?.[1]?.trim()
+  const [context, extension] = [valueOf("phone-context"), valueOf("ext")]
+  const isLocal = !digits.trim().startsWith("+") && context?.startsWith("+") === true
+  return `${isLocal ? context : ""}${digits}${extension === undefined ? "" : ` ext. ${extension}`}`
+}
+
 export const phoneOf = (text: string, region: string): PhoneNumber | null =>
-  phones().parsePhoneNumberFromString(text, { defaultCountry: region as CountryCode, extract: false }) ?? null
+  phones().parsePhoneNumberFromString(plainOf(text), { defaultCountry: region as CountryCode, extract: false }) ?? null
 
 /** Characters of a stretch of a text that may be one phone number after the other. */
 export const mostStretch = 8192
@@ -105,6 +116,11 @@ export const phoneFormats: Readonly<Record<string, (number: PhoneNumber) => stri
   "4": (number) => `${ungrouped(number)}${extension(number)}`,
   "5": (number) => number.formatInternational(),
   "6": (number) => number.formatNational().replaceAll(/[()]/g, ""),
-  "7": (number) => number.nationalNumber,
+  // As it is dialled within the country, with the zero that begins it in most.
+  "7": (number) =>
+    number
+      .formatNational()
+      .replace(/ ext\..*$/, "")
+      .replaceAll(/\D/g, ""),
   "8": (number) => `${number.countryCallingCode}${number.nationalNumber}`
 }

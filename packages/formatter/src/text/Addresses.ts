@@ -11,6 +11,19 @@ export interface Place {
 const isLocal = /[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]/
 const domain = /[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?){1,10}/y
 
+/** What may stand on both sides of an address: quotes, emphasis, and what code and sums are written in. */
+const pairs: Readonly<Record<string, string>> = { "'": "'", "`": "`", "*": "*", _: "_", "~": "~", "|": "|", "{": "}" }
+
+/**
+ * Characters before an address that are not its own: those that stand behind it, too. Any other is a part of the mailbox's name, and without it
+ * the address would be another one.
+ */
+const wrapped = (input: string, from: number, at: number, to: number): number => {
+  let count = 0
+  while (from + count < at && pairs[input[from + count]!] === (input[to + count] ?? "")) count++
+  return count
+}
+
 /**
  * E-mail addresses in the form that HTML takes, with a dot in the domain. It goes from `@` to `@` and looks at 64 characters before and a domain behind
  * it: nothing is looked at more than a fixed number of times.
@@ -21,12 +34,14 @@ export const emailsIn = (input: string): ReadonlyArray<Place> => {
   for (let at = input.indexOf("@"); at >= 0; at = input.indexOf("@", at + 1)) {
     let from = at
     while (from > least && at - from < 64 && isLocal.test(input[from - 1]!)) from--
-    // Quotes and dots around an address are the sentence's.
-    while (from < at && /[.'`*_{|}~/=?^&%$#!+-]/.test(input[from]!)) from++
+    // No address begins with a dot, and what ends a part of a URL is none of its own.
+    while (from < at && /[./?&=#]/.test(input[from]!)) from++
     domain.lastIndex = at + 1
     const host = from < at && input[at - 1] !== "." ? domain.exec(input) : null
     if (host === null) continue
     const to = at + 1 + host[0].length
+    from += wrapped(input, from, at, to)
+    if (from === at) continue
     places.push({ text: input.slice(from, to), from, to })
     least = to
   }

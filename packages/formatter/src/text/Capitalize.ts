@@ -1,6 +1,6 @@
 import { locale, mapped, option, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { capitalOf } from "./Capital.ts"
+import { capitalized } from "./Capital.ts"
 
 export const capitalize = operation({
   key: "text.capitalize",
@@ -13,11 +13,6 @@ export const capitalize = operation({
   cost: { character: 200 },
   sample: { inputs: { input: "ORIGIN OF 34" }, options: {}, output: { result: "Origin Of 34" } },
   run: ({ input, locale }) => ({
-    result: input.replaceAll(/\S+/gu, (word) => {
-      const first = /\p{L}/u.exec(word)
-      if (first === null) return word
-      const end = first.index + first[0].length
-      return word.slice(0, first.index) + capitalOf(first[0], locale) + word.slice(end).toLocaleLowerCase(locale)
-    })
+    result: input.replaceAll(/\S+/gu, (word) => capitalized(word.toLocaleLowerCase(locale), locale))
   })
 })

@@ -4,7 +4,10 @@ import { numberIn } from "../number/Numerals.ts"
 import { chosen } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
-const written = /[+-]?(?:\d(?:[\d.,]*\d)?|[.,]\d+)/g
+/** A mark begins a number only where nothing but a sign stands before it: in `apples,3` it is the sentence's. */
+const writtenBy = (mark: string): RegExp =>
+  new RegExp(String.raw`[+\-\u2212]?(?:\d(?:[\d.,]*\d)?|(?<![\p{L}\p{N}][+\-\u2212]?)[${mark}]\d+)`, "gu")
+const written = { ".": writtenBy("."), ",": writtenBy(",") } as const
 
 export const extractNumber = operation({
   key: "text.extract_number",
@@ -23,7 +26,7 @@ export const extractNumber = operation({
   cost: { character: 150 },
   sample: { inputs: { input: "I have 3,124 dogs" }, options: {}, output: { result: "3,124" } },
   run: ({ as, decimal_mark, input, which }, call) => {
-    const found = input.match(written) ?? []
+    const found = input.match(written[decimal_mark]) ?? []
     if (as === "text") return chosen(found, which, call)
     const read = found.flatMap((one): ReadonlyArray<string | number> => {
       const plain = numberIn(one, decimal_mark)

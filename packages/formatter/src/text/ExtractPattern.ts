@@ -54,17 +54,17 @@ export const extractPattern = operation({
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   errors: ["FORMATTER_PATTERN_INVALID"],
   limits: { ...patternLimits, matches: mostMatches },
-  cost: { character: 100 },
+  cost: { character: 100, apart: 4096 },
   sample: {
     inputs: { input: "Order A-17", pattern: "([A-Z])-(?P<number>\\d+)" },
     options: {},
     output: { matched: true, start: 6, end: 10, groups: { "0": "A-17", "1": "A", "2": "17" }, named: { number: "17" } }
   },
-  run: ({ input, pattern, which, ...flags }, call) => {
+  run: function* ({ input, pattern, which, ...flags }, call) {
     const { find, matcher, names } = searchIn(pattern, flags, input, call)
     let found: Found | null = null
     const matches: Array<Output> = []
-    while (find()) {
+    while (yield* find()) {
       if (matches.length === mostMatches) {
         call.warn("OUTPUT_CAPPED", `the first ${mostMatches} are given`, "input")
         break

@@ -23,7 +23,7 @@ export const extractPhone = operation({
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   limits: { stretch: mostStretch, tries: mostTries, matches: 1000 },
   loads: phoneLibraries,
-  cost: { call: 50, character: 60 },
+  cost: { call: 50, character: 60, apart: 2048 },
   sample: { inputs: { input: "Call (800) 555-1212 today" }, options: {}, output: { result: "(800) 555-1212" } },
   run: function* ({ format, input, output, region, which }, call) {
     const wanted = ({ number, text }: FoundPhone): boolean =>

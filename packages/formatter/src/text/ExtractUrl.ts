@@ -17,6 +17,7 @@ export const extractUrl = operation({
   output: { result: either(string, array(string)) },
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   limits: { stretch: mostStretch, matches: 1000 },
+  cost: { apart: 8192 },
   sample: { inputs: { input: "See www.example.com/a." }, options: {}, output: { result: "www.example.com/a" } },
   run: function* ({ input, which }, call) {
     return chosen(yield* urlsIn(input, call), which, call)

@@ -4,12 +4,34 @@ import { mapped, option, select, text } from "../engine/Fields.ts"
 import { htmlparser, turndown } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { escapeHtml, mostNesting, readHtml, safeScheme } from "./Html.ts"
-import { markdownAddress, markdownText } from "./MarkdownText.ts"
+import { markdownAddress, markdownText, markdownTitle } from "./MarkdownText.ts"
 
 /** What is asked of an element of the converter's document: the types of a browser are not there. */
 interface Attributed {
   readonly getAttribute: (name: string) => string | null
 }
+
+/** A node of it among its neighbours. */
+interface Neighbour {
+  readonly nodeName: string
+  readonly nodeType: number
+  readonly data?: string
+}
+
+interface Beside {
+  readonly nextSibling: Neighbour | null
+  readonly previousSibling: Neighbour | null
+}
+
+const isEmphasis = (node: Neighbour | null): boolean =>
+  node !== null && (node.nodeName === "EM" || node.nodeName === "I")
+
+/** The text that stands directly beside an element; that of another element begins with marks of its own. */
+const textBeside = (node: Neighbour | null): string => (node?.nodeType === 3 ? (node.data ?? "") : "")
+
+/** `language-js` and `lang-js` among the classes of code, as highlighters write them. */
+const languageIn = (classes: string | undefined): string | null =>
+  /(?:^|\s)lang(?:uage)?-([\w+#.-]{1,30})(?=\s|$)/.exec((classes ?? "").slice(0, 500))?.[1] ?? null
 
 const converters = new Map<string, Turndown>()
 
@@ -26,7 +48,23 @@ const converter = (headingStyle: "atx" | "setext", bulletListMarker: "-" | "*" |
     replacement: (_, node) => {
       const [alt, src] = ["alt", "src"].map((name) => (node as Attributed).getAttribute(name) ?? "")
       const address = src!.replaceAll(/[<>()]/g, "\\$&")
-      return address === "" ? "" : `![${markdownText(alt!.replaceAll(/\s+/g, " "))}](${address})`
+      const title = (node as Attributed).getAttribute("title") ?? ""
+      const shown = title === "" ? "" : ` "${title.replaceAll('"', '\\"')}"`
+      return address === "" ? "" : `![${markdownText(alt!.replaceAll(/\s+/g, " "))}](${address}${shown})`
+    }
+  })
+  // Underscores within a word are letters to Markdown: there, and beside another emphasis, asterisks are what marks it.
+  made.addRule("emphasis", {
+    filter: ["em", "i"],
+    replacement: (content, node) => {
+      if (content.trim() === "") return ""
+      const { nextSibling, previousSibling } = node as unknown as Beside
+      const isWithin =
+        isEmphasis(previousSibling) ||
+        /[\p{L}\p{N}_]$/u.test(textBeside(previousSibling)) ||
+        /^[\p{L}\p{N}_]/u.test(textBeside(nextSibling))
+      const mark = isWithin ? "*" : "_"
+      return mark + content + mark
     }
   })
   converters.set(key, made)
@@ -184,6 +222,8 @@ function* tidied(
   /** The number of the next item of the list that stands in nothing, and whether the one before has blocks in it. */
   let number = 0
   let hasBlocks = false
+  /** What the code of the block is written in, where the block says so. */
+  let language: string | null = null
   let spaces = 0
   const bounded = (piece: string): string =>
     piece.replaceAll(/\s+|\S+/g, (run) => {
@@ -216,6 +256,13 @@ function* tidied(
         if (target !== "" && !safeScheme(target)) unsafe()
         else if (target !== "") shown += ` ${address}="${escapeHtml(markdownAddress(target))}"`
         if (name === "img") shown += ` alt="${escapeHtml(attributes["alt"] ?? "")}"`
+        const title = markdownTitle(attributes["title"] ?? "")
+        if (title !== "") shown += ` title="${escapeHtml(title)}"`
+      }
+      if (name === "pre") language = languageIn(attributes["class"]) ?? languageIn(`lang-${attributes["lang"] ?? ""}`)
+      if (name === "code" && kept.at(-2) === "pre") {
+        const own = languageIn(attributes["class"]) ?? language
+        if (own !== null) shown += ` class="language-${own}"`
       }
       const start = name === "ol" && /^\d{1,9}$/.test(attributes["start"] ?? "") ? attributes["start"]! : null
       if (start !== null) shown += ` start="${start}"`
@@ -269,7 +316,7 @@ export const htmlToMarkdown = operation({
   warnings: ["LINK_SCHEME_REMOVED"],
   limits: { elements: mostElements, nesting: mostNesting },
   loads: [htmlparser, turndown],
-  cost: { call: 100, character: 60 },
+  cost: { call: 100, character: 60, apart: 2048 },
   sample: { inputs: { input: "<h1>Hello <em>you</em></h1>" }, options: {}, output: { result: "# Hello _you_" } },
   run: function* ({ bullet, heading_style, input }, call) {
     let unsafe = false

@@ -20,3 +20,12 @@ export const markdownAddress = (address: string): string =>
     .replaceAll(/\s/g, "%20")
     .replaceAll(/[`\\]/g, encodeURIComponent)
     .replaceAll(/&(?=#?\w+;)/g, "&amp;")
+
+/** A title as it stands in HTML for the converter, which quotes it: a line, whose backslashes and entities are text. */
+export const markdownTitle = (title: string): string =>
+  title
+    .slice(0, 1000)
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .replaceAll("\\", "\\\\")
+    .replaceAll(/&(?=#?\w+;)/g, "&amp;")

@@ -37,7 +37,7 @@ export const markdownToHtml = operation({
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
   limits: { marks: mostMarks, nesting: mostNesting },
-  cost: { call: 20, character: 60 },
+  cost: { call: 20, character: 60, apart: 2048 },
   sample: {
     inputs: { input: "# Hello *you*" },
     options: {},

@@ -1,15 +1,18 @@
 import { isUpTo } from "@tidegate/model/Characters"
+import { bytesOfProgram } from "@tidegate/model/HeldBytes"
 import { patternCost } from "@tidegate/model/PatternCost"
 import type { RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { flag, judged, option, pattern } from "../engine/Fields.ts"
 import { re2 } from "../engine/Libraries.ts"
+import { limits } from "../engine/Limits.ts"
 import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
 
 /**
  * Patterns in the syntax of RE2. One search takes time that is linear in the text, by the size of the pattern's program; many searches can each
- * look at all that is left, and are stopped by the caller's clock.
+ * look at all that is left. They are done in parts, and stopped by the time of the processor that they have taken: other work of the machine
+ * does not shorten it.
  */
 
 export const patternLimits = { pattern: 512, subject_bytes: 65_536, program_steps: 2_000_000 } as const
@@ -17,8 +20,8 @@ export const patternLimits = { pattern: 512, subject_bytes: 65_536, program_step
 /** What a pattern may cost to compile: some milliseconds. */
 const mostCompiling = 6_000
 
-/** Milliseconds of all searches in one text. */
-const searchMillis = 40
+/** Milliseconds of the processor that one part takes: a search that is under way is not interrupted. */
+const partMillis = 10
 
 /** How a pattern is read. */
 export const patternOptions = {
@@ -35,7 +38,7 @@ export interface PatternFlags {
 
 type Compiled = { readonly pattern: RE2JS; readonly fault: null } | { readonly pattern: null; readonly fault: string }
 
-const compiled = memo(200, (key: string): Compiled => {
+const compile = (key: string): Compiled => {
   const { RE2JS } = re2()
   const flags =
     (key[0] === "i" ? RE2JS.CASE_INSENSITIVE : 0) |
@@ -46,7 +49,9 @@ const compiled = memo(200, (key: string): Compiled => {
   } catch {
     return { pattern: null, fault: "the pattern is not one of RE2 (which has no look-around and no back-references)" }
   }
-})
+}
+
+const compiled = memo(200, compile, (key) => bytesOfProgram(key.slice(3), key[0] === "i"))
 
 /** The program of a pattern; `flags` are a letter each. */
 const programOf = (flags: string, pattern: string): RE2JS => {
@@ -86,15 +91,24 @@ export const searchIn = (pattern: string, flags: PatternFlags, input: string, ca
   }
   call.spend(20 + steps / 100)
   const matcher = program.matcher(input)
-  const end = call.clock() + searchMillis
+  /** What earlier parts have taken, and when this one began. */
+  let taken = 0
+  let begun = call.clock()
   return {
     matcher,
-    find: (): boolean => {
-      if (call.clock() > end) {
+    /** The next match; with a pause before it where this part is over. */
+    find: function* (this: void): Generator<void, boolean, void> {
+      const part = call.clock() - begun
+      if (taken + part > limits.cpu_ms) {
         throw new Fault("FORMATTER_TIMEOUT", "the pattern takes too long on this text", {
           field: "pattern",
-          limit: searchMillis
+          limit: limits.cpu_ms
         })
+      }
+      if (part > partMillis) {
+        yield
+        taken += part
+        begun = call.clock()
       }
       return matcher.find()
     },

@@ -45,13 +45,13 @@ export const replacePattern = operation({
   warnings: ["NO_MATCH"],
   errors: ["FORMATTER_PATTERN_INVALID"],
   limits: patternLimits,
-  cost: { character: 100 },
+  cost: { character: 100, apart: 4096 },
   sample: {
     inputs: { input: "2026-01-31", pattern: "(\\d+)-(\\d+)-(\\d+)", replace: "$3.$2.$1" },
     options: {},
     output: { result: "31.01.2026" }
   },
-  run: ({ input, occurrences, pattern, replace, ...flags }, call) => {
+  run: function* ({ input, occurrences, pattern, replace, ...flags }, call) {
     const { find, matcher, names } = searchIn(pattern, flags, input, call)
     const pieces = piecesOf(replace, matcher.groupCount(), names)
     let result = ""
@@ -66,7 +66,7 @@ export const replacePattern = operation({
       }
       result += piece
     }
-    while (find()) {
+    while (yield* find()) {
       call.spend(pieces.length / 20)
       add(input.slice(from, matcher.start()))
       for (const piece of pieces) add("text" in piece ? piece.text : (matcher.group(piece.group) ?? ""))

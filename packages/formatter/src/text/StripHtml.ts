@@ -20,7 +20,7 @@ export const stripHtml = operation({
   lines: "map",
   output: { result: string },
   limits: { nesting: mostNesting },
-  cost: { call: 10, character: 60 },
+  cost: { call: 10, character: 60, apart: 8192 },
   sample: { inputs: { input: "<p>Ada &amp; Co</p>" }, options: {}, output: { result: "Ada & Co" } },
   run: function* ({ input, keep_line_breaks }, call) {
     // A text that is looked at while it grows is copied at every look.

@@ -1,6 +1,6 @@
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { capitalOf } from "./Capital.ts"
+import { areInitials, capitalized } from "./Capital.ts"
 import { space } from "./Space.ts"
 
 /** Words that stay small within an English title. */
@@ -10,19 +10,18 @@ const small = new Set(
   )
 )
 
-const capitalized = (word: string): string => {
-  const first = /\p{L}/u.exec(word)
-  if (first === null) return word
-  const end = first.index + first[0].length
-  return word.slice(0, first.index) + capitalOf(first[0]) + word.slice(end)
-}
-
-/** `iPhone`, `McDonald`: a capital behind a small letter is meant. So are addresses. */
 /** Kept among the parts, which the words stand between. */
 const between = new RegExp(`(${space}+)`, "u")
 
-const isMeant = (word: string): boolean =>
-  /\p{Ll}\p{Lu}/u.test(word) || /^(?:[a-z]+:\/\/|www\.)|^[^\s@]+@[^\s@]+$|^[a-z0-9-]+\.[a-z]{2,}(?:\/|$)/i.test(word)
+/** `NASA`, `U.S.`, `AT&T`: of a text that has small letters, too. */
+const isAcronym = (word: string): boolean => !/\p{Ll}/u.test(word) && /\p{Lu}[^]*\p{Lu}/u.test(word)
+
+/** `iPhone`, `McDonald`: a capital behind a small letter is meant. So are addresses, and letters with dots. */
+const isMeant = (word: string, isMixed: boolean): boolean =>
+  (isMixed && isAcronym(word)) ||
+  areInitials(word) ||
+  /\p{Ll}\p{Lu}/u.test(word) ||
+  /^(?:[a-z]+:\/\/|www\.)|^[^\s@]+@[^\s@]+$|^[a-z0-9-]+\.[a-z]{2,}(?:\/|$)/i.test(word)
 
 export const titlecase = operation({
   key: "text.titlecase",
@@ -38,6 +37,7 @@ export const titlecase = operation({
   sample: { inputs: { input: "the lord of the rings" }, options: {}, output: { result: "The Lord of the Rings" } },
   run: ({ input, style }) => {
     const words = input.split(between)
+    const isMixed = /\p{Ll}/u.test(input)
     // Between the words stand the spaces.
     const last = words.findLastIndex((word, at) => at % 2 === 0 && /[\p{L}\p{N}]/u.test(word))
     let begins = true
@@ -46,11 +46,14 @@ export const titlecase = operation({
         .map((word, at) => {
           if (at % 2 === 1 || word === "") return word
           const isFirst = begins
-          begins = /[:.!?]["')\]]*$/.test(word) && word.length > 1 && !small.has(word.toLowerCase())
-          if (isMeant(word)) return word
+          begins =
+            /[:.!?]["')\]]*$/.test(word) && word.length > 1 && !areInitials(word) && !small.has(word.toLowerCase())
+          if (isMeant(word, isMixed)) return word
           const lower = word.toLowerCase()
           const plain = lower.replaceAll(/[^\p{L}.]/gu, "")
-          return style === "english" && !isFirst && at !== last && small.has(plain) ? lower : capitalized(lower)
+          if (style !== "english") return capitalized(lower)
+          const isSmall = small.has(plain) && !isFirst && at !== last
+          return isSmall ? lower : capitalized(lower, "en", (part) => small.has(part))
         })
         .join("")
     }

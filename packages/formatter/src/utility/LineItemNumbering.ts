@@ -1,4 +1,5 @@
-import { Predicate, type Schema } from "effect"
+import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { type Schema } from "effect"
 import { integer, list, mapped, symbols } from "../engine/Fields.ts"
 import { array, int, object, operation } from "../engine/Operation.ts"
 
@@ -30,7 +31,7 @@ export const lineItemNumbering = operation({
   run: ({ line_items, name: given, start, step }, call) => {
     const name = given === "" ? "number" : given
     const rows = line_items.map((item, at): Schema.Json => {
-      const row = Predicate.isReadonlyObject(item) ? (item as Readonly<Record<string, Schema.Json>>) : { value: item }
+      const row = isJsonObject(item) ? (item as Readonly<Record<string, Schema.Json>>) : { value: item }
       if (Object.hasOwn(row, name)) {
         call.warn("PROPERTY_EXISTS", `row ${at + 1} has ${name.slice(0, 40)} already`, "line_items")
         return row

@@ -1,3 +1,4 @@
+import { isJsonNumber } from "@tidegate/model/ExactNumber"
 import { Schema } from "effect"
 import type { Decimal } from "decimal.js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
@@ -22,7 +23,7 @@ const columnOf = (value: Schema.Json): ReadonlyArray<Schema.Json> =>
         : [value]
 
 const amount = (value: Schema.Json | undefined): Decimal | null => {
-  const digits = isText(value) ? numberIn(value, ".") : typeof value === "number" ? String(value) : null
+  const digits = isText(value) ? numberIn(value, ".") : isJsonNumber(value) ? String(value) : null
   return digits === null ? null : new (decimal())(digits)
 }
 

@@ -1,4 +1,6 @@
+import { Fault } from "../engine/Fault.ts"
 import { list, mapped, symbols } from "../engine/Fields.ts"
+import { limits } from "../engine/Limits.ts"
 import { int, operation, string } from "../engine/Operation.ts"
 import { textOfItem } from "./Items.ts"
 
@@ -22,6 +24,14 @@ export const lineItemsToText = operation({
   },
   run: ({ list, separator }, call) => {
     const items = list.map(textOfItem)
+    // Counted before it is built: a long separator stands between all of them.
+    const length = items.reduce((sum, item) => sum + item.length, 0) + separator.length * Math.max(0, items.length - 1)
+    if (length > limits.output_bytes) {
+      throw new Fault("FORMATTER_OUTPUT_TOO_LARGE", "the output is too large", {
+        limit: limits.output_bytes,
+        actual: length
+      })
+    }
     if (items.length > mostShown) call.warn("OUTPUT_CAPPED", `only the first ${mostShown} have a field`, "list")
     const fields = Object.fromEntries(items.slice(0, mostShown).map((item, at) => [`item_${at + 1}`, item]))
     return { text: items.join(separator), item_1: "", ...fields, item_last: items.at(-1) ?? "", count: items.length }

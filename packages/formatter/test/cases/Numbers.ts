@@ -98,6 +98,17 @@ export const numbers: Cases = {
     phone("8005551212", "800 555-1212", "6"),
     phone("8005551212", "8005551212", "7"),
     phone("8005551212", "18005551212", "8"),
+    // The digits of the national form, as Python's phonenumbers writes it.
+    of(
+      { input: "+44 20 7946 0958" },
+      { result: "02079460958", valid: true, country: "GB", type: "FIXED_LINE" },
+      { format: "7" }
+    ),
+    phone("(800) 555-1212 x5", "8005551212", "7"),
+    phone("tel:+1-800-555-1212", "(800) 555-1212", "2"),
+    phone("TEL:800-555-1212", "+18005551212", "0"),
+    phone("tel:8005551212;phone-context=+1", "8005551212", "7"),
+    phone("tel:+18005551212;ext=5", "+1-800-555-1212;ext=5", "3"),
     phone(8005551212, "+18005551212", "0"),
     of(
       { input: "030 901820" },

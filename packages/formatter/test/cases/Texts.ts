@@ -38,11 +38,14 @@ export const texts: Cases = {
     one("ORIGIN OF 34", "Origin Of 34"),
     one("hello  world", "Hello  World"),
     one("", "", {}, {}, isEmpty),
-    one("o'brien", "O'brien"),
+    one("o'brien", "O'Brien"),
     one("istanbul", "İstanbul", {}, { locale: "tr" }),
     one("(hello)", "(Hello)"),
     one(["ab", null], ["Ab", ""], {}, {}, isEmpty),
-    one("42nd street", "42Nd Street"),
+    one("42nd street", "42nd Street"),
+    one("JEAN-LUC o\u2019reilly's D'ANGELO", "Jean-Luc O\u2019Reilly's D'Angelo"),
+    one("don't I'LL", "Don't I'll"),
+    one("THE U.S.A.", "The U.S.A."),
     one("ßa ﬁsh ﬃx ŉa և", "Ssa Fish Ffix ʼNa Եւ"),
     one("ǆep ǄEP ǅep ljiljan", "ǅep ǅep ǅep Ljiljan"),
     one("ᾳω \u0390α ა", "ᾼω \u0399\u0308\u0301α ა"),
@@ -83,6 +86,14 @@ export const texts: Cases = {
     one("see https://example.com/a now", "See https://example.com/a Now"),
     one("the lord of the rings", "The Lord Of The Rings", {}, { style: "all_words" }),
     one("DOGS AND CATS", "Dogs and Cats"),
+    // As the Python library of that name has them.
+    one("NASA launches a rocket", "NASA Launches a Rocket"),
+    one("AT&T and IBM merge", "AT&T and IBM Merge"),
+    one("o'reilly and sons", "O'Reilly and Sons"),
+    one("2nd place in the 3rd race", "2nd Place in the 3rd Race"),
+    one("state-of-the-art design", "State-of-the-Art Design"),
+    one("an apple/orange mix for jean-luc", "An Apple/Orange Mix for Jean-Luc"),
+    one("the u.s.a. and don't", "The u.s.a. and Don't"),
     one("", "", {}, {}, isEmpty),
     bad("a", "CONFIG_INVALID", {}, { style: "german" })
   ],
@@ -278,6 +289,10 @@ export const texts: Cases = {
     one("a@@b.com", "", {}, {}, noMatch),
     one(["a@b.co", null], ["a@b.co", ""], {}, {}, [...isEmpty, ...noMatch]),
     one("'ada@example.com'", "ada@example.com"),
+    // What stands before a mailbox's name is a part of it, unless it stands behind the address, too.
+    one("_admin@example.com", "_admin@example.com"),
+    one("+tag@example.com -x@example.com", ["+tag@example.com", "-x@example.com"], {}, { which: "all" }),
+    one("**ada@example.com** _bob@example.com_", ["ada@example.com", "bob@example.com"], {}, { which: "all" }),
     bad(["a@b.co"], "LINE_ITEMS_NOT_SUPPORTED", {}, { which: "all" })
   ],
   "text.extract_number": [
@@ -285,6 +300,11 @@ export const texts: Cases = {
     one("I have 3,124 dogs", "3,124"),
     one("five+5", "+5"),
     one("it is 5.", "5"),
+    one("apples,3", "3"),
+    one("v.5 .5 x-.5", ["5", ".5", "5"], {}, { which: "all" }),
+    one("minus \u22125", "\u22125"),
+    one("minus \u22125", -5, {}, { as: "number" }),
+    one("je 0,5 und ,5", ["0,5", ",5"], {}, { which: "all", decimal_mark: "," }),
     one("-1.5 and 2", "-1.5"),
     one("1, 2, 3", "3", {}, { which: "last" }),
     one("1, 2, 3", ["1", "2", "3"], {}, { which: "all" }),
@@ -310,6 +330,18 @@ export const texts: Cases = {
     bad("a", "CONFIG_INVALID", {}, { region: "usa" })
   ],
   "text.extract_url": [
+    one("at https://ada:pass@example.com/x.", "https://ada:pass@example.com/x"),
+    one("at http://my_host.example.com/a_b", "http://my_host.example.com/a_b"),
+    one(
+      "foo.dev, example.technology/x and www.example.museum",
+      ["foo.dev", "example.technology/x", "www.example.museum"],
+      {},
+      {
+        which: "all"
+      }
+    ),
+    one("http://u@example.com and u@example.com", ["http://u@example.com"], {}, { which: "all" }),
+    one("node.js and a.b and e.g. this", "", {}, {}, noMatch),
     ...ofText.slice(0, 2),
     one("See www.example.com/a.", "www.example.com/a"),
     one("(https://example.com/a_(b))", "https://example.com/a_(b)"),
@@ -411,6 +443,13 @@ export const texts: Cases = {
     bad("[".repeat(8193), "LIMIT_EXCEEDED")
   ],
   "text.html_to_markdown": [
+    one("foo<em>bar</em>baz, un<b>believ</b>able", "foo*bar*baz, un**believ**able"),
+    one("<em>a</em><i>b</i> <em>c</em>.", "_a_*b* _c_."),
+    one('<a href="http://x.com" title="The &quot;title&quot;">t</a>', '[t](http://x.com "The \\"title\\"")'),
+    one('<img src="http://x.com/a.png" alt="A" title="a\n b">', '![A](http://x.com/a.png "a b")'),
+    one('<pre><code class="hl language-js">let a</code></pre>', "```js\nlet a\n```"),
+    one('<pre class="lang-c++"><code>x</code></pre>', "```c++\nx\n```"),
+    one('<pre><code class="language-a`b">x</code></pre>', "```\nx\n```"),
     ...ofText.slice(0, 2),
     one("<h1>Hello <em>you</em></h1>", "# Hello _you_"),
     one("<h1>Hello</h1>", "Hello\n=====", {}, { heading_style: "setext" }),
@@ -434,6 +473,15 @@ export const texts: Cases = {
     bad("<div>".repeat(101), "LIMIT_EXCEEDED")
   ],
   "text.pluralize": [
+    one("virus", "viruses"),
+    one("Lens", "Lenses"),
+    one("lenses", "lens", { count: 1 }),
+    one("gulf", "gulfs"),
+    one("mother-in-law", "mothers-in-law"),
+    one("furniture", "furniture"),
+    one("specimen", "specimens"),
+    one("waltz", "waltzes"),
+    one("mosquito", "mosquitoes"),
     one("child", "children"),
     one("deer", "deer"),
     one("cat", "cats"),

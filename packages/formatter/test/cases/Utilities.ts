@@ -120,6 +120,8 @@ export const utilities: Cases = {
     of({ list: "solo" }, { text: "solo", item_1: "solo", item_last: "solo", count: 1 }),
     of({ list: null }, "FORMATTER_INPUT_REQUIRED"),
     of({ list: Array.from({ length: 1001 }, () => "a") }, "FORMATTER_LIMIT_EXCEEDED"),
+    // Refused before the 131 MB of it are built.
+    of({ list: Array.from({ length: 1000 }, () => "a"), separator: "-".repeat(131_000) }, "FORMATTER_OUTPUT_TOO_LARGE"),
     of({ list: ["a", "b"], separator: "" }, { text: "ab", item_1: "a", item_2: "b", item_last: "b", count: 2 }),
     of({ list: ["x"], other: 1 }, "FORMATTER_INPUT_INVALID"),
     of(

@@ -4,7 +4,7 @@ import { connectors } from "@tidegate/connectors/Connectors"
 import type { Setting, Settings } from "@tidegate/connectors/Settings"
 import { Destination } from "@tidegate/model/Destination"
 import { type OutboundAuthType, outboundAuthOf, outboundAuthTypes } from "@tidegate/signatures/OutboundAuth"
-import { closed, describedAs } from "../DescribedAs.ts"
+import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { Description, Name, optional } from "../Members.ts"
 import { example } from "./Example.ts"
 
@@ -46,13 +46,13 @@ const isBare = ({ settings }: OutboundAuthType): boolean => Object.keys(settings
 /** The `auth` of a way to authenticate: complete, or disabled, which need not be. */
 const authOf = (row: OutboundAuthType): ReadonlyArray<Schema.Top> =>
   isBare(row)
-    ? [Schema.Struct({ disabled })]
+    ? [Schema.Struct({ disabled }).check(otherNames)]
     : [
-        Schema.Struct({ ...row.settings, disabled }),
+        Schema.Struct({ ...row.settings, disabled }).check(otherNames),
         Schema.Struct({
           ...mapped(row.settings as Readonly<Record<string, Schema.Top>>, optional),
           disabled: Schema.Literal(true)
-        })
+        }).check(otherNames)
       ]
 
 const isNone = (row: OutboundAuthType): boolean => row === outboundAuthOf(null)
@@ -62,7 +62,7 @@ const writtenAuth = (row: OutboundAuthType): Fields => {
   const type = Schema.Literal(row.type).annotate(row.description === undefined ? {} : { description: row.description })
   return {
     auth_type: isNone(row) ? setting(type) : type,
-    auth: more.length === 0 ? setting((only as Schema.Struct<Fields>).check(closed)) : Schema.Union([only, ...more])
+    auth: more.length === 0 ? setting(only as Schema.Struct<Fields>) : Schema.Union([only, ...more])
   }
 }
 
@@ -89,11 +89,13 @@ const writeOf = (row: Connector): Schema.Top => {
     description: optional(Description),
     type: isDefault ? optional(type.annotate({ description: `${row.type} unless told` })) : type,
     config: Object.values(row.settings).some((one) => "needed" in one) ? config : setting(config)
-  }).annotate({
-    identifier: `${typeName(row.type)}DestinationWrite`,
-    description: row.description,
-    examples: [(isDefault ? example.body : row.example) as never]
   })
+    .check(alsoBeside("config"))
+    .annotate({
+      identifier: `${typeName(row.type)}DestinationWrite`,
+      description: row.description,
+      examples: [(isDefault ? example.body : row.example) as never]
+    })
 }
 
 /** What the table makes is known at run time alone: so much of it the derived client is told. */
@@ -112,7 +114,17 @@ export const DestinationWrite = Schema.Union(connectors.map(writeOf)).annotate({
 }>
 
 const every = connectors.map(({ settings }) => settings)
-const settingsOfAny: Settings = Object.assign({}, ...every)
+
+/** Settings of all types. Where types have one of a name and mean different things by it (`to`: an address, or a list of them), it is either. */
+const settingsOfAny: Settings = Object.fromEntries(
+  [...new Set(every.flatMap((settings) => Object.keys(settings)))].map((name) => {
+    const all = every.flatMap((settings) => (Object.hasOwn(settings, name) ? [settings[name]!] : []))
+    // One that a type can do without may be null; a choice (a text, or a list of them) has what others have alone.
+    const one = all.find((each) => !("needed" in each) && each.default === null) ?? all.at(-1)!
+    const choice = all.find(({ schema }) => schema.ast._tag === "Union" && !("literals" in schema))
+    return [name, choice === undefined ? one : { ...one, schema: choice.schema }]
+  })
+)
 
 export const DestinationPatch = Schema.Struct({
   name: optional(Name),
@@ -123,15 +135,20 @@ export const DestinationPatch = Schema.Struct({
       ...changed(settingsOfAny),
       auth_type: setting(Schema.Literals(outboundAuthTypes.map(({ type }) => type))),
       auth: setting(
-        Schema.Union([...outboundAuthTypes.filter((row) => !isBare(row)).flatMap(authOf), Schema.Struct({ disabled })])
+        Schema.Union([
+          ...outboundAuthTypes.filter((row) => !isBare(row)).flatMap(authOf),
+          Schema.Struct({ disabled }).check(otherNames)
+        ])
       )
     }).annotate({ identifier: "DestinationConfigPatch" })
   )
-}).annotate({
-  identifier: "DestinationPatch",
-  description: "What is given is merged into what is there; auth is replaced whole.",
-  examples: [{ config: { rate_limit: 5 } } as never]
-}) as unknown as Schema.Codec<{
+})
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "DestinationPatch",
+    description: "What is given is merged into what is there; auth is replaced whole.",
+    examples: [{ config: { rate_limit: 5 } } as never]
+  }) as unknown as Schema.Codec<{
   readonly name?: string
   readonly description?: string | null
   readonly type?: string

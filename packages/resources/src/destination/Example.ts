@@ -22,7 +22,7 @@ export const example = {
       url: "https://api.example.com/hooks",
       http_method: null,
       path_forwarding_disabled: false,
-      forward_credentials: true,
+      forward_credentials: null,
       rate_limit: 10,
       rate_limit_period: "second",
       max_concurrency: null,
@@ -30,6 +30,7 @@ export const example = {
       auth: { header_name: "x-token", value: "****-api" }
     },
     disabled_at: null,
+    held_until: null,
     attempts_24h_count: 42,
     attempts_24h_bins: [0, 0, 1, 4, 20, 17],
     ...times

@@ -5,7 +5,7 @@ import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import type { Provider, ProviderSetting } from "@tidegate/signatures/Provider"
 import { providers } from "@tidegate/signatures/Providers"
 import { algorithms, encodings } from "@tidegate/signatures/SignatureScheme"
-import { describedAs } from "../DescribedAs.ts"
+import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
 import { example } from "./Example.ts"
 import { members, RateLimit, Response, settings, Type } from "./Members.ts"
@@ -20,13 +20,17 @@ const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_40
 const BasicAuth = Schema.Struct({
   username: Schema.String.check(Schema.isPattern(/^[^:]{1,1024}$/u)),
   password: secretText("What the sender presents")
-}).annotate({ identifier: "BasicAuth" })
+})
+  .check(otherNames)
+  .annotate({ identifier: "BasicAuth" })
 
 const ApiKeyAuth = Schema.Struct({
   api_key: secretText("What the sender presents"),
   header_key: setting(HeaderName.annotate({ description: "The header it is in; x-api-key without a query_key" })),
   query_key: setting(Schema.String.check(Characters.between(1, 1024)))
-}).annotate({ identifier: "ApiKeyAuth" })
+})
+  .check(otherNames)
+  .annotate({ identifier: "ApiKeyAuth" })
 
 const HmacAuth = Schema.Struct({
   webhook_secret_key: secretText("The secret shared with the sender"),
@@ -41,9 +45,14 @@ const HmacAuth = Schema.Struct({
   ),
   timestamp_header: setting(HeaderName.annotate({ description: "With it, `{timestamp}.{body}` is signed" })),
   tolerance_seconds: setting(
-    tolerance.annotate({ description: "How old a timestamp may be; 300 with a timestamp_header" })
+    tolerance.annotate({
+      description:
+        "Seconds that a timestamp may be old, and ahead, there 300 at most; 300 by default with a timestamp_header"
+    })
   )
-}).annotate({ identifier: "HmacAuth" })
+})
+  .check(otherNames)
+  .annotate({ identifier: "HmacAuth" })
 
 const noAuth = { auth_type: optional(Schema.Null), auth: setting(Empty) }
 const basic = { auth_type: Schema.Literal("BASIC_AUTH"), auth: BasicAuth }
@@ -94,7 +103,9 @@ const providerSetting = ({ default: byDefault, name, required, secret }: Provide
 }
 
 const authOf = ({ name, settings }: Kind) =>
-  Schema.Struct(Object.fromEntries(settings.map(providerSetting))).annotate({ identifier: `${name}Auth` })
+  Schema.Struct(Object.fromEntries(settings.map(providerSetting)))
+    .check(otherNames)
+    .annotate({ identifier: `${name}Auth` })
 
 /** Each kind with the schema of its `auth`. */
 const written = kinds.map((kind) => ({ kind, Auth: authOf(kind) }))
@@ -108,17 +119,22 @@ const providerTypes = kinds.flatMap(({ types }) => types)
 
 const ofNoProvider = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?!(?:${providerTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
-).annotate({ description: "Any name that is no provider's; WEBHOOK unless told" })
+).annotate({
+  description:
+    "WEBHOOK unless told. Any other name that is no provider's, and not nearly one; a vendor that the gateway does not know needs an auth_type"
+})
 
 const GenericWrite = Schema.Struct({
   ...whole,
   type: optional(ofNoProvider),
   config: optional(Schema.Union([Open, Basic, ApiKey, Hmac, Schema.Null]))
-}).annotate({
-  identifier: "GenericSourceWrite",
-  description: "A source whose own settings say how its senders are verified.",
-  examples: [example.body]
 })
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "GenericSourceWrite",
+    description: "A source whose own settings say how its senders are verified.",
+    examples: [example.body]
+  })
 
 /** A provider's sources: the type says how they are verified, but for the secrets. */
 const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof written)[number]) => {
@@ -134,7 +150,9 @@ const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof writte
     ...whole,
     type: oneOf(types),
     config: optional(Schema.Union([Config, Open, ...others, Schema.Null]))
-  }).annotate({ identifier: `${name}SourceWrite`, description: `Sources of the types ${types.join(", ")}.` })
+  })
+    .check(alsoBeside("config"))
+    .annotate({ identifier: `${name}SourceWrite`, description: `Sources of the types ${types.join(", ")}.` })
 }
 
 const providerWrites = written.map(providerWrite)
@@ -160,11 +178,13 @@ export const SourcePatch = Schema.Struct({
       auth: setting(Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), Empty]))
     }).annotate({ identifier: "SourceConfigPatch" })
   )
-}).annotate({
-  identifier: "SourcePatch",
-  description: "What is given is merged into what is there; auth, custom_response and proxy are replaced whole.",
-  examples: [example.patch]
 })
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "SourcePatch",
+    description: "What is given is merged into what is there; auth, custom_response and proxy are replaced whole.",
+    examples: [example.patch]
+  })
 
 const ShownProxy = ProxySettings.annotate({ identifier: "ShownProxySettings" })
 

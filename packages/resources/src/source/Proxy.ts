@@ -40,6 +40,11 @@ const members = {
   ),
   path_forwarding: flag({ default: true }),
   query_forwarding: flag({ default: true }),
+  forward_credentials: flag({
+    default: false,
+    description:
+      "Whether the upstream gets the credential that the source verifies its senders by, too. Other credentials that a sender presents are always forwarded"
+  }),
   timeout_ms: between(1_000, 30_000, { default: defaultTimeoutMs }),
   capture_response_bytes: between(0, maxCapturedBytes, {
     description: "How much of the upstream's answer is stored; the sender gets all of it",
@@ -101,6 +106,7 @@ export const modeAndProxy = (written: Written, stored: Settled): Result.Result<S
       target_url: proxy.target_url,
       path_forwarding: proxy.path_forwarding ?? true,
       query_forwarding: proxy.query_forwarding ?? true,
+      forward_credentials: proxy.forward_credentials ?? false,
       timeout_ms: proxy.timeout_ms ?? defaultTimeoutMs,
       capture_response_bytes: proxy.capture_response_bytes ?? maxCapturedBytes
     }

@@ -9,7 +9,7 @@ import { fieldError, type FieldErrors } from "../Input.ts"
  */
 export const slugOf = (
   written: string | null,
-  ingress: Ingress["Service"],
+  ingress: Pick<Ingress["Service"], "baseUrl">,
   id: string | null
 ): Result.Result<string | null, FieldErrors> => {
   if (written === null) return Result.succeed(null)

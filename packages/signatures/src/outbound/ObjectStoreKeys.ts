@@ -2,7 +2,10 @@ import { Schema } from "effect"
 import { HeaderSecret, Identifier } from "../AuthSettings.ts"
 import { authType, nothing } from "./OutboundAuthType.ts"
 
-/** The keys of object stores: nothing of them is sent but what a signature names (`SignedRequest.ts` of the connectors). */
+/**
+ * The keys of object stores: nothing of them is sent but what a signature names (`SignedRequest.ts` of the connectors), and the token of a
+ * session as it is.
+ */
 
 const isVisible = (value: string) => /^[\x21-\x7e]+$/.test(value) || "must be printable ASCII without spaces"
 const asShown = { toJsonSchema: () => ({ minLength: 1, pattern: String.raw`^[\x21-\x7e]+$` }) }
@@ -25,6 +28,7 @@ const keyOf = (type: string, description: string) =>
     },
     aliases: {},
     readable: ["access_key_id"],
+    reachesTarget: "session_token",
     compile: () => nothing
   })
 

@@ -29,8 +29,11 @@ export interface OutboundAuthType<Fields extends Schema.Struct.Fields = Schema.S
   readonly check?: (auth: Schema.Struct.Type<Fields>) => ReadonlyArray<FieldError>
   /** The setting that says where its secrets are sent: to another address goes none that is not written anew. */
   readonly sentTo?: Extract<keyof Fields, string>
-  /** Whether its secret, or what is obtained for it, is sent to the target: to another one goes none that is not written anew. */
-  readonly reachesTarget?: true
+  /**
+   * Whether its secret, or what is obtained for it, is sent to the target: to another one goes none that is not written anew. A setting's
+   * name: that one is, where it is written.
+   */
+  readonly reachesTarget?: true | Extract<keyof Fields, string>
   /** The settings that may be read back; all others are masked. */
   readonly readable: ReadonlyArray<string>
   readonly compile: (auth: Schema.Struct.Type<Fields>) => DeliveryAuth

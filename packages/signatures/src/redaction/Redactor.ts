@@ -4,8 +4,10 @@ import type { Schema } from "effect"
 import { bodyLimits, parseJson } from "@tidegate/model/JsonText"
 import { atOnce } from "@tidegate/model/Parts"
 import { namedSecretsRemoved, nameNames, valueNames } from "./NamedValues.ts"
+import { commandSecretsRemoved } from "./Commands.ts"
 import { type IsSecretName, secretNames } from "./SecretNames.ts"
 import { anyLook, longText, redacted, secretLooksRemoved } from "./SecretValues.ts"
+import { secretColumnsRemoved } from "./Tables.ts"
 
 /** So many encodings around each other are looked into; what is in more is taken for a secret. */
 const mostLayers = 6
@@ -20,7 +22,7 @@ const formText = /^[^\s=&<>{"]{1,256}=[^\s&]*(?:&[^\s=&]*(?:=[^\s&]*)?)*$/
 /** Too short for a secret that only its look gives away, and nothing is named in it. */
 const harmless = /^[\w .-]{0,11}$/
 /** What a text has in which something is named, encoded or written as in a language. */
-const mayHold = /[:=<%[{"\n]|[\w+/-]{16}/
+const mayHold = /[:=<%[{"\n]|[\w+/-]{16}|\s--?[a-zA-Z]/
 /** Nothing that is nested so deep is told at a glance. */
 const mostPlainLevels = 32
 const multipart = /^--[^\s]{1,100}\r?\n/
@@ -139,6 +141,7 @@ export class Redactor {
       (yield* this.#asJson(text, layer)) ??
       (yield* this.#asLines(text, layer)) ??
       (yield* this.#asForm(text, layer)) ??
+      (yield* this.#asTable(text, layer)) ??
       (yield* this.#prose(text, layer))
     )
   }
@@ -216,6 +219,12 @@ export class Redactor {
     return parts.join(boundary)
   }
 
+  /** A table whose first line names a column that is secret; what else is in it is text. */
+  *#asTable(text: string, layer: number): Work<string | null> {
+    const shown = yield* secretColumnsRemoved(text, this.isSecret, this.#mask)
+    return shown === null ? null : yield* this.#prose(shown, layer)
+  }
+
   *#prose(text: string, layer: number): Work<string> {
     const plain = yield* this.#plain(text)
     yield
@@ -227,7 +236,9 @@ export class Redactor {
   }
 
   *#plain(text: string): Work<string> {
-    const unnamed = yield* namedSecretsRemoved(text, this.isSecret, this.#mask)
+    const uncommanded = commandSecretsRemoved(text, this.isSecret, this.#mask)
+    yield
+    const unnamed = yield* namedSecretsRemoved(uncommanded, this.isSecret, this.#mask)
     return yield* secretLooksRemoved(unnamed, this.#mask)
   }
 

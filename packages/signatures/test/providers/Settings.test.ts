@@ -2,8 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { readFileSync } from "node:fs"
 import { maskAuth, restoreMasked } from "@tidegate/signatures/Masking"
-import type { InboundRequest, Provider } from "@tidegate/signatures/Provider"
+import type { Age, InboundRequest, Provider } from "@tidegate/signatures/Provider"
 import { providerFor, providers } from "@tidegate/signatures/Providers"
+import { mostAheadSeconds } from "../../src/SignatureScheme.ts"
 import { compileSourceAuth, resolveAuthType, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
 
 const stored = (type: string, authType: unknown, auth: unknown) =>
@@ -219,12 +220,16 @@ describe("docs/providers.md", () => {
   const age = ({ verification }: Provider): string => {
     if (verification.kind === "scheme") {
       const { timestamp } = verification.schemes[0]
-      return timestamp === null ? "–" : seconds(timestamp.toleranceSeconds)
+      if (timestamp === null) return "–"
+      const { toleranceSeconds: past } = timestamp
+      return within({ past, ahead: Math.min(past, mostAheadSeconds) })
     }
     const age = verification.kind === "code" ? verification.age : null
-    if (age === null) return "–"
-    return age.past === age.ahead ? seconds(age.past) : `${seconds(age.past)}, ${seconds(age.ahead)} ahead`
+    return age === null ? "–" : within(age)
   }
+
+  const within = ({ ahead, past }: Age): string =>
+    past === ahead ? seconds(past) : `${seconds(past)}, ${seconds(ahead)} ahead`
 
   const answer = ({ answer }: Provider): string =>
     [answer.status, ...(answer.seconds === null ? [] : [`${answer.seconds} s`])].join(", ") +

@@ -150,6 +150,19 @@ describe("what is no secret", () => {
     })
   })
 
+  it("is a table without a secret column, the other columns of one, and a command without a secret", () => {
+    const shown = (body: string) => redact(requestOf({ body }), options).body
+    for (const text of [
+      "name,total\nada,5\n",
+      "tar -u x.tar a:b\n--name ada -v 1",
+      "one line, of prose\nand another"
+    ]) {
+      expect(shown(text)).toBe(text)
+    }
+    expect(shown('name,pin,note\nada,1234,"x, y"\n')).toBe('name,pin,note\nada,[redacted],"x, y"\n')
+    expect(shown("curl -u ada:pw https://example.com/a")).toBe("curl -u ada:[redacted] https://example.com/a")
+  })
+
   it("stays around a secret", () => {
     const shown = redact(
       requestOf({

@@ -139,6 +139,12 @@ const text: ReadonlyArray<readonly [name: string, (secret: string) => string, co
   ["JSON that says it is text", (secret) => JSON.stringify([{ value: secret, name: "password" }]), "text/plain"],
   ["Ruby", (secret) => `{:password=>"${secret}", :a=>1}`],
   ["PHP", (secret) => `$config['api_key'] = '${secret}';`],
+  ["a command that signs in", (secret) => `curl -s -u ada:${secret} https://example.com`],
+  ["a command that signs in, in quotes", (secret) => `$ curl --user "ada:${secret}" https://example.com`],
+  ["a command's flag", (secret) => `mysql --host db --password ${secret} shop`],
+  ["a column of CSV", (secret) => `name,password,note\nada,${secret},x\nbob,"${secret} ""q""\nmore",y\n`, "text/csv"],
+  ["a column of CSV with semicolons", (secret) => `"name";"API key"\r\n"ada";${secret}\r\n`, "text/csv"],
+  ["a column of TSV that has no end", (secret) => `id\ttoken\n1\t"${secret}\n2\t${secret}`],
   ["a command", (secret) => `curl -u user: -d token=${secret} https://example.com`],
   ["a long text", (secret) => `${"x ".repeat(30_000)}password: ${secret}\n${"y ".repeat(30_000)}`]
 ]

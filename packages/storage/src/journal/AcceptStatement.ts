@@ -3,6 +3,8 @@ import type { StoredHead } from "@tidegate/model/Message"
 import { inLine, nextPlace } from "../Lines.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
+import { writeFeed } from "./FeedStatement.ts"
+import { type Column, type ColumnValues, type Given, Rows } from "./Rows.ts"
 
 /** An event that a request becomes on one connection. */
 export interface RoutedEvent {
@@ -67,63 +69,148 @@ export interface RequestRecord extends StoredHead {
   readonly cliEvents: number
 }
 
+/** A request of a batch. `pair`: the place of its (source, version) pair, from 1. */
+interface Accepting {
+  readonly pair: number
+  readonly item: RequestRecord
+}
+
+/** What one of them becomes on a connection or a workflow. */
+interface Becoming<A> extends Accepting {
+  readonly of: A
+}
+
+/** How often something is counted under a key. */
+interface Count {
+  readonly pair: number
+  readonly key: string
+  readonly source: string | null
+  readonly destination: string | null
+  readonly measure: string
+  readonly minute: number
+  readonly team: string
+  n: bigint
+}
+
+type Lined = PendingRoute & { readonly line: { readonly key: string | null } }
+
+/** What rows of different groups have of their request. */
+const v: Column<Accepting> = ["v", "int4", ({ pair }) => pair]
+const team: Column<Accepting> = ["team_id", "text", ({ item }) => item.teamId]
+const request: Column<Accepting> = ["request_id", "text", ({ item }) => item.id]
+const source: Column<Accepting> = ["source_id", "text", ({ item }) => item.sourceId]
+const at: Column<Accepting> = ["at", "timestamptz", ({ item }) => item.ingestedAt]
+const connection: Column<Becoming<{ readonly connectionId: string }>> = [
+  "connection_id",
+  "text",
+  ({ of }) => of.connectionId
+]
+
+const eventColumns: ReadonlyArray<Column<Becoming<RoutedEvent>>> = [
+  v,
+  ["id", "text", ({ of }) => of.id],
+  team,
+  request,
+  connection,
+  source,
+  ["destination_id", "text", ({ of }) => of.destinationId],
+  ["shard", "int2", ({ of }) => of.shard],
+  ["due_at", "timestamptz", ({ of }) => of.dueAt],
+  at
+]
+
+const pendingColumns: ReadonlyArray<Column<Becoming<PendingRoute>>> = [
+  v,
+  ["shard", "int2", ({ of }) => of.shard],
+  connection,
+  request,
+  team,
+  source,
+  at
+]
+
+/** The rows of a batch, by what they become. `v` is the place of the row's (source, version) pair. */
 const groups = {
-  sources: ["int4", "text", "int8"],
-  requests: [
-    "int4", // which (source, version) pair
-    "text", // id
-    "text", // team_id
-    "text", // source_id
-    "bool", // verified
-    "text", // path
-    "text", // query
-    "text", // headers
-    "bytea", // body
-    "int4", // body_size
-    "text", // original_ip
-    "int4", // events_count
-    "int4", // ignored_count
-    "timestamptz", // ingested_at
-    "text", // method
-    "text", // external_id
-    "text", // presented
-    "text", // status
-    "text", // rejection_cause
-    "int4" // cli_events_count
-  ],
-  events: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz"],
-  ignored: ["int4", "text", "text", "text", "text", "text", "text", "text", "timestamptz"],
-  pending: ["int4", "int2", "text", "text", "text", "text", "timestamptz"],
-  // The same in line: with an ordering key more.
-  linedEvents: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz", "text"],
-  linedPending: ["int4", "int2", "text", "text", "text", "text", "timestamptz", "text"],
-  runs: ["int4", "text", "text", "text", "text", "text", "int2", "int4", "int2", "timestamptz"],
-  counts: ["int4", "text", "text", "text", "text", "timestamptz", "text", "int8"]
-} as const
+  sources: new Rows<{ readonly pair: number; readonly id: string; readonly version: number }>([
+    ["v", "int4", ({ pair }) => pair],
+    ["id", "text", ({ id }) => id],
+    ["version", "int8", ({ version }) => BigInt(version)]
+  ]),
+  // Most batches say the same in the last six columns: posts that are accepted, presented no credentials, and go through no tunnel.
+  requests: new Rows<Accepting>(
+    [
+      v,
+      ["id", "text", ({ item }) => item.id],
+      team,
+      source,
+      ["verified", "bool", ({ item }) => item.verified],
+      ["path", "text", ({ item }) => item.path],
+      ["query", "text", ({ item }) => item.query],
+      ["headers", "text", ({ item }) => item.headers],
+      ["body", "bytea", ({ item }) => item.body],
+      ["body_size", "int4", ({ item }) => item.bodySize],
+      ["ip", "text", ({ item }) => item.originalIp],
+      // Most pending routes become events: see `SettleStatement.ts`.
+      ["events_count", "int4", ({ item }) => item.events.length + item.pending.length],
+      ["ignored_count", "int4", ({ item }) => item.ignored.length],
+      at,
+      ["method", "text", ({ item }) => item.method],
+      ["external_id", "text", ({ item }) => item.externalId],
+      ["presented", "text", ({ item }) => item.presented],
+      ["status", "text", ({ item }) => item.status],
+      ["cause", "text", ({ item }) => item.rejectionCause],
+      ["cli_events_count", "int4", ({ item }) => item.cliEvents]
+    ],
+    6
+  ),
+  events: new Rows(eventColumns),
+  ignored: new Rows<Becoming<IgnoredEvent>>([
+    v,
+    ["id", "text", ({ of }) => of.id],
+    team,
+    request,
+    connection,
+    source,
+    ["cause", "text", ({ of }) => of.cause],
+    ["meta", "text", ({ of }) => of.meta],
+    at
+  ]),
+  pending: new Rows(pendingColumns),
+  linedEvents: new Rows<Becoming<RoutedEvent>>([...eventColumns, ["key", "text", ({ of }) => of.orderingKey]]),
+  linedPending: new Rows<Becoming<Lined>>([...pendingColumns, ["key", "text", ({ of }) => of.line.key]]),
+  runs: new Rows<Becoming<RoutedRun>>([
+    v,
+    ["id", "text", ({ of }) => of.id],
+    team,
+    ["workflow_id", "text", ({ of }) => of.workflowId],
+    request,
+    source,
+    ["shard", "int2", ({ of }) => of.shard],
+    ["version", "int4", ({ of }) => of.version],
+    ["steps", "int2", ({ of }) => of.steps],
+    at
+  ]),
+  counts: new Rows<Count>([
+    ["v", "int4", ({ pair }) => pair],
+    ["key_id", "text", ({ key }) => key],
+    ["source_id", "text", ({ source }) => source],
+    ["destination_id", "text", ({ destination }) => destination],
+    ["measure", "text", ({ measure }) => measure],
+    ["minute", "timestamptz", ({ minute }) => minute],
+    ["team_id", "text", ({ team }) => team],
+    ["n", "int8", ({ n }) => n]
+  ])
+}
 
 type Group = keyof typeof groups
 
 /** The groups that not every batch has rows for. */
 const optional = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
 
-/** So many columns of requests, the last ones, say the same of most: accepted posts that presented no credentials, and go through no tunnel. */
-const mostlyUniform = 6
-
-/** The names of a group's columns. `v` is the place of the row's (source, version) pair. */
-const columns: { readonly [group in Exclude<Group, "sources">]: string } = {
-  requests: `v, id, team_id, source_id, verified, path, query, headers, body, body_size, ip, events_count, ignored_count, at,
-    method, external_id, presented, status, cause, cli_events_count`,
-  events: "v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at",
-  ignored: "v, id, team_id, request_id, connection_id, source_id, cause, meta, at",
-  pending: "v, shard, connection_id, request_id, team_id, source_id, at",
-  linedEvents: "v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key",
-  linedPending: "v, shard, connection_id, request_id, team_id, source_id, at, key",
-  runs: "v, id, team_id, workflow_id, request_id, source_id, shard, version, steps, at",
-  counts: "v, key_id, source_id, destination_id, measure, minute, team_id, n"
-}
-
 /** What each group's rows become. */
-const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) => ReadonlyArray<string> } = {
+const writes: {
+  readonly [group in Exclude<Group, "sources">]: (rows: string, single: boolean) => ReadonlyArray<string>
+} = {
   requests: (rows) => [
     `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
       presented, body, body_size, external_id, original_ip, events_count, ignored_count, cli_events_count, ingested_at, created_at, updated_at)
@@ -131,14 +218,15 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
       body_size, external_id, ip, events_count, ignored_count, cli_events_count, at, at, at
     from ${rows}`
   ],
-  events: (rows) => [
+  events: (rows, single) => [
     `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
       ingested_at, created_at, updated_at)
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
     from ${rows}`,
     `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
     select id, team_id, shard, destination_id, connection_id, due_at
-    from ${rows}`
+    from ${rows}`,
+    writeFeed(rows, single)
   ],
   ignored: (rows) => [
     `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
@@ -150,14 +238,15 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
     select shard, connection_id, request_id, team_id, source_id, at, true
     from ${rows}`
   ],
-  linedEvents: (rows) => [
+  linedEvents: (rows, single) => [
     `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
       ordering_key, ingested_at, created_at, updated_at)
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, key, at, at, at
     from ${rows}`,
     `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
     select id, team_id, shard, destination_id, connection_id, ${inLine}, key, ${nextPlace}, due_at
-    from ${rows}`
+    from ${rows}`,
+    writeFeed(rows, single)
   ],
   linedPending: (rows) => [
     `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
@@ -175,17 +264,8 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
   counts: (rows) => [writeCounts(rows)]
 }
 
-/** Which groups a batch has rows of, whether it is of one request, and whether the last columns of its requests are uniform. */
-interface Shape {
-  readonly present: ReadonlyArray<Group>
-  readonly single: boolean
-  readonly uniform: boolean
-}
-
-const uniformIn = (group: Group, { uniform }: Shape): number => (uniform && group === "requests" ? mostlyUniform : 0)
-
-/** Whether a group's row is given by itself. One request is counted under several keys. */
-const isSingle = (group: Group, single: boolean): boolean => single && group !== "counts"
+/** Which groups a batch has rows of, and how these are given. */
+type Shape = ReadonlyArray<readonly [group: Group, given: Given]>
 
 /** Rows whose (source, version) pair is not current are left out, and answered. */
 const current = "v <> all ((select ords from stale)::int4[])"
@@ -196,28 +276,27 @@ const current = "v <> all ((select ords from stale)::int4[])"
  * row whose version is still current was routed by what holds now.
  */
 const buildStatement = (shape: Shape): string => {
-  const { present, single } = shape
   let parameter = 1
   const parts: Array<string> = []
   let sources = ""
-  for (const group of present) {
-    const given = Columns.rowsFrom(groups[group], parameter, isSingle(group, single), uniformIn(group, shape))
-    parameter += groups[group].length
+  for (const [group, given] of shape) {
+    const from = groups[group].from(parameter, given, group === "sources" ? "s" : "r")
+    parameter += groups[group].width
     if (group === "sources") {
-      sources = given
+      sources = from
       continue
     }
-    const rows = `${given} as r (${columns[group]}) where ${current}`
+    const rows = `${from} where ${current}`
     // Arrays are taken apart once, whatever their rows are written to.
-    const isShared = !isSingle(group, single) && writes[group]("").length > 1
+    const isShared = !given.single && writes[group]("", given.single).length > 1
     if (isShared) parts.push(`rows_${group} as materialized (select * from ${rows})`)
-    for (const write of writes[group](isShared ? `rows_${group}` : rows))
+    for (const write of writes[group](isShared ? `rows_${group}` : rows, given.single))
       parts.push(`write_${parts.length} as (${write})`)
   }
   return `
 with stale as materialized (
   select coalesce(array_agg(s.v), '{}'::int4[]) as ords
-  from ${sources} as s (v, id, version)
+  from ${sources}
   where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
     is distinct from s.version
 ), ${parts.join(", ")}
@@ -227,7 +306,7 @@ select ords from stale`
 const statements = new Map<string, string>()
 
 const statementFor = (shape: Shape): string => {
-  const name = `${shape.present.join()} ${shape.single} ${shape.uniform}`
+  const name = shape.map(([group, { single, uniform }]) => `${group} ${single} ${uniform}`).join()
   let statement = statements.get(name)
   if (statement === undefined) {
     statement = buildStatement(shape)
@@ -238,40 +317,25 @@ const statementFor = (shape: Shape): string => {
 
 /** Counts by (pair, key, measure, minute), gathered over a batch. */
 class Counts {
-  readonly #byKey = new Map<
-    string,
-    [
-      pair: number,
-      key: string,
-      source: string | null,
-      destination: string | null,
-      measure: string,
-      minute: number,
-      team: string,
-      n: bigint
-    ]
-  >()
+  readonly #byKey = new Map<string, Count>()
 
   /** A pair's source and its team are always the same, and so is a connection's destination. */
   add(
-    pair: number,
+    { item, pair }: Accepting,
     key: string,
     source: string | null,
     destination: string | null,
-    measure: string,
-    at: number,
-    team: string
+    measure: string
   ): void {
-    const minute = at - (at % 60_000)
+    const minute = item.ingestedAt - (item.ingestedAt % 60_000)
     const name = `${pair}/${measure}/${key}/${minute}`
-    const row = this.#byKey.get(name)
-    if (row === undefined) this.#byKey.set(name, [pair, key, source, destination, measure, minute, team, 1n])
-    else row[7]++
+    const count = this.#byKey.get(name)
+    if (count !== undefined) count.n++
+    else this.#byKey.set(name, { pair, key, source, destination, measure, minute, team: item.teamId, n: 1n })
   }
 
-  columns(): ReadonlyArray<ReadonlyArray<unknown>> {
-    const rows = [...this.#byKey.values()]
-    return ([0, 1, 2, 3, 4, 5, 6, 7] as const).map((index) => rows.map((row) => row[index]))
+  get rows(): ReadonlyArray<Count> {
+    return [...this.#byKey.values()]
   }
 }
 
@@ -284,105 +348,74 @@ export const acceptCommit = (
   readonly pairs: ReadonlyArray<number>
 } => {
   const pairOf = new Map<string, number>()
-  const sourceIds: Array<string> = []
-  const versions: Array<bigint> = []
-  const pairs: Array<number> = []
-  const r: Array<Array<unknown>> = groups.requests.map(() => [])
-  const e: Array<Array<unknown>> = groups.events.map(() => [])
-  const g: Array<Array<unknown>> = groups.ignored.map(() => [])
-  const p: Array<Array<unknown>> = groups.pending.map(() => [])
-  const le: Array<Array<unknown>> = groups.linedEvents.map(() => [])
-  const lp: Array<Array<unknown>> = groups.linedPending.map(() => [])
-  const w: Array<Array<unknown>> = groups.runs.map(() => [])
+  const sources: Array<{ readonly pair: number; readonly id: string; readonly version: number }> = []
+  const requests: Array<Accepting> = []
+  const events: Array<Becoming<RoutedEvent>> = []
+  const linedEvents: Array<Becoming<RoutedEvent>> = []
+  const ignored: Array<Becoming<IgnoredEvent>> = []
+  const pending: Array<Becoming<PendingRoute>> = []
+  const linedPending: Array<Becoming<Lined>> = []
+  const runs: Array<Becoming<RoutedRun>> = []
   const counts = new Counts()
 
   for (const item of items) {
     const name = `${item.sourceId}/${item.version}`
     let pair = pairOf.get(name)
     if (pair === undefined) {
-      sourceIds.push(item.sourceId)
-      versions.push(BigInt(item.version))
-      pair = sourceIds.length
+      pair = sources.length + 1
+      sources.push({ pair, id: item.sourceId, version: item.version })
       pairOf.set(name, pair)
     }
-    pairs.push(pair)
-    const at = item.ingestedAt
-    push(
-      r,
-      pair,
-      item.id,
-      item.teamId,
-      item.sourceId,
-      item.verified,
-      item.path,
-      item.query,
-      item.headers,
-      item.body,
-      item.bodySize,
-      item.originalIp,
-      // Most pending routes become events: see `SettleStatement.ts`.
-      item.events.length + item.pending.length,
-      item.ignored.length,
-      at,
-      item.method,
-      item.externalId,
-      item.presented,
-      item.status,
-      item.rejectionCause,
-      item.cliEvents
-    )
-    counts.add(pair, item.sourceId, null, null, item.status, at, item.teamId)
-    for (const event of item.events) {
-      const { id, connectionId, destinationId, shard, dueAt, orderingKey: key } = event
-      if (key === null)
-        push(e, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at)
-      else push(le, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at, key)
-      counts.add(pair, connectionId, item.sourceId, destinationId, "created", at, item.teamId)
+    const accepting = { pair, item }
+    requests.push(accepting)
+    counts.add(accepting, item.sourceId, null, null, item.status)
+    for (const of of item.events) {
+      const row = { pair, item, of }
+      if (of.orderingKey === null) events.push(row)
+      else linedEvents.push(row)
+      counts.add(accepting, of.connectionId, item.sourceId, of.destinationId, "created")
     }
-    for (const { id, connectionId, cause, meta } of item.ignored) {
-      push(g, pair, id, item.teamId, item.id, connectionId, item.sourceId, cause, meta, at)
-      counts.add(pair, connectionId, item.sourceId, null, "ignored", at, item.teamId)
+    for (const of of item.ignored) {
+      ignored.push({ pair, item, of })
+      counts.add(accepting, of.connectionId, item.sourceId, null, "ignored")
     }
-    for (const { connectionId, line, shard } of item.pending) {
-      if (line === null) push(p, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at)
-      else push(lp, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at, line.key)
+    for (const of of item.pending) {
+      if (isLined(of)) linedPending.push({ pair, item, of })
+      else pending.push({ pair, item, of })
     }
-    for (const { id, shard, steps, version, workflowId } of item.runs) {
-      push(w, pair, id, item.teamId, workflowId, item.id, item.sourceId, shard, version, steps, at)
-    }
+    for (const of of item.runs) runs.push({ pair, item, of })
   }
 
-  const rows = {
-    sources: [[...pairOf.values()], sourceIds, versions],
-    requests: r,
-    events: e,
-    ignored: g,
-    pending: p,
-    linedEvents: le,
-    linedPending: lp,
-    runs: w,
-    counts: counts.columns()
+  const values: { readonly [group in Group]: ColumnValues } = {
+    sources: groups.sources.valuesOf(sources),
+    requests: groups.requests.valuesOf(requests),
+    events: groups.events.valuesOf(events),
+    ignored: groups.ignored.valuesOf(ignored),
+    pending: groups.pending.valuesOf(pending),
+    linedEvents: groups.linedEvents.valuesOf(linedEvents),
+    linedPending: groups.linedPending.valuesOf(linedPending),
+    runs: groups.runs.valuesOf(runs),
+    counts: groups.counts.valuesOf(counts.rows)
   }
   const present: ReadonlyArray<Group> = [
     "sources",
     "requests",
-    ...optional.filter((group) => rows[group][0]!.length > 0),
+    ...optional.filter((group) => values[group][0]!.length > 0),
     "counts"
   ]
-  const single = items.length === 1 && optional.every((group) => rows[group][0]!.length <= 1)
-  const shape = { present, single, uniform: !single && Columns.areUniform(r, mostlyUniform) }
+  const single = items.length === 1 && optional.every((group) => values[group][0]!.length <= 1)
+  // One request is counted under several keys.
+  const shape = present.map((group) => {
+    return [group, groups[group].given(values[group], single && group !== "counts")] as const
+  })
   return {
-    pairs,
+    pairs: requests.map(({ pair }) => pair),
     statement: statementFor(shape),
-    parameters: present.flatMap((group) =>
-      Columns.bind(groups[group], rows[group], isSingle(group, single), uniformIn(group, shape))
-    )
+    parameters: shape.flatMap(([group, given]) => groups[group].bind(values[group], given))
   }
 }
 
-const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<unknown>): void => {
-  for (let i = 0; i < values.length; i++) columns[i]!.push(values[i])
-}
+const isLined = (route: PendingRoute): route is Lined => route.line !== null
 
 /** Which of these requests are stored. */
 export const storedLookup = (

@@ -2,6 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import { idTime } from "@tidegate/model/Ids"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
+import { type Given, Rows } from "./Rows.ts"
 
 /** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
@@ -31,54 +32,76 @@ export interface AttemptRecord {
   readonly respondedAt: number | null
   readonly deliveryLatency: number
   readonly finishedAt: number
+  /** Of a retry: the first event that it repeats. */
+  readonly rootEventId: string | null
   /** When the event was created. */
   readonly eventCreatedAt: number
   /** The next attempt's time, or null when this was the last. */
   readonly retryAt: number | null
 }
 
-const types = [
-  "text", // id
-  "text", // event_id
-  "int4", // attempt_number
-  "int4", // response_status
-  "bytea", // body
-  "text", // response_headers
-  "text", // requested_url
-  "timestamptz", // delivered_at
-  "timestamptz", // responded_at
-  "int4", // delivery_latency
-  "timestamptz", // finished_at
-  "timestamptz", // event_minute
-  "text", // http_method
-  "text", // trigger
-  "text", // bulk_retry_id
-  "bool", // successful
-  "text", // error_code
-  "text", // failure_message
-  "timestamptz", // retry_at
-  "text" // cli_id
-] as const
+const minute = (at: number): number => at - (at % 60_000)
 
-const columns = `id, event_id, n, status, body, response_headers, requested_url, delivered_at, responded_at, delivery_latency,
-  finished_at, event_minute, http_method, trigger, bulk_retry_id, successful, error_code, failure_message, retry_at, cli_id`
-
-/** So many of these columns, the last ones, say the same of most attempts: the first one, and it succeeded. */
-const mostlyUniform = 8
+/**
+ * The rows of a batch. Most batches say the same in the last eight columns: these are first attempts, and they succeeded.
+ */
+const attempts = new Rows<AttemptRecord>(
+  [
+    ["id", "text", ({ id }) => id],
+    ["event_id", "text", ({ eventId }) => eventId],
+    ["n", "int4", ({ attemptNumber }) => attemptNumber],
+    ["status", "int4", ({ responseStatus }) => responseStatus],
+    ["body", "bytea", ({ body }) => body],
+    ["response_headers", "text", ({ responseHeaders }) => responseHeaders],
+    ["requested_url", "text", ({ requestedUrl }) => requestedUrl],
+    ["delivered_at", "timestamptz", ({ deliveredAt }) => deliveredAt],
+    ["responded_at", "timestamptz", ({ respondedAt }) => respondedAt],
+    ["delivery_latency", "int4", ({ deliveryLatency }) => deliveryLatency],
+    ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
+    // Where lists find the event: by its id.
+    ["event_minute", "timestamptz", ({ eventCreatedAt, eventId }) => minute(idTime(eventId) ?? eventCreatedAt)],
+    ["http_method", "text", ({ httpMethod }) => httpMethod],
+    ["trigger", "text", ({ trigger }) => trigger],
+    ["bulk_retry_id", "text", ({ bulkRetryId }) => bulkRetryId],
+    ["successful", "bool", ({ successful }) => successful],
+    ["error_code", "text", ({ errorCode }) => errorCode],
+    ["failure_message", "text", ({ failureMessage }) => failureMessage],
+    ["retry_at", "timestamptz", ({ retryAt }) => retryAt],
+    ["cli_id", "text", ({ cliId }) => cliId]
+  ],
+  8
+)
 
 /** Whose the attempt is stands in its event, which the statement has at hand. */
 const ofEvent = ["team_id", "request_id", "connection_id", "source_id", "destination_id", "state", "cancelled_at"]
   .map((column) => `events.${column}`)
   .join(", ")
 
-/** Whether a batch is of one attempt, some of it is retried, and its last columns are uniform. */
+/** How a batch is given, and whether some of it is retried or succeeded as a retry. */
 interface Shape {
-  readonly single: boolean
+  readonly given: Given
+  readonly resolves: boolean
   readonly retries: boolean
-  readonly uniform: boolean
 }
 
-const uniformIn = ({ uniform }: Shape): number => (uniform ? mostlyUniform : 0)
+/**
+ * What retries that have succeeded make of the events before them: the first one, which failed or was cancelled, and the retries between that failed. All have
+ * the same payload, and the target has it now. `first` is the place of the parameters: the ids of the first events, the least and the greatest.
+ */
+const resolve = (first: number): string => `successes as materialized (
+  select event_id, request_id, root_event_id, finished_at from e where successful and root_event_id is not null
+), resolved as (
+  update events set resolved_at = s.finished_at, resolved_by_event_id = s.event_id, updated_at = s.finished_at
+  from successes s
+  where events.id = any($${first}::text[]) and events.id >= $${first + 1} and events.id <= $${first + 2} and events.id = s.root_event_id
+    and events.state <> 'SUCCESSFUL' and events.resolved_at is null and events.id <> all(array(select event_id from e))
+), resolved_between as (
+  update events set resolved_at = s.finished_at, resolved_by_event_id = s.event_id, updated_at = s.finished_at
+  from successes s
+  where events.request_id = any(array(select request_id from successes)) and events.retry_parent_event_id is not null
+    and events.id >= $${first + 1} and events.request_id = s.request_id and events.root_event_id = s.root_event_id
+    and events.failed and events.resolved_at is null and events.id <> all(array(select event_id from e))
+), `
 
 /**
  * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the counts. The
@@ -87,8 +110,8 @@ const uniformIn = ({ uniform }: Shape): number => (uniform ? mostlyUniform : 0)
  * is a success (the target has it), a failure leaves it CANCELLED.
  */
 const buildStatement = (shape: Shape): string => {
-  const { retries, single } = shape
-  const rows = `${Columns.rowsFrom(types, 1, single, uniformIn(shape))} as i (${columns})`
+  const { given, resolves, retries } = shape
+  const { width } = attempts
   return `
 with e as (
   update events set
@@ -105,11 +128,11 @@ with e as (
     successful_at = case when i.successful then i.finished_at end,
     cli_id = coalesce(i.cli_id, events.cli_id),
     updated_at = i.finished_at
-  from ${rows}
-  where ${single ? "" : `events.id = any($2::text[]) and events.id >= $${types.length + 1} and events.id <= $${types.length + 2} and `}
+  from ${attempts.from(1, given, "i")}
+  where ${given.single ? "" : `events.id = any($2::text[]) and events.id >= $${width + 1} and events.id <= $${width + 2} and `}
     events.id = i.event_id and events.attempts = i.n - 1
     and events.state in ('PENDING', 'CANCELLED')
-  returning i.*, ${ofEvent}
+  returning i.*, ${ofEvent}${resolves ? ", events.root_event_id" : ""}
 ), a as (
   insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id, attempt_number, trigger,
     status, response_status, error_code, body, response_headers, requested_url, http_method, bulk_retry_id, successful_at,
@@ -132,7 +155,7 @@ with e as (
     and deliveries.event_id = e.event_id
 ), `
       : ""
-  }counted as (
+  }${resolves ? resolve(width + (given.single ? 1 : 3)) : ""}counted as (
   select destination_id as key_id, null::text as source_id, null::text as destination_id,
     case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
     date_trunc('minute', finished_at) as minute, team_id, 1 as n from e
@@ -155,7 +178,8 @@ const statements = new Map<string, string>()
 
 /** Each shape of the statement is built once. */
 const statementFor = (shape: Shape): string => {
-  const name = `${shape.single} ${shape.retries} ${shape.uniform}`
+  const { given, resolves, retries } = shape
+  const name = `${given.single} ${given.uniform} ${resolves} ${retries}`
   let statement = statements.get(name)
   if (statement === undefined) {
     statement = buildStatement(shape)
@@ -164,50 +188,22 @@ const statementFor = (shape: Shape): string => {
   return statement
 }
 
-const minute = (at: number): number => at - (at % 60_000)
-
 /** The commit of a batch: the statement, in the shape that is enough for it, and its parameters. */
 export const attemptCommit = (
   items: ReadonlyArray<AttemptRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
-  const table: Array<Array<unknown>> = types.map(() => [])
-  for (const item of items) {
-    const row = [
-      item.id,
-      item.eventId,
-      item.attemptNumber,
-      item.responseStatus,
-      item.body,
-      item.responseHeaders,
-      item.requestedUrl,
-      item.deliveredAt,
-      item.respondedAt,
-      item.deliveryLatency,
-      item.finishedAt,
-      // Where lists find the event: by its id.
-      minute(idTime(item.eventId) ?? item.eventCreatedAt),
-      item.httpMethod,
-      item.trigger,
-      item.bulkRetryId,
-      item.successful,
-      item.errorCode,
-      item.failureMessage,
-      item.retryAt,
-      item.cliId
-    ]
-    for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
-  }
-  const single = items.length === 1
-  const shape = {
-    single,
-    retries: items.some((item) => item.retryAt !== null),
-    uniform: !single && Columns.areUniform(table, mostlyUniform)
-  }
+  const values = attempts.valuesOf(items)
+  const given = attempts.given(values)
+  const roots = items.flatMap(({ rootEventId, successful }) =>
+    successful && rootEventId !== null ? [rootEventId] : []
+  )
+  const retries = items.some((item) => item.retryAt !== null)
   return {
-    statement: statementFor(shape),
+    statement: statementFor({ given, resolves: roots.length > 0, retries }),
     parameters: [
-      ...Columns.bind(types, table, single, uniformIn(shape)),
-      ...(single ? [] : Columns.bounds(items.map(({ eventId }) => eventId)))
+      ...attempts.bind(values, given),
+      ...(given.single ? [] : Columns.bounds(items.map(({ eventId }) => eventId))),
+      ...(roots.length === 0 ? [] : [Columns.text(roots), ...Columns.bounds(roots)])
     ]
   }
 }

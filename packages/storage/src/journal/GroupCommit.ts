@@ -29,6 +29,8 @@ export interface GroupCommitOptions<Item> {
 
 /** A batch of fewer items than this is no sign of load. */
 const smallBatch = 8
+/** How long (ms) after a commit there still are commits. */
+const recentMs = 250
 /** After a batch of fewer items nobody waits for company: too little would come. */
 const worthHolding = 4
 
@@ -46,6 +48,7 @@ export class GroupCommit<Item> {
   pendingItems = 0
   /** Their bytes. */
   pendingBytes = 0
+  #endedAt = Number.NEGATIVE_INFINITY
   /** Commits so far, and the items in them: statements per item is a figure worth watching. */
   commits = 0
   items = 0
@@ -59,6 +62,11 @@ export class GroupCommit<Item> {
     this.pendingBytes += this.#options.sizeOf(item)
     this.#waiting.push(item)
     this.#schedule()
+  }
+
+  /** Whether commits take several times as long as the quickest one did, and there are any: under way, or lately. */
+  get isSlow(): boolean {
+    return this.#gathering.ms > 0 && (this.#running > 0 || performance.now() - this.#endedAt < recentMs)
   }
 
   #schedule(): void {
@@ -107,6 +115,7 @@ export class GroupCommit<Item> {
             this.pendingItems -= batch.length
             const now = performance.now()
             this.#gathering.took(now - startedAt, now)
+            this.#endedAt = now
             this.#options.committed(batch.length, bytes, (now - startedAt) / 1_000)
             this.#running--
             passed("commit")

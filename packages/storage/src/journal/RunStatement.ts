@@ -1,6 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
 import { minuteOfId, writeCounts } from "./CountStatement.ts"
+import { type Given, Rows } from "./Rows.ts"
 
 /** What a commit makes of a run of a workflow. Times are Unix milliseconds. */
 export interface RunTransition {
@@ -37,39 +38,38 @@ export interface RunTransition {
   readonly previews: string | null
 }
 
-/** The columns of a batch: their names in the statement, their types, and what a transition has there. */
-const columns: ReadonlyArray<readonly [name: string, type: Columns.ColumnType, of: (run: RunTransition) => unknown]> = [
-  ["id", "text", ({ id }) => id],
-  ["team_id", "text", ({ teamId }) => teamId],
-  ["part", "int4", ({ part }) => part],
-  ["part_id", "text", ({ partId }) => partId],
-  ["at", "timestamptz", ({ at }) => at],
-  ["status", "text", ({ status }) => status],
-  ["outcome", "text", ({ outcome }) => outcome],
-  ["succeeded", "int2", ({ succeeded }) => succeeded],
-  ["skipped", "int2", ({ skipped }) => skipped],
-  ["running", "int2", ({ running }) => running],
-  ["kept", "int4", ({ kept }) => kept],
-  ["started_at", "timestamptz", ({ startedAt }) => startedAt],
-  ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
-  ["due_at", "timestamptz", ({ dueAt }) => dueAt],
-  ["steps", "text", ({ steps }) => steps],
-  ["resources", "text", ({ resources }) => resources],
-  ["outputs", "text", ({ outputs }) => outputs],
-  ["previews", "text", ({ previews }) => previews],
-  ["attempts", "int4", ({ attempts }) => attempts],
-  ["failed", "int2", ({ failed }) => failed],
-  ["error_code", "text", ({ error }) => error?.code ?? null],
-  ["error_message", "text", ({ error }) => error?.message ?? null],
-  ["error_step", "text", ({ error }) => error?.stepId ?? null],
-  ["carried", "text", ({ carried }) => carried]
-]
-
-const names = columns.map(([name]) => name).join(", ")
-const types = columns.map(([, type]) => type)
-
-/** So many, the last ones, say the same of most batches: runs that nothing has failed in yet, and that carry nothing with them. */
-const mostlyUniform = 6
+/**
+ * The rows of a batch. Most batches say the same in the last six columns: nothing has failed yet, and nothing is carried.
+ */
+const runs = new Rows<RunTransition>(
+  [
+    ["id", "text", ({ id }) => id],
+    ["team_id", "text", ({ teamId }) => teamId],
+    ["part", "int4", ({ part }) => part],
+    ["part_id", "text", ({ partId }) => partId],
+    ["at", "timestamptz", ({ at }) => at],
+    ["status", "text", ({ status }) => status],
+    ["outcome", "text", ({ outcome }) => outcome],
+    ["succeeded", "int2", ({ succeeded }) => succeeded],
+    ["skipped", "int2", ({ skipped }) => skipped],
+    ["running", "int2", ({ running }) => running],
+    ["kept", "int4", ({ kept }) => kept],
+    ["started_at", "timestamptz", ({ startedAt }) => startedAt],
+    ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
+    ["due_at", "timestamptz", ({ dueAt }) => dueAt],
+    ["steps", "text", ({ steps }) => steps],
+    ["resources", "text", ({ resources }) => resources],
+    ["outputs", "text", ({ outputs }) => outputs],
+    ["previews", "text", ({ previews }) => previews],
+    ["attempts", "int4", ({ attempts }) => attempts],
+    ["failed", "int2", ({ failed }) => failed],
+    ["error_code", "text", ({ error }) => error?.code ?? null],
+    ["error_message", "text", ({ error }) => error?.message ?? null],
+    ["error_step", "text", ({ error }) => error?.stepId ?? null],
+    ["carried", "text", ({ carried }) => carried]
+  ],
+  6
+)
 
 /** What is counted of runs, under their workflow: that one has begun, and how it ended and when (ms). One that ends again, ends again. */
 const counts = writeCounts(`(
@@ -83,14 +83,11 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** Whether a batch is of one run, whether one of them goes on at another time than before, and whether its last columns are uniform. */
+/** How a batch is given, and whether one of its runs goes on at another time than before. */
 interface Shape {
-  readonly single: boolean
+  readonly given: Given
   readonly moves: boolean
-  readonly uniform: boolean
 }
-
-const uniformIn = ({ uniform }: Shape): number => (uniform ? mostlyUniform : 0)
 
 /**
  * One statement, hence one transaction, for runs of whatever workflows: their records, what their steps have come to, and when they go on.
@@ -98,15 +95,15 @@ const uniformIn = ({ uniform }: Shape): number => (uniform ? mostlyUniform : 0)
  * a plan that was made when there were few would read all of them.
  */
 const buildStatement = (shape: Shape): string => {
-  const { moves, single } = shape
+  const { given, moves } = shape
   return `
 with moved as (
   update workflow_runs r set parts = g.part, status = g.status, outcome = g.outcome, attempts = g.attempts,
     succeeded_steps = g.succeeded, failed_steps = g.failed, skipped_steps = g.skipped, running_steps = g.running, kept = g.kept,
     error_code = g.error_code, error_message = g.error_message, error_step_id = g.error_step, started_at = g.started_at,
     finished_at = g.finished_at, updated_at = g.at
-  from ${Columns.rowsFrom(types, 3, single, uniformIn(shape))} as g (${names})
-  where ${single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
+  from ${runs.from(3, given, "g")}
+  where ${given.single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
   returning g.*, r.workflow_id
 ), written as (
   insert into workflow_steps (id, team_id, run_id, part, steps, resources, outputs, previews, created_at)
@@ -130,7 +127,8 @@ select id from moved`
 const statements = new Map<string, string>()
 
 const statementFor = (shape: Shape): string => {
-  const name = `${shape.single} ${shape.moves} ${shape.uniform}`
+  const { given, moves } = shape
+  const name = `${given.single} ${given.uniform} ${moves}`
   let statement = statements.get(name)
   if (statement === undefined) {
     statement = buildStatement(shape)
@@ -142,12 +140,10 @@ const statementFor = (shape: Shape): string => {
 export const runCommit = (
   items: ReadonlyArray<RunTransition>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
-  const rows = columns.map(([, , of]) => items.map(of))
-  const single = items.length === 1
-  const moves = items.some(({ moves }) => moves)
-  const shape = { single, moves, uniform: !single && Columns.areUniform(rows, mostlyUniform) }
+  const values = runs.valuesOf(items)
+  const given = runs.given(values)
   return {
-    statement: statementFor(shape),
-    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...Columns.bind(types, rows, single, uniformIn(shape))]
+    statement: statementFor({ given, moves: items.some(({ moves }) => moves) }),
+    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...runs.bind(values, given)]
   }
 }

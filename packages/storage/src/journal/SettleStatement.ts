@@ -3,6 +3,8 @@ import type { StoredHead, Values } from "@tidegate/model/Message"
 import { inLine } from "../Lines.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
+import { writeFeed } from "./FeedStatement.ts"
+import { type ColumnValues, type Given, Rows } from "./Rows.ts"
 
 /** What a transformation made of a request; `body` null when it left the body alone. */
 export interface TransformedData extends StoredHead {
@@ -76,43 +78,105 @@ export interface SettlementRecord {
   readonly settled: ReadonlyArray<Settled>
 }
 
+/** A route of a batch. */
+interface Deciding {
+  /** Its place in the batch. */
+  readonly at: number
+  /** The place of its basis, from 1; 0: none. */
+  readonly basis: number
+  readonly record: SettlementRecord
+  readonly settled: Settled
+}
+
+/** What is written of the route at this place. */
+interface Writing<A> {
+  readonly at: number
+  readonly of: A
+}
+
+const idOf = (fate: Fate): string | null =>
+  fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null
+
+/** The rows of a batch, by what they are for. */
 const groups = {
-  bases: ["int4", "text", "int8", "text", "text"],
-  routes: [
-    "int4", // place in the batch
-    "int4", // which basis; 0: none
-    "text", // connection_id
-    "text", // request_id
-    "text", // kind
-    "text", // id of the event or ignored event
-    "text", // destination_id
-    "int2", // shard
-    "timestamptz", // due_at
-    "text", // event_data_id
-    "timestamptz" // now
-  ],
-  ignored: ["int4", "text", "text"],
-  executions: ["int4", "text", "text", "text", "text", "text", "text", "bool", "text", "int4", "int8"],
-  payloads: ["int4", "text", "text", "text", "text", "text", "bytea", "int4"],
-  windows: ["int4", "text", "timestamptz"],
-  /** The least and the greatest id of the requests, and the destinations behind tunnels, as one list. */
-  corrected: ["text", "text", "text"]
-} as const
+  bases: new Rows<{ readonly ord: number; readonly basis: Basis }>([
+    ["ord", "int4", ({ ord }) => ord],
+    ["source_id", "text", ({ basis }) => basis.sourceId],
+    ["version", "int8", ({ basis }) => BigInt(basis.version)],
+    ["transformation_id", "text", ({ basis }) => basis.transformation?.id ?? null],
+    ["mark", "text", ({ basis }) => basis.transformation?.mark ?? null]
+  ]),
+  routes: new Rows<Deciding>([
+    ["place", "int4", ({ at }) => at],
+    ["basis", "int4", ({ basis }) => basis],
+    ["connection_id", "text", ({ record }) => record.connectionId],
+    ["request_id", "text", ({ settled }) => settled.requestId],
+    ["kind", "text", ({ settled }) => settled.fate.kind],
+    ["id", "text", ({ settled }) => idOf(settled.fate)],
+    ["destination_id", "text", ({ record }) => record.destinationId],
+    ["shard", "int2", ({ record }) => record.shard],
+    ["due_at", "timestamptz", ({ settled: { fate } }) => (fate.kind === "event" ? fate.dueAt : null)],
+    ["data_id", "text", ({ settled }) => settled.transformed?.id ?? null],
+    ["at", "timestamptz", ({ record }) => record.now]
+  ]),
+  ignored: new Rows<Writing<Extract<Fate, { kind: "ignored" }>>>([
+    ["place", "int4", ({ at }) => at],
+    ["cause", "text", ({ of }) => of.cause],
+    ["meta", "text", ({ of }) => of.meta]
+  ]),
+  executions: new Rows<Writing<ExecutionRecord>>([
+    ["place", "int4", ({ at }) => at],
+    ["id", "text", ({ of }) => of.id],
+    ["transformation_id", "text", ({ of }) => of.transformationId],
+    ["code_hash", "text", ({ of }) => of.codeHash],
+    ["error_code", "text", ({ of }) => of.errorCode],
+    ["error_message", "text", ({ of }) => of.errorMessage],
+    ["log_level", "text", ({ of }) => of.logLevel],
+    ["failed", "bool", ({ of }) => of.failed],
+    ["logs", "text", ({ of }) => of.logs],
+    ["duration", "int4", ({ of }) => of.duration],
+    ["memory_bytes", "int8", ({ of }) => BigInt(of.memoryBytes)]
+  ]),
+  payloads: new Rows<Writing<TransformedData>>([
+    ["place", "int4", ({ at }) => at],
+    ["id", "text", ({ of }) => of.id],
+    ["method", "text", ({ of }) => of.method],
+    ["path", "text", ({ of }) => of.path],
+    ["query", "text", ({ of }) => of.query],
+    ["headers", "text", ({ of }) => of.headers],
+    ["body", "bytea", ({ of }) => of.body],
+    ["body_size", "int4", ({ of }) => of.bodySize]
+  ]),
+  windows: new Rows<Writing<NonNullable<Settled["opens"]>>>([
+    ["place", "int4", ({ at }) => at],
+    ["key", "text", ({ of }) => of.key],
+    ["expires_at", "timestamptz", ({ of }) => of.expiresAt]
+  ])
+}
 
 type Group = keyof typeof groups
+
+/** The name of each group's rows in the statement. */
+const aliases: { readonly [group in Group]: string } = {
+  bases: "b",
+  routes: "r",
+  ignored: "i",
+  executions: "r",
+  payloads: "p",
+  windows: "w"
+}
 
 /** What is written of the routes taken, from the rows of a group, each with the place of its route. */
 const writes: { readonly [group in "ignored" | "executions" | "payloads" | "windows"]: (rows: string) => string } = {
   ignored: (rows) => `passed as (
     insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
     select taken.id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
-    from taken join ${rows} as i (place, cause, meta) on i.place = taken.place
+    from taken join ${rows} on i.place = taken.place
   )`,
   executions: (rows) => `x as materialized (
     select taken.team_id, taken.request_id, taken.connection_id, taken.source_id, taken.at, taken.data_id,
       case taken.kind when 'event' then taken.id end as event_id, r.*
-    from taken join ${rows} as r (place, id, transformation_id, code_hash, error_code, error_message, log_level, failed, logs,
-      duration, memory_bytes) on r.place = taken.place
+    from taken join ${rows} on r.place = taken.place
   ), executed as (
     insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, event_data_id,
       code_hash, error_code, error_message, log_level, failed, logs, duration, memory_bytes, created_at)
@@ -124,13 +188,13 @@ const writes: { readonly [group in "ignored" | "executions" | "payloads" | "wind
     insert into event_data (id, team_id, request_id, connection_id, method, path, query, headers, body, same_body, body_size,
       created_at)
     select p.id, team_id, request_id, connection_id, p.method, p.path, p.query, p.headers, p.body, p.body is null, p.body_size, at
-    from taken join ${rows} as p (place, id, method, path, query, headers, body, body_size) on p.place = taken.place
+    from taken join ${rows} on p.place = taken.place
   )`,
   // Of windows that one key opens in a batch, one ending within it, the last is kept.
   windows: (rows) => `opened as (
     insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
     select distinct on (connection_id, key) connection_id, team_id, key, request_id, w.expires_at
-    from taken join ${rows} as w (place, key, expires_at) on w.place = taken.place
+    from taken join ${rows} on w.place = taken.place
     order by connection_id, key, w.expires_at desc
     on conflict (connection_id, key) do update
       set team_id = excluded.team_id, request_id = excluded.request_id, expires_at = excluded.expires_at
@@ -186,29 +250,34 @@ const correct = (first: string, last: string, tunnels: string): string => `corre
       and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0 or c.cli_events <> 0)
   )`
 
+/** Which groups a batch has rows of, how these are given, and whether its requests' counts are corrected and some of its routes have a place. */
+interface Shape {
+  readonly present: ReadonlyArray<Group>
+  readonly given: Given
+  readonly corrects: boolean
+  readonly inOrder: boolean
+}
+
 /**
  * One statement, hence one transaction. The routes deleted drive all that is written, so one that somebody else has settled meanwhile is
  * settled once; those whose basis is not what holds any more are left, and answered. One that stands in line behind another that is not
  * settled here is left pending.
  */
-const buildStatement = (present: ReadonlyArray<Group>, single: boolean, inOrder: boolean): string => {
+const buildStatement = ({ corrects, given, inOrder, present }: Shape): string => {
   let parameter = 1
   const rowsOf = new Map<Group, string>()
   for (const group of present) {
-    const types = groups[group]
-    rowsOf.set(group, Columns.rowsFrom(types, parameter, single))
-    parameter += types.length
+    rowsOf.set(group, groups[group].from(parameter, given, aliases[group]))
+    parameter += groups[group].width
   }
   const bases = rowsOf.get("bases")
-  const corrected = rowsOf.has("corrected")
-    ? [correct(`$${parameter - 3}`, `$${parameter - 2}`, `$${parameter - 1}`)]
-    : []
+  const corrected = corrects ? [correct(`$${parameter}`, `$${parameter + 1}`, `$${parameter + 2}`)] : []
   const parts = present.flatMap((group) => (isWritten(group) ? [writes[group](rowsOf.get(group)!)] : []))
   const stale =
     bases === undefined
       ? `select '{}'::int4[] as ords`
       : `select coalesce(array_agg(b.ord), '{}'::int4[]) as ords
-  from ${bases} as b (ord, source_id, version, transformation_id, mark)
+  from ${bases}
   where (select case when deleted_at is null then sources.version end from sources where sources.id = b.source_id)
       is distinct from b.version
     or (b.transformation_id is not null and b.mark is distinct from (
@@ -219,7 +288,6 @@ with stale as materialized (
   ${stale}
 ), s as materialized (
   select * from ${rowsOf.get("routes")!}
-    as r (place, basis, connection_id, request_id, kind, id, destination_id, shard, due_at, data_id, at)
   ${bases === undefined ? "" : "where basis <> all ((select ords from stale)::int4[])"}
 ), ${inOrder ? `${held}, ` : ""}gone as (
   delete from pending_routes where ctid = any(array(
@@ -237,6 +305,8 @@ with stale as materialized (
   select id, team_id, request_id, connection_id, source_id, destination_id, data_id, 'PENDING', 'INITIAL', due_at, created_at, at, at
     ${inOrder ? ", ordering_key" : ""}
   from taken where kind = 'event'
+), fed as (
+  ${writeFeed("taken where kind = 'event'")}
 ), queued as (
   insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at${inOrder ? ", ordering_key, place, ready_at" : ""})
   select id, team_id, shard, destination_id, connection_id, ${inOrder ? waiting : "due_at"} from taken where kind = 'event'
@@ -261,22 +331,15 @@ select (select ords from stale) as stale, (select coalesce(array_agg(place), '{}
 
 const statements = new Map<string, string>()
 
-const statementFor = (present: ReadonlyArray<Group>, single: boolean, inOrder: boolean): string => {
-  const name = `${present.join()} ${single} ${inOrder}`
+const statementFor = (shape: Shape): string => {
+  const { corrects, given, inOrder, present } = shape
+  const name = `${present.join()} ${given.single} ${inOrder} ${corrects}`
   let statement = statements.get(name)
   if (statement === undefined) {
-    statement = buildStatement(present, single, inOrder)
+    statement = buildStatement(shape)
     statements.set(name, statement)
   }
   return statement
-}
-
-type Table = ReadonlyArray<Array<unknown>>
-
-const tableOf = (group: Group): Table => groups[group].map(() => [])
-
-const push = (table: Table, ...values: ReadonlyArray<unknown>): void => {
-  for (let i = 0; i < values.length; i++) table[i]!.push(values[i])
 }
 
 /** Of each record, what its answer names: the places of its routes, and its basis (0: none). */
@@ -296,89 +359,70 @@ export const settleCommit = (
     taken: ReadonlyArray<number>
   ) => ReadonlyArray<ReadonlySet<string> | null>
 } => {
-  const bases = new Map<string, number>()
-  const rows = {
-    bases: tableOf("bases"),
-    routes: tableOf("routes"),
-    ignored: tableOf("ignored"),
-    executions: tableOf("executions"),
-    payloads: tableOf("payloads"),
-    windows: tableOf("windows")
-  }
+  const ords = new Map<string, number>()
+  const bases: Array<{ readonly ord: number; readonly basis: Basis }> = []
+  const routes: Array<Deciding> = []
+  const ignored: Array<Writing<Extract<Fate, { kind: "ignored" }>>> = []
+  const executions: Array<Writing<ExecutionRecord>> = []
+  const payloads: Array<Writing<TransformedData>> = []
+  const windows: Array<Writing<NonNullable<Settled["opens"]>>> = []
   const placeOf = (basis: Basis | null): number => {
     if (basis === null) return 0
     const { sourceId, transformation, version } = basis
     const name = `${sourceId} ${version} ${transformation?.id} ${transformation?.mark}`
-    const known = bases.get(name)
+    const known = ords.get(name)
     if (known !== undefined) return known
-    const ord = bases.size + 1
-    bases.set(name, ord)
-    push(rows.bases, ord, sourceId, BigInt(version), transformation?.id ?? null, transformation?.mark ?? null)
+    const ord = ords.size + 1
+    ords.set(name, ord)
+    bases.push({ ord, basis })
     return ord
   }
 
-  const requestIds = rows.routes[3] as Array<string>
   /** A route is in a batch once: who else has decided about it meanwhile finds it gone. */
   const present = new Set<string>()
   let place = 0
   let corrects = false
   const tunnels = new Set<string>()
-  const placed = items.map(({ basis, connectionId, destinationId, isTunnel, now, settled, shard }): Placed => {
+  const placed = items.map((record): Placed => {
+    const { connectionId, destinationId, isTunnel } = record
     if (isTunnel) tunnels.add(destinationId)
     const first = place
-    const ord = placeOf(basis)
-    for (const { counted, execution, fate, opens, requestId, transformed } of settled) {
-      place++
+    const basis = placeOf(record.basis)
+    for (const settled of record.settled) {
+      const { counted, execution, fate, opens, requestId, transformed } = settled
+      const at = place++
       const name = requestId + connectionId
       if (present.has(name)) continue
       present.add(name)
-      const at = place - 1
-      const id = fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null
-      const dueAt = fate.kind === "event" ? fate.dueAt : null
-      const dataId = transformed?.id ?? null
-      push(rows.routes, at, ord, connectionId, requestId, fate.kind, id, destinationId, shard, dueAt, dataId, now)
+      routes.push({ at, basis, record, settled })
       if (fate.kind !== "event" || !counted || isTunnel) corrects = true
-      if (fate.kind === "ignored") push(rows.ignored, at, fate.cause, fate.meta)
-      if (opens !== null) push(rows.windows, at, opens.key, opens.expiresAt)
-      if (execution !== null) {
-        const { codeHash, duration, errorCode, errorMessage, failed, logLevel, logs, transformationId } = execution
-        const memory = BigInt(execution.memoryBytes)
-        push(
-          rows.executions,
-          at,
-          execution.id,
-          transformationId,
-          codeHash,
-          errorCode,
-          errorMessage,
-          logLevel,
-          failed,
-          logs,
-          duration,
-          memory
-        )
-      }
-      if (transformed !== null) {
-        const { body, bodySize, headers, method, path, query } = transformed
-        push(rows.payloads, at, transformed.id, method, path, query, headers, body, bodySize)
-      }
+      if (fate.kind === "ignored") ignored.push({ at, of: fate })
+      if (opens !== null) windows.push({ at, of: opens })
+      if (execution !== null) executions.push({ at, of: execution })
+      if (transformed !== null) payloads.push({ at, of: transformed })
     }
-    return { first, basis: ord }
+    return { first, basis }
   })
 
+  const values: { readonly [group in Group]: ColumnValues } = {
+    bases: groups.bases.valuesOf(bases),
+    routes: groups.routes.valuesOf(routes),
+    ignored: groups.ignored.valuesOf(ignored),
+    executions: groups.executions.valuesOf(executions),
+    payloads: groups.payloads.valuesOf(payloads),
+    windows: groups.windows.valuesOf(windows)
+  }
   const used = (["bases", "routes", "ignored", "executions", "payloads", "windows"] as const).filter(
-    (group) => rows[group][0]!.length > 0
+    (group) => values[group][0]!.length > 0
   )
-  const single = requestIds.length === 1
+  const given = groups.routes.given(values.routes)
   return {
-    statement: statementFor(
-      corrects ? [...used, "corrected"] : used,
-      single,
-      items.some(({ inOrder }) => inOrder)
-    ),
+    statement: statementFor({ present: used, given, corrects, inOrder: items.some(({ inOrder }) => inOrder) }),
     parameters: [
-      ...used.flatMap((group) => Columns.bind(groups[group], rows[group], single)),
-      ...(corrects ? [...Columns.bounds(requestIds), Columns.text([...tunnels])] : [])
+      ...used.flatMap((group) => groups[group].bind(values[group], given)),
+      ...(corrects
+        ? [...Columns.bounds(routes.map(({ settled }) => settled.requestId)), Columns.text([...tunnels])]
+        : [])
     ],
     outcomes: (stale, taken) => {
       const isTaken = new Set(taken)

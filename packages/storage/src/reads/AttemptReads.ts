@@ -5,6 +5,7 @@ import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, isId, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import { type AttemptRow, attemptTable, toAttempt } from "./AttemptRow.ts"
+import { answered } from "./EventPlan.ts"
 import { writeCursor } from "./Cursor.ts"
 import { type PageRequest, resolvePage } from "./Paging.ts"
 import { eventsOfRequests, likePrefix } from "./Relations.ts"
@@ -19,6 +20,9 @@ export interface AttemptFilter {
   readonly request: string | undefined
   readonly destinations: ReadonlyArray<string>
   readonly status: AttemptStatus | undefined
+  readonly errorCodes?: ReadonlyArray<string> | undefined
+  /** Statuses of the answer: 500, or 500-599. */
+  readonly answers?: ReadonlyArray<string> | undefined
   readonly search: string | undefined
 }
 
@@ -58,6 +62,9 @@ const plan = Effect.fnUntraced(function* (
     else if (search.startsWith(prefixes.destination)) residual.push(sql`a.destination_id like ${likePrefix(search)}`)
     else residual.push(sql`(a.error_code = ${search.toUpperCase()} or position(${search} in a.requested_url) > 0)`)
   }
+  const { answers = [], errorCodes = [] } = filter
+  if (errorCodes.length > 0) residual.push(sql`a.error_code = any(${Columns.text(errorCodes)})`)
+  if (answers.length > 0) residual.push(answered(sql, sql.literal("a.response_status"), answers))
   if (filter.status !== undefined) residual.push(sql`a.status = ${filter.status}`)
   if (events !== null) {
     if (destinations.length > 0) residual.push(sql`a.destination_id = any(${Columns.text(destinations)})`)

@@ -2,8 +2,9 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { isId, prefixes } from "@tidegate/model/Ids"
+import { isCancelled } from "../EventStatus.ts"
 import * as Columns from "../journal/Columns.ts"
-import { eventsOfRequests, gatherAtMost, likePrefix, requestsByExternalId } from "./Relations.ts"
+import { eventsOfOperation, eventsOfRequests, gatherAtMost, likePrefix, requestsByExternalId } from "./Relations.ts"
 import type { Drive } from "./Scan.ts"
 import type { IdRange } from "./Window.ts"
 
@@ -19,12 +20,23 @@ export interface EventFilter {
   readonly operation: string | undefined
   readonly operationScope: "retries" | "targets" | "related"
   readonly search: string | undefined
+  readonly isRetry?: boolean | undefined
+  readonly retryKind?: "single" | "bulk" | undefined
+  readonly errorCodes?: ReadonlyArray<string> | undefined
+  /** Statuses of the last answer: 500, or 500-599. */
+  readonly answers?: ReadonlyArray<string> | undefined
+  /** Whether a later retry has succeeded. */
+  readonly resolved?: boolean | undefined
 }
 
 /** How a filter is read: along an index, or by ids already gathered; and what is left to check on each row. */
 export interface Plan {
   readonly drive: Drive
   readonly ids: ReadonlyArray<string> | null
+  /** Null: these ids are all; else what lies below that id is not known. */
+  readonly idsTo: string | null
+  /** The condition that these ids are of, for reading without them. */
+  readonly among: ReadonlyArray<Fragment>
   readonly bounds: ReadonlyArray<Fragment>
   readonly residual: ReadonlyArray<Fragment>
   /** The drive's own conditions, for when another index is followed. */
@@ -38,6 +50,49 @@ export const dimensions = [
   ["source_id", "sources"]
 ] as const
 
+/** A condition on the status of an answer, of which any may hold. */
+export const answered = (sql: SqlClient.SqlClient, column: Fragment, answers: ReadonlyArray<string>): Fragment => {
+  const ranges = answers.map((text) => text.split("-").map(Number))
+  return sql`exists (
+    select from unnest(${Columns.int4(ranges.map(([least]) => least ?? 0))}, ${Columns.int4(ranges.map((range) => range.at(-1) ?? 0))})
+      as wanted (least, most) where ${column} between wanted.least and wanted.most)`
+}
+
+/** What a row of `events e` is asked beyond what an index may tell. */
+const asked = (sql: SqlClient.SqlClient, filter: EventFilter): ReadonlyArray<Fragment> => {
+  const { answers = [], errorCodes = [], isRetry, resolved, retryKind } = filter
+  const conditions: Array<Fragment> = []
+  if (isRetry !== undefined) conditions.push(sql.literal(`e.retry_kind is ${isRetry ? "not " : ""}null`))
+  if (retryKind !== undefined) conditions.push(sql`e.retry_kind = ${retryKind}`)
+  if (errorCodes.length > 0) {
+    const stored = sql`e.error_code = any(${Columns.text(errorCodes)})`
+    // What reads cancelled before its row says so has that code already.
+    conditions.push(
+      errorCodes.includes("CANCELLED")
+        ? sql`(${stored} or (e.state = 'PENDING' and exists (
+            select from connections c, destinations d where c.id = e.connection_id and d.id = e.destination_id and ${isCancelled(sql)})))`
+        : stored
+    )
+  }
+  if (answers.length > 0) conditions.push(answered(sql, sql.literal("e.response_status"), answers))
+  if (resolved !== undefined) conditions.push(sql.literal(`e.resolved_at is ${resolved ? "not " : ""}null`))
+  return conditions
+}
+
+/** Whether a filter asks for more than the counts by status, connection, source and destination tell. */
+export const asksRows = ({
+  answers = [],
+  errorCodes = [],
+  isRetry,
+  operation,
+  requests = [],
+  resolved,
+  retryKind,
+  search
+}: EventFilter) =>
+  [answers, errorCodes, requests].some(({ length }) => length > 0) ||
+  [isRetry, operation, resolved, retryKind, search].some((value) => value !== undefined)
+
 export const plan = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
@@ -45,23 +100,31 @@ export const plan = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Plan, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const bounds = [sql`e.id >= ${range.lower}`, sql`e.id < ${range.upper}`]
-  const residual: Array<Fragment> = []
+  const residual: Array<Fragment> = [...asked(sql, filter)]
   let ids: ReadonlyArray<string> | null = null
+  let idsTo: string | null = null
+  /** Null: they are more than are gathered. */
+  const ofAll = (requests: ReadonlyArray<string>) =>
+    Effect.map(eventsOfRequests(team, requests), (found) =>
+      found.length < gatherAtMost ? found.map(({ id }) => id) : null
+    )
 
   const wanted = { connections: filter.connections, destinations: filter.destinations, sources: filter.sources }
   const { search } = filter
   if (search !== undefined) {
     const named = dimensions.find(([column]) => search.startsWith(prefixes[dimensionPrefix[column]]))
     if (search.startsWith(prefixes.event)) bounds.push(sql`e.id >= ${search}`, sql`e.id < ${`${search}~`}`)
-    else if (isId(prefixes.request, search)) ids = (yield* eventsOfRequests(team, [search])).map(({ id }) => id)
-    else if (search.startsWith(prefixes.request)) residual.push(sql`e.request_id like ${likePrefix(search)}`)
+    else if (isId(prefixes.request, search)) {
+      ids = yield* ofAll([search])
+      if (ids === null) residual.push(sql`e.request_id = ${search}`)
+    } else if (search.startsWith(prefixes.request)) residual.push(sql`e.request_id like ${likePrefix(search)}`)
     else if (named !== undefined && wanted[named[1]].length === 0) wanted[named[1]] = [search]
     else if (named !== undefined) residual.push(sql`${sql.literal(`e.${named[0]}`)} = ${search}`)
     else {
       // A retry may be younger than its request's window.
       const requests = yield* requestsByExternalId(team, search, { lower: prefixes.request, upper: "req_~" })
-      if (requests !== null) ids = (yield* eventsOfRequests(team, requests)).map(({ id }) => id)
-      else {
+      if (requests !== null) ids = yield* ofAll(requests)
+      if (ids === null) {
         residual.push(sql`exists (select from requests r where r.id = e.request_id and r.team_id = ${team}
           and r.external_id like ${likePrefix(search)})`)
       }
@@ -70,24 +133,39 @@ export const plan = Effect.fnUntraced(function* (
 
   const { requests = [] } = filter
   if (requests.length > 0) {
-    const found = yield* eventsOfRequests(team, requests)
-    // As many as are gathered may not be all.
-    if (found.length < gatherAtMost) {
+    const found = yield* ofAll(requests)
+    if (found !== null) {
       const before = ids
-      ids = found.map(({ id }) => id).filter((id) => before === null || before.includes(id))
+      ids = found.filter((id) => before === null || before.includes(id))
     } else residual.push(sql`e.request_id = any(${Columns.text(requests)})`)
   }
 
+  let among: ReadonlyArray<Fragment> | null = null
   let drive: Drive | null = null
   let driven: ReadonlyArray<Fragment> = []
   if (filter.operation !== undefined) {
     const made = sql`e.retry_operation_id = ${filter.operation}`
-    const retried = sql`exists (select from events t where t.request_id = e.request_id
-      and t.retry_parent_event_id = e.id and t.retry_operation_id = ${filter.operation})`
     if (filter.operationScope === "retries") {
       drive = { column: "retry_operation_id", values: [filter.operation] }
       driven = [made]
-    } else residual.push(filter.operationScope === "targets" ? retried : sql`(${made} or ${retried})`)
+    } else {
+      const retried = sql`e.id in (select retry_parent_event_id from events where retry_operation_id = ${filter.operation}
+        and retry_parent_event_id is not null)`
+      const condition = filter.operationScope === "targets" ? retried : sql`(${made} or ${retried})`
+      if (ids !== null) residual.push(condition)
+      else {
+        const found = yield* eventsOfOperation(filter.operation, filter.operationScope, range)
+        ids = found.ids
+        idsTo = found.examinedTo
+        if (idsTo !== null) among = [condition]
+      }
+    }
+  }
+  if (drive === null && (filter.isRetry === true || filter.retryKind !== undefined)) {
+    // There are few retries, and an index over them alone.
+    const isRetry = sql.literal("e.retry_kind is not null")
+    drive = { column: "team_id", values: [team], condition: isRetry }
+    driven = [isRetry]
   }
   for (const [column, name] of dimensions) {
     const values = wanted[name]
@@ -98,7 +176,15 @@ export const plan = Effect.fnUntraced(function* (
       driven = [condition]
     } else residual.push(condition)
   }
-  return { drive: drive ?? { column: "team_id", values: [team] }, ids, bounds, residual, driven }
+  return {
+    drive: drive ?? { column: "team_id", values: [team] },
+    ids,
+    idsTo,
+    among: among ?? (ids === null ? [] : [sql`e.id = any(${Columns.text(ids)})`]),
+    bounds,
+    residual,
+    driven
+  }
 })
 
 const dimensionPrefix = { connection_id: "connection", destination_id: "destination", source_id: "source" } as const

@@ -4,14 +4,16 @@ import type { Event } from "@tidegate/model/Event"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
+import { type FeedPage, follow } from "./EventFeed.ts"
 import { eventData } from "./EventPayloads.ts"
 import { dimensions, type EventFilter, hasStatus, plan } from "./EventPlan.ts"
 import { type EventRow, eventTable, toEvent } from "./EventRow.ts"
 import { countEvents } from "./EventTally.ts"
 import { envelope, type PageRequest, resolvePage, startOf, subList, type SubPageRequest } from "./Paging.ts"
 import { eventsOfRequests, gatherAtMost, pendingEvents } from "./Relations.ts"
-import { pick, scan, type Scanned, toPage } from "./Scan.ts"
-import { appliedRange, idRange, parseWindow, type WindowInput } from "./Window.ts"
+import { countAll } from "./Rolled.ts"
+import { type Page, pick, scan, type Scanned, toPage } from "./Scan.ts"
+import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 
 type Fragment = Statement.Fragment
 
@@ -31,26 +33,40 @@ export const list = Effect.fnUntraced(function* (
   request: PageRequest,
   include: { readonly data: boolean }
 ) {
-  const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
   const at = yield* Effect.fromResult(resolvePage(request, now, spanFor(filter)))
+  const { lower, upper } = idRange(prefixes.event, at.window)
+  let page = yield* pageOf(team, filter, { lower, upper: at.position?.id ?? upper }, request.limit, now)
+  // Of the events that were gathered none may meet the rest of the filter.
+  while (page.rows.length === 0 && page.next !== null) {
+    page = yield* pageOf(team, filter, { lower, upper: page.next }, request.limit, now)
+  }
+  return envelope(request, at, page, yield* show(team, page.rows, include.data ? "list" : null))
+})
+
+/** The newest events in the range, as far as they are gathered at once. */
+const pageOf = Effect.fnUntraced(function* (
+  team: string,
+  filter: EventFilter,
+  range: IdRange,
+  limit: number,
+  now: number
+): Effect.fn.Return<Page<EventRow>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
   const table = eventTable(sql, now)
-  const range = idRange(prefixes.event, at.window)
-  const upper = at.position?.id ?? range.upper
-  const { bounds, drive, driven, ids, residual } = yield* plan(team, filter, { lower: range.lower, upper })
+  const { bounds, drive, driven, ids, idsTo, residual } = yield* plan(team, filter, range)
   const { statuses } = filter
-  const options = { team, table, bounds, dir: "desc" as const, limit: request.limit }
+  const options = { team, table, bounds, dir: "desc" as const, limit }
   const status = statuses.length === 0 ? [] : hasStatus(sql, table.status, statuses)
 
   const parts: Array<Scanned<EventRow>> = []
   if (ids !== null) {
-    parts.push(yield* pick<EventRow>({ ...options, ids, residual: [...residual, ...driven, ...status] }))
+    const { rows } = yield* pick<EventRow>({ ...options, ids, residual: [...residual, ...driven, ...status] })
+    parts.push({ rows, examinedTo: idsTo })
   } else if (statuses.length === 0 || statuses.includes("SUCCESSFUL")) {
     parts.push(yield* scan<EventRow>({ ...options, drive, residual: [...residual, ...status] }))
   } else {
-    const waiting = statuses.some((name) => name !== "FAILED")
-      ? yield* pendingEvents(team, { lower: range.lower, upper })
-      : []
+    const waiting = statuses.some((name) => name !== "FAILED") ? yield* pendingEvents(team, range) : []
     if (waiting === null) {
       parts.push(yield* scan<EventRow>({ ...options, drive, residual: [...residual, ...status] }))
     } else {
@@ -71,8 +87,7 @@ export const list = Effect.fnUntraced(function* (
       }
     }
   }
-  const page = toPage(parts, "desc", request.limit)
-  return envelope(request, at, page, yield* show(team, page.rows, include.data ? "list" : null))
+  return toPage(parts, "desc", limit)
 })
 
 /** Rows as records, with their data when it is for a list or a detail. */
@@ -86,11 +101,37 @@ const show = Effect.fnUntraced(function* (
   return rows.map((row) => toEvent(row, { data: found.get(row.id) ?? null }))
 })
 
+/** The events that were stored behind a cursor, in that order: each once, whoever follows it. */
+export const feed = Effect.fnUntraced(function* (
+  team: string,
+  filter: EventFilter,
+  page: FeedPage,
+  include: { readonly data: boolean }
+) {
+  const { cursor, more, rows } = yield* follow(team, filter, page)
+  const models = yield* show(team, rows, include.data ? "list" : null)
+  const to = yield* Clock.currentTimeMillis
+  return {
+    total: models.length,
+    total_exact: !more,
+    limit: page.limit,
+    applied_range: appliedRange({ from: 0, to }),
+    next_cursor: cursor,
+    next: cursor,
+    prev: null,
+    has_more: more,
+    pagination: { order_by: "stored_at", dir: "asc" as const, limit: page.limit },
+    count: models.length,
+    models
+  }
+})
+
 /** How many events of the window meet the filter. */
 export const count = Effect.fnUntraced(function* (team: string, filter: EventFilter, input: WindowInput) {
   const now = yield* Clock.currentTimeMillis
   const window = yield* Effect.fromResult(parseWindow(input, now, spanFor(filter)))
-  const { exact, total } = yield* countEvents(team, filter, { from: window.from, to: window.to + 1 })
+  const whole = { from: window.from, to: window.to + 1 }
+  const { exact, total } = yield* countAll((atMost) => countEvents(team, filter, whole, atMost))
   return { total, count: total, total_exact: exact, applied_range: appliedRange(window) }
 })
 
@@ -131,9 +172,6 @@ export const ofRequest = Effect.fnUntraced(function* (
   page: SubPageRequest
 ) {
   const sql = yield* SqlClient.SqlClient
-  const after = yield* Effect.fromResult(startOf(page))
-  const found = (yield* eventsOfRequests(team, [requestId], gatherAtMost, after)).map(({ id }) => id)
-  const ids = filter.ids.length === 0 ? found : found.filter((id) => filter.ids.includes(id))
   const residual: Array<Fragment> =
     filter.statuses.length === 0
       ? []
@@ -141,10 +179,19 @@ export const ofRequest = Effect.fnUntraced(function* (
   for (const [column, name] of dimensions) {
     if (filter[name].length > 0) residual.push(sql`${sql.literal(`e.${column}`)} = any(${Columns.text(filter[name])})`)
   }
-  const matching = yield* byIds(team, ids, residual, page.limit + 1)
+  let examinedTo: string | null = yield* Effect.fromResult(startOf(page))
+  let matching: ReadonlyArray<EventRow> = []
+  // Of as many as are gathered at once none may match.
+  while (examinedTo !== null && matching.length === 0) {
+    const found: ReadonlyArray<string> = (yield* eventsOfRequests(team, [requestId], gatherAtMost, examinedTo)).map(
+      ({ id }) => id
+    )
+    const ids = filter.ids.length === 0 ? found : found.filter((id) => filter.ids.includes(id))
+    matching = yield* byIds(team, ids, residual, page.limit + 1)
+    // More of them may stand behind as many as are gathered at once.
+    examinedTo = found.length < gatherAtMost ? null : found.at(-1)!
+  }
   const rows = matching.slice(0, page.limit)
-  // More of them may stand behind as many as are gathered at once.
-  const examinedTo = found.length < gatherAtMost ? null : (found.at(-1) ?? null)
   const next = matching.length > page.limit ? (rows.at(-1)?.id ?? null) : examinedTo
   return subList(page, yield* show(team, rows, null), next)
 })

@@ -3,6 +3,7 @@ import { prefixes, sibling } from "@tidegate/model/Ids"
 import type { Event, EventStatus } from "@tidegate/model/Event"
 import { eventStatusSql } from "../EventStatus.ts"
 import type { Table } from "./Scan.ts"
+import { timeOf } from "./Window.ts"
 
 /** A row of `events` with its status. */
 export interface EventRow {
@@ -27,6 +28,8 @@ export interface EventRow {
   readonly retry_parent_event_id: string | null
   readonly retry_operation_id: string | null
   readonly retried_at: Date | null
+  readonly resolved_at: Date | null
+  readonly resolved_by_event_id: string | null
   readonly ingested_at: Date
   readonly created_at: Date
   readonly updated_at: Date
@@ -40,8 +43,8 @@ export const eventTable = (sql: SqlClient.SqlClient, now: number): Table & { rea
     alias: "e",
     columns: sql`e.id, e.team_id, e.request_id, e.connection_id, e.source_id, e.destination_id, e.cli_id, e.event_data_id,
       e.state, e.attempts, e.due_at, e.response_status, e.error_code, e.failure_message, e.last_attempt_at,
-      e.successful_at, e.retry_kind, e.retry_parent_event_id, e.retry_operation_id, e.retried_at, e.ingested_at,
-      e.created_at, e.updated_at, ${status} as status`,
+      e.successful_at, e.retry_kind, e.retry_parent_event_id, e.retry_operation_id, e.retried_at, e.resolved_at, e.resolved_by_event_id,
+      e.ingested_at, e.created_at, e.updated_at, ${status} as status`,
     joins: "left join connections c on c.id = e.connection_id left join destinations d on d.id = e.destination_id",
     status
   }
@@ -77,8 +80,11 @@ export const toEvent = (row: EventRow, shown: Pick<Event, "data"> = {}): Event =
     retry_parent_event_id: row.retry_parent_event_id,
     retry_operation_id: row.retry_operation_id,
     retried_at: iso(row.retried_at),
+    resolved_at: iso(row.resolved_at),
+    resolved_by_event_id: row.resolved_by_event_id,
     ingested_at: row.ingested_at.toISOString(),
-    created_at: row.created_at.toISOString(),
+    created_at: timeOf(row),
+    stored_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     ...shown
   }

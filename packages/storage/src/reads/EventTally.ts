@@ -5,7 +5,7 @@ import type { EventMeasure } from "@tidegate/model/Metrics"
 import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import { pairKey } from "../journal/CountStatement.ts"
-import { type EventFilter, plan } from "./EventPlan.ts"
+import { asksRows, type EventFilter, plan } from "./EventPlan.ts"
 import { eventTable } from "./EventRow.ts"
 import {
   bucketOf,
@@ -15,16 +15,15 @@ import {
   countParts,
   idsOf,
   type Kept,
+  partsOfSeries,
   readAtMost,
   rolledPart,
   rolledSeries,
-  rolledSince,
   rolledSum,
   rowsPart,
   signed,
   stepsOf,
   type Stretch,
-  tells,
   together
 } from "./Rolled.ts"
 
@@ -45,8 +44,8 @@ interface Keys {
 
 /** Whose rollups tell of a filter: those of one kind of owner, or of sources and destinations together; null: none. */
 const keysOf = (team: string, filter: EventFilter): Keys | null => {
-  const { connections, destinations, operation, requests = [], search, sources } = filter
-  if (requests.length > 0 || operation !== undefined || search !== undefined) return null
+  if (asksRows(filter)) return null
+  const { connections, destinations, sources } = filter
   const owners = [connections, destinations, sources].filter((ids) => ids.length > 0)
   if (owners.length <= 1) return { ids: owners[0] ?? [team], kept: "counts" }
   if (connections.length > 0 || sources.length * destinations.length > mostPairs) return null
@@ -64,19 +63,18 @@ const isPending = (status: EventStatus): boolean => status !== "SUCCESSFUL" && s
 /** Events of the stretch as the filter's index finds them, at most so many, and what is still to be asked of each. */
 const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, stretch: Stretch, atMost: number) {
   const sql = yield* SqlClient.SqlClient
-  const { bounds, driven, ids, residual } = yield* plan(team, filter, idsOf(prefixes.event, stretch))
+  const { among, bounds, driven, residual } = yield* plan(team, filter, idsOf(prefixes.event, stretch))
   const { statuses } = filter
   const hasFailed = statuses.length > 0 && statuses.every((status) => status === "FAILED" || status === "CANCELLED")
   return {
     residual,
     rows: sql`(
-      select e.id, e.team_id, e.state, e.request_id, e.connection_id, e.source_id, e.destination_id, e.retry_operation_id
-      from events e
+      select e.* from events e
       where ${sql.and([
         sql`e.team_id = ${team}`,
         ...bounds,
         ...driven,
-        ...(ids === null ? [] : [sql`e.id = any(${Columns.text(ids)})`]),
+        ...among,
         ...(hasFailed ? [sql.literal("e.failed")] : [])
       ])}
       limit ${atMost + 1}) e`
@@ -96,17 +94,12 @@ const waitingOf = Effect.fnUntraced(function* (
 ) {
   const sql = yield* SqlClient.SqlClient
   const { lower, upper } = idsOf(prefixes.event, stretch)
-  const { bounds, driven, ids, residual } = yield* plan(team, filter, { lower, upper })
+  const { among, bounds, driven, residual } = yield* plan(team, filter, { lower, upper })
   const table = eventTable(sql, now)
   const { connections } = filter
   return {
     status: table.status,
-    matching: sql.and([
-      sql.literal("true"),
-      ...residual,
-      ...driven,
-      ...(ids === null ? [] : [sql`e.id = any(${Columns.text(ids)})`])
-    ]),
+    matching: sql.and([sql.literal("true"), ...residual, ...driven, ...among]),
     rows: sql`(
       select q.* from connections lane cross join lateral (
         select event_id, due_at, ready_at, started_at from deliveries
@@ -214,24 +207,28 @@ export const eventBuckets = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { statuses } = filter
   const keys = keysOf(team, filter)
+  const { bucket, joins } = bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)
   const parts: Array<Fragment> = []
-  if (statuses.length > 0 && !statuses.some(isEnded)) {
-    // Only what waits.
-  } else if (keys !== null && tells(buckets, yield* rolledSince(team, now, keys.kept))) {
-    parts.push(rolledSeries(sql, team, keys.ids, ["created", "successful", "failed", "cancelled"], buckets))
-  } else {
-    const { residual, rows } = yield* rowsOf(team, filter, buckets, atMost)
-    parts.push(sql`select lower(e.state) as kind, ${bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)} as bucket,
-      count(*) filter (where ${sql.and([sql.literal("true"), ...residual])})::float8 as n, count(*)::float8 as examined
-      from ${rows} group by 1, 2`)
+  if (statuses.length === 0 || statuses.some(isEnded)) {
+    const { rolled, rows: older } = yield* partsOfSeries(buckets, keys?.kept ?? null)
+    if (rolled !== null && keys !== null) {
+      const measures = ["created", "successful", "failed", "cancelled"]
+      parts.push(rolledSeries(sql, team, keys.ids, measures, buckets, rolled))
+    }
+    if (older !== null) {
+      const { residual, rows } = yield* rowsOf(team, filter, older, atMost)
+      parts.push(sql`select lower(e.state) as kind, ${bucket} as bucket,
+        count(*) filter (where ${sql.and([sql.literal("true"), ...residual])})::float8 as n, count(*)::float8 as examined
+        from ${rows} ${joins} group by 1, 2`)
+    }
   }
   if (statuses.length === 0 || statuses.some(isPending)) {
     const { matching, rows, status } = yield* waitingOf(team, filter, buckets, atMost, now)
     // A delivery under way: its start is noted, where it is, and no attempt has been recorded since.
     parts.push(sql`select case when ${status} = 'QUEUED' and q.started_at >= coalesce(q.ready_at, q.due_at) then 'PROCESSING'
-        else ${status} end as kind, ${bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)} as bucket,
+        else ${status} end as kind, ${bucket} as bucket,
       count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined
-      from ${rows} group by 1, 2`)
+      from ${rows} ${joins} group by 1, 2`)
   }
   const rows = yield* sql<Row>`${together(sql, parts)}`.unprepared
   const waits = ({ kind }: Row): boolean => kind === kind.toUpperCase()

@@ -4,6 +4,7 @@ import { type Execution, LogLine, type LogLevel } from "@tidegate/model/Executio
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { runtime } from "@tidegate/model/Transformation"
 import type { Table } from "./Scan.ts"
+import { timeOf } from "./Window.ts"
 
 /** A row of `executions`. */
 export interface ExecutionRow {
@@ -75,7 +76,7 @@ export const toExecution = (row: ExecutionRow): Execution => ({
   log_level: row.log_level,
   logs: Option.getOrElse(decodeLogs(row.logs), () => []),
   logs_truncated: row.logs_cut,
-  created_at: row.created_at.toISOString(),
+  created_at: timeOf(row),
   // Written once.
   updated_at: row.created_at.toISOString()
 })

@@ -1,10 +1,13 @@
-import { Effect, type Schema } from "effect"
+import { Clock, Effect, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { prefixes } from "@tidegate/model/Ids"
 import type { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
 import * as Columns from "../journal/Columns.ts"
-import { startOf, subList, type SubPageRequest } from "./Paging.ts"
+import { envelope, type PageRequest, resolvePage, startOf, subList, type SubPageRequest } from "./Paging.ts"
 import { timeRange } from "./Relations.ts"
+import { countAll } from "./Rolled.ts"
+import { scan, toPage } from "./Scan.ts"
+import { appliedRange, idRange, parseWindow, timeOf, type WindowInput } from "./Window.ts"
 
 interface IgnoredEventRow {
   readonly id: string
@@ -26,7 +29,7 @@ const toIgnoredEvent = (row: IgnoredEventRow): IgnoredEvent => ({
   request_id: row.request_id,
   cause: row.cause,
   meta: row.meta,
-  created_at: row.created_at.toISOString(),
+  created_at: timeOf(row),
   updated_at: row.created_at.toISOString()
 })
 
@@ -55,4 +58,69 @@ export const ofRequest = Effect.fnUntraced(function* (
     ${sql.literal(`order by i.id limit ${page.limit + 1}`)}`.unprepared
   const rows = found.slice(0, page.limit)
   return subList(page, rows.map(toIgnoredEvent), found.length > page.limit ? (rows.at(-1)?.id ?? null) : null)
+})
+
+/** What a list of ignored events is narrowed to; empty lists narrow nothing. */
+export interface IgnoredEventFilter {
+  readonly causes: ReadonlyArray<string>
+  readonly requests: ReadonlyArray<string>
+  readonly sources: ReadonlyArray<string>
+  readonly connections: ReadonlyArray<string>
+}
+
+/** What is asked of a row of `ignored_events i`. */
+const conditions = (sql: SqlClient.SqlClient, { causes, connections, requests, sources }: IgnoredEventFilter) => [
+  ...(causes.length === 0 ? [] : [sql`i.cause = any(${Columns.text(causes)})`]),
+  ...(requests.length === 0 ? [] : [sql`i.request_id = any(${Columns.text(requests)})`]),
+  ...(sources.length === 0 ? [] : [sql`i.source_id = any(${Columns.text(sources)})`]),
+  ...(connections.length === 0 ? [] : [sql`i.connection_id = any(${Columns.text(connections)})`])
+]
+
+/** What is asked for by its request is looked for whenever it was, unless a window is given. */
+const spanFor = ({ requests }: IgnoredEventFilter): number | undefined =>
+  requests.length === 0 ? undefined : Number.POSITIVE_INFINITY
+
+/** A page of what a team's connections have ignored, newest first. */
+export const list = Effect.fnUntraced(function* (team: string, filter: IgnoredEventFilter, request: PageRequest) {
+  const sql = yield* SqlClient.SqlClient
+  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, spanFor(filter)))
+  const range = idRange(prefixes.ignoredEvent, at.window)
+  const { connections } = filter
+  const part = yield* scan<IgnoredEventRow>({
+    team,
+    table: { name: "ignored_events", alias: "i", columns: sql.literal("i.*"), joins: "" },
+    drive:
+      connections.length === 0
+        ? { column: "team_id", values: [team] }
+        : { column: "connection_id", values: connections },
+    bounds: [sql`i.id >= ${range.lower}`, sql`i.id < ${at.position?.id ?? range.upper}`],
+    residual: conditions(sql, { ...filter, connections: [] }),
+    dir: "desc",
+    limit: request.limit
+  })
+  const page = toPage([part], "desc", request.limit)
+  return envelope(request, at, page, page.rows.map(toIgnoredEvent))
+})
+
+/** How many ignored events of the window meet the filter. */
+export const count = Effect.fnUntraced(function* (team: string, filter: IgnoredEventFilter, input: WindowInput) {
+  const sql = yield* SqlClient.SqlClient
+  const window = yield* Effect.fromResult(parseWindow(input, yield* Clock.currentTimeMillis, spanFor(filter)))
+  const range = idRange(prefixes.ignoredEvent, window)
+  const { connections } = filter
+  const of =
+    connections.length === 0 ? sql`i.team_id = ${team}` : sql`i.connection_id = any(${Columns.text(connections)})`
+  const { exact, total } = yield* countAll((atMost) =>
+    Effect.map(
+      sql<{ total: number; examined: number }>`
+        select count(*) filter (where ${sql.and([sql.literal("true"), ...conditions(sql, { ...filter, connections: [] })])})::int4 as total,
+          count(*)::int4 as examined
+        from (
+          select * from ignored_events i where ${of} and i.team_id = ${team} and i.id >= ${range.lower} and i.id < ${range.upper}
+          limit ${atMost + 1}
+        ) i`.unprepared,
+      ([row]) => ({ total: row?.total ?? 0, exact: (row?.examined ?? 0) <= atMost })
+    )
+  )
+  return { total, count: total, total_exact: exact, applied_range: appliedRange(window) }
 })

@@ -12,7 +12,7 @@ import {
 import type { EventFilter } from "./EventPlan.ts"
 import { eventBuckets } from "./EventTally.ts"
 import { ignoredBuckets } from "./IgnoredTally.ts"
-import type { RequestFilter } from "./RequestReads.ts"
+import type { RequestFilter } from "./RequestConditions.ts"
 import { requestBuckets } from "./RequestTally.ts"
 import { type Buckets, readAtMost } from "./Rolled.ts"
 import { parseWindow, type WindowInput } from "./Window.ts"
@@ -37,12 +37,18 @@ const bucketsOf = ({ from, to }: { readonly from: number; readonly to: number },
 
 const steps = ({ from, step, to }: Buckets): number => (to - from) / step
 
-const tooMany = fail(
-  "INVALID_TIME_RANGE",
-  `more than ${readAtMost} records would have to be read: take a shorter range, a coarser granularity or fewer filters`
-)
+/** What would not have to be read from rows: the rollups hold minutes of two days, and hours. */
+const advice = (granularity: Granularity): string =>
+  granularities[granularity] < granularities["1m"]
+    ? "take 1m or a coarser granularity, a shorter range or fewer filters"
+    : granularity === "1h"
+      ? "take a shorter range or fewer filters"
+      : "take 1h, a shorter range or fewer filters"
 
-/** Reads a series in the granularity that was asked for; else in the finest that has few buckets, or, where that is too much to read, by the hour. */
+const tooMany = (granularity: Granularity) =>
+  fail("INVALID_TIME_RANGE", `more than ${readAtMost} records would have to be read: ${advice(granularity)}`)
+
+/** Reads a series in the granularity that was asked for; else in the finest that has few buckets, or, where that is too much to read, by the minute or by the hour. */
 const seriesOf = Effect.fnUntraced(function* <A, R>(
   { granularity, window }: Pick<SeriesRequest<string>, "granularity" | "window">,
   read: (buckets: Buckets) => Effect.Effect<A | null, Failure, R>
@@ -55,14 +61,20 @@ const seriesOf = Effect.fnUntraced(function* <A, R>(
   const buckets = bucketsOf(asked, wanted)
   if (steps(buckets) > maxBuckets) {
     const coarser = all.find((name) => steps(bucketsOf(asked, name)) <= maxBuckets)
-    const advice = coarser === undefined ? "take a shorter range" : `take ${coarser} or coarser`
-    return yield* fail("INVALID_TIME_RANGE", `the range has more than ${maxBuckets} buckets of ${wanted}: ${advice}`)
+    const instead = coarser === undefined ? "take a shorter range" : `take ${coarser} or coarser`
+    return yield* fail("INVALID_TIME_RANGE", `the range has more than ${maxBuckets} buckets of ${wanted}: ${instead}`)
   }
-  const found = yield* read(buckets)
-  if (found !== null) return { found, buckets, granularity: wanted }
-  if (granularity !== undefined || wanted === "1h") return yield* tooMany
-  return yield* seriesOf({ window, granularity: "1h" }, read)
+  // Nobody who named no granularity is refused one that he did not ask for.
+  const tried =
+    granularity === undefined ? [...new Set([wanted, coarserOf(wanted, "1m"), coarserOf(wanted, "1h")])] : [wanted]
+  for (const name of tried) {
+    const found = yield* read(bucketsOf(asked, name))
+    if (found !== null) return { found, buckets: bucketsOf(asked, name), granularity: name }
+  }
+  return yield* tooMany(tried.at(-1)!)
 })
+
+const coarserOf = (a: Granularity, b: Granularity): Granularity => (granularities[a] > granularities[b] ? a : b)
 
 const shown = <Measure extends string>(
   { from, step, to }: Buckets,

@@ -46,6 +46,27 @@ export const eventsOfRequests = Effect.fnUntraced(function* (
     where e.team_id = ${team} order by 1 limit ${limit}`.unprepared
 })
 
+/**
+ * The newest events in the range that a bulk operation retried (targets), or that it retried or made (related). Both stand in indexes over what
+ * operations made.
+ */
+export const eventsOfOperation = Effect.fnUntraced(function* (
+  operation: string,
+  scope: "targets" | "related",
+  { lower, upper }: IdRange
+): Effect.fn.Return<Candidates, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const newest = (column: "id" | "retry_parent_event_id") => sql`
+    (select distinct ${sql.literal(column)} as id from events
+      where retry_operation_id = ${operation} and ${sql.literal(column)} >= ${lower} and ${sql.literal(column)} < ${upper}
+      order by 1 desc limit ${gatherAtMost})`
+  const rows = yield* sql<{ id: string }>`
+    select id from (${newest("retry_parent_event_id")}${scope === "targets" ? sql.literal("") : sql` union ${newest("id")}`}) found
+    order by id desc limit ${gatherAtMost}`.unprepared
+  const ids = rows.map(({ id }) => id)
+  return { ids, examinedTo: ids.length < gatherAtMost ? null : ids.at(-1)! }
+})
+
 /** Where ids derived from a request's are: what it became (ignored events, executions) carries its time. */
 export const timeRange = (prefix: Prefix, requestId: string): IdRange | null => {
   const at = idTime(requestId)

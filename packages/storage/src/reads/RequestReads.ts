@@ -1,33 +1,22 @@
 import { Clock, Effect } from "effect"
-import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import type { LatestInput } from "@tidegate/model/LatestInput"
-import type { Request, RequestStatus } from "@tidegate/model/Request"
-import * as Columns from "../journal/Columns.ts"
+import type { Request } from "@tidegate/model/Request"
 import { byIds as eventsByIds } from "./EventReads.ts"
 import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
 import * as ProxyExchangeReads from "./ProxyExchangeReads.ts"
 import { eventsOfRequests, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { anyBody, listedBody, type RequestRow, requestTable, toRequest } from "./RequestRow.ts"
+import { conditions, type Covered, isOfRejected, type RequestFilter } from "./RequestConditions.ts"
 import { countRequests } from "./RequestTally.ts"
+import { countAll } from "./Rolled.ts"
 import { type Drive, pick, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 
-type Fragment = Statement.Fragment
-
-/** What a list of requests is narrowed to. Empty lists and undefined narrow nothing. */
-export interface RequestFilter {
-  readonly status: RequestStatus | undefined
-  readonly verified: boolean | undefined
-  readonly sources: ReadonlyArray<string>
-  readonly connections: ReadonlyArray<string>
-  readonly operation: string | undefined
-  readonly isRetry: boolean | undefined
-  readonly retryKind: "single" | "bulk" | undefined
-  readonly search: string | undefined
-}
+export type { RequestFilter } from "./RequestConditions.ts"
 
 export interface RequestIncludes {
   readonly data: boolean
@@ -37,29 +26,21 @@ export interface RequestIncludes {
 /** There is one database: every answer is whole. */
 const whole = { partial: false, unavailable_shard_count: 0 }
 
-/** Conditions of a filter that stand on a request's own row; the search by external id and the connections do not. */
-const conditions = (sql: SqlClient.SqlClient, filter: RequestFilter) => {
-  const { isRetry, operation, retryKind, sources, status, verified } = filter
-  const all: Array<readonly [name: "operation" | "sources" | "status" | null, Fragment]> = []
-  if (operation !== undefined) all.push(["operation", sql`r.retry_operation_id = ${operation}`])
-  if (sources.length > 0) all.push(["sources", sql`r.source_id = any(${Columns.text(sources)})`])
-  if (status !== undefined) all.push(["status", sql`r.status = ${status}`])
-  if (verified !== undefined) all.push([null, sql`r.verified = ${verified}`])
-  if (isRetry !== undefined) all.push([null, sql.literal(`r.retry_kind is ${isRetry ? "not " : ""}null`)])
-  if (retryKind !== undefined) all.push([null, sql`r.retry_kind = ${retryKind}`])
-  return all
-}
-
 const driveOf = (
   sql: SqlClient.SqlClient,
   team: string,
-  { operation, sources, status }: RequestFilter
-): { readonly drive: Drive; readonly covers: "operation" | "sources" | "status" | undefined } => {
+  filter: RequestFilter
+): { readonly drive: Drive; readonly covers: Covered | undefined } => {
+  const { isRetry, operation, retryKind, sources } = filter
   if (operation !== undefined)
     return { drive: { column: "retry_operation_id", values: [operation] }, covers: "operation" }
-  if (sources.length > 0) return { drive: { column: "source_id", values: sources }, covers: "sources" }
   const drive = { column: "team_id", values: [team] }
-  return status === "rejected"
+  // There are few retries, and an index over them alone.
+  if (isRetry === true || retryKind !== undefined) {
+    return { drive: { ...drive, condition: sql.literal("r.retry_kind is not null") }, covers: "retries" }
+  }
+  if (sources.length > 0) return { drive: { column: "source_id", values: sources }, covers: "sources" }
+  return isOfRejected(filter)
     ? { drive: { ...drive, condition: sql.literal("r.status = 'rejected'") }, covers: "status" }
     : { drive, covers: undefined }
 }
@@ -80,17 +61,27 @@ export const list = Effect.fnUntraced(function* (
   request: PageRequest,
   include: RequestIncludes
 ) {
-  const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
-  const window = idRange(prefixes.request, at.window)
-  const range = { lower: window.lower, upper: at.position?.id ?? window.upper }
-  const { byId, named, routed, tooMany } = yield* gather(team, filter, range, request.limit)
+  const { lower, upper } = idRange(prefixes.request, at.window)
+  let page = yield* pageOf(team, filter, { lower, upper: at.position?.id ?? upper }, request.limit)
+  // Of the requests that were gathered none may meet the rest of the filter.
+  while (page.rows.length === 0 && page.next !== null) {
+    page = yield* pageOf(team, filter, { lower, upper: page.next }, request.limit)
+  }
+  const models = yield* show(team, page.rows, include)
+  return { ...envelope(request, at, page, models), ...whole }
+})
+
+/** The newest requests in the range, as far as they are gathered at once. */
+const pageOf = Effect.fnUntraced(function* (team: string, filter: RequestFilter, range: IdRange, limit: number) {
+  const sql = yield* SqlClient.SqlClient
+  const { byId, named, routed, tooMany } = yield* gather(team, filter, range, limit)
   const { search } = filter
   const bounds = [sql`r.id >= ${range.lower}`, sql`r.id < ${range.upper}`]
   if (byId) bounds.push(sql`r.id >= ${search}`, sql`r.id < ${`${search}~`}`)
   const external = tooMany ? [sql`r.external_id like ${likePrefix(search ?? "")}`] : []
   const all = conditions(sql, filter)
-  const options = { team, table: requestTable(sql), bounds, dir: "desc" as const, limit: request.limit }
+  const options = { team, table: requestTable(sql), bounds, dir: "desc" as const, limit }
 
   const part: Scanned<RequestRow> =
     routed !== null || named !== null
@@ -104,9 +95,7 @@ export const list = Effect.fnUntraced(function* (
           const residual = all.flatMap(([name, condition]) => (name !== null && name === covers ? [] : [condition]))
           return scan<RequestRow>({ ...options, drive, residual: [...residual, ...external] })
         })
-  const page = toPage([{ rows: part.rows, examinedTo: routed?.examinedTo ?? part.examinedTo }], "desc", request.limit)
-  const models = yield* show(team, page.rows, include)
-  return { ...envelope(request, at, page, models), ...whole }
+  return toPage([{ rows: part.rows, examinedTo: routed?.examinedTo ?? part.examinedTo }], "desc", limit)
 })
 
 const both = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -156,7 +145,8 @@ const summarize = Effect.fnUntraced(function* (team: string, requestIds: Readonl
 /** How many requests of the window meet the filter. */
 export const count = Effect.fnUntraced(function* (team: string, filter: RequestFilter, input: WindowInput) {
   const window = yield* Effect.fromResult(parseWindow(input, yield* Clock.currentTimeMillis))
-  const { exact, total } = yield* countRequests(team, filter, { from: window.from, to: window.to + 1 })
+  const stretch = { from: window.from, to: window.to + 1 }
+  const { exact, total } = yield* countAll((atMost) => countRequests(team, filter, stretch, atMost))
   return { total, count: total, total_exact: exact, applied_range: appliedRange(window), ...whole }
 })
 

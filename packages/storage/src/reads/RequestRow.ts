@@ -8,6 +8,7 @@ import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
 import { headerOf, likelyEncoding, readBody, readHeaders, type ValueBudget, valueBudget } from "./Payload.ts"
 import { payloadGone } from "../Tables.ts"
 import type { Table } from "./Scan.ts"
+import { timeOf } from "./Window.ts"
 
 /** A row of `requests` without its payload. */
 export interface RequestRow {
@@ -62,7 +63,7 @@ export const toRequest = (
   retry_operation_id: row.retry_operation_id,
   retried_at: row.retried_at?.toISOString() ?? null,
   ingested_at: row.ingested_at.toISOString(),
-  created_at: row.created_at.toISOString(),
+  created_at: timeOf(row),
   updated_at: row.updated_at.toISOString(),
   ...shown
 })

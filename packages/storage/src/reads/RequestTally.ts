@@ -1,10 +1,10 @@
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import type { RequestMeasure } from "@tidegate/model/Metrics"
-import type { RequestFilter } from "./RequestReads.ts"
 import { likePrefix } from "./Relations.ts"
+import { conditions, isOfRejected, type RequestFilter } from "./RequestConditions.ts"
 import {
   bucketOf,
   type Buckets,
@@ -12,16 +12,16 @@ import {
   type Counted,
   countParts,
   idsOf,
+  partsOfSeries,
   readAtMost,
   rolledPart,
   rolledSeries,
-  rolledSince,
   rolledSum,
   rowsPart,
   signed,
   stepsOf,
   type Stretch,
-  tells
+  together
 } from "./Rolled.ts"
 
 type Fragment = Statement.Fragment
@@ -30,9 +30,9 @@ type Fragment = Statement.Fragment
 
 /** Whose rollups tell of a filter; null: they do not. */
 const keysOf = (team: string, filter: RequestFilter): ReadonlyArray<string> | null => {
-  const { connections, isRetry, operation, retryKind, search, sources, verified } = filter
+  const { connections, isRetry, operation, rejectionCauses = [], retryKind, search, sources, verified } = filter
   const others = [operation, verified, isRetry, retryKind, search]
-  if (connections.length > 0 || others.some((value) => value !== undefined)) return null
+  if (connections.length > 0 || rejectionCauses.length > 0 || others.some((value) => value !== undefined)) return null
   return sources.length > 0 ? sources : [team]
 }
 
@@ -47,17 +47,18 @@ const rowsOf = (
   stretch: Stretch,
   atMost: number
 ): { readonly rows: Fragment; readonly matching: Fragment } => {
-  const { connections, isRetry, operation, retryKind, search, sources, status, verified } = filter
+  const { connections, search } = filter
   const { lower, upper } = idsOf(prefixes.request, stretch)
   const found: Array<Fragment> = [sql`r.team_id = ${team}`, sql`r.id >= ${lower}`, sql`r.id < ${upper}`]
   const matching: Array<Fragment> = [sql.literal("true")]
-  if (operation !== undefined) found.push(sql`r.retry_operation_id = ${operation}`)
-  if (sources.length > 0) found.push(sql`r.source_id = any(${Columns.text(sources)})`)
-  if (status === "rejected") found.push(sql.literal("r.status = 'rejected'"))
-  if (status === "accepted") matching.push(sql.literal("r.status = 'accepted'"))
-  if (verified !== undefined) matching.push(sql`r.verified = ${verified}`)
-  if (isRetry !== undefined) matching.push(sql.literal(`r.retry_kind is ${isRetry ? "not " : ""}null`))
-  if (retryKind !== undefined) matching.push(sql`r.retry_kind = ${retryKind}`)
+  // What an index may tell bounds what is looked at; the rest is asked of each row.
+  for (const [name, condition] of conditions(sql, filter)) {
+    if (name === "operation" || name === "sources" || name === "retries") found.push(condition)
+    else matching.push(condition)
+  }
+  // There are few retries, and an index over them alone.
+  if (filter.retryKind !== undefined) found.push(sql.literal("r.retry_kind is not null"))
+  if (isOfRejected(filter)) found.push(sql.literal("r.status = 'rejected'"))
   if (search?.startsWith(prefixes.request) === true) {
     found.push(sql`r.id >= ${search}`, sql`r.id < ${`${search}~`}`)
   } else if (search !== undefined) {
@@ -77,7 +78,7 @@ const rowsOf = (
   return {
     matching: sql.and(matching),
     rows: sql`(
-      select r.id, r.status, r.verified, r.retry_kind from requests r where ${sql.and(found)} limit ${atMost + 1}) r`
+      select r.* from requests r where ${sql.and(found)} limit ${atMost + 1}) r`
   }
 }
 
@@ -122,15 +123,18 @@ export const requestBuckets = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<RequestBucket> | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const keys = keysOf(team, filter)
-  let statement: Fragment
-  if (keys !== null && tells(buckets, yield* rolledSince(team, yield* Clock.currentTimeMillis))) {
-    statement = rolledSeries(sql, team, keys, measuresOf(filter), buckets)
-  } else {
-    const { matching, rows } = rowsOf(sql, team, filter, buckets, atMost)
-    statement = sql`select r.status as kind, ${bucketOf(sql, sql.literal("r.id"), prefixes.request, buckets)} as bucket,
-      count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${rows} group by 1, 2`
+  const { rolled, rows: older } = yield* partsOfSeries(buckets, keys === null ? null : "counts")
+  const parts: Array<Fragment> = []
+  if (rolled !== null && keys !== null) {
+    parts.push(rolledSeries(sql, team, keys, measuresOf(filter), buckets, rolled))
   }
-  const rows = yield* sql<Row>`${statement}`.unprepared
+  if (older !== null) {
+    const { matching, rows } = rowsOf(sql, team, filter, older, atMost)
+    const { bucket, joins } = bucketOf(sql, sql.literal("r.id"), prefixes.request, buckets)
+    parts.push(sql`select r.status as kind, ${bucket} as bucket,
+      count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${rows} ${joins} group by 1, 2`)
+  }
+  const rows = yield* sql<Row>`${together(sql, parts)}`.unprepared
   if (rows.reduce((sum, { examined }) => sum + examined, 0) > atMost) return null
   const found = Array.from({ length: stepsOf(buckets) }, () => ({
     accepted: 0,

@@ -22,10 +22,10 @@ export interface ResourceQuery {
 }
 
 /**
- * A page ends early when its records hold more than this: 255 of the largest would be more than a process has memory
- * for. It has one record at least.
+ * A page ends early when its records hold more than this: it is encoded in one turn of the event loop, in which nobody else is served. It has one
+ * record at least.
  */
-const largestPage = 16 * 1024 * 1024
+export const largestPage = 4 * 1024 * 1024
 
 interface Found<Row> {
   readonly rows: ReadonlyArray<Row>
@@ -42,13 +42,16 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
 ): Effect.fn.Return<Found<Row>, SqlError.SqlError> {
   const { among, dir, ids, includeDisabled, limit, name, orderBy, paused, search } = query
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
-  // One row more than the limit tells that there are more.
+  // One row more than the limit tells that there are more. Rows are weighed one after the other, and none behind the last of the page: large values are
+  // stored apart, and weighing reads them.
+  const weighed = (place: string) => sql`
+    cross join lateral (
+      select (${sql.literal(weight)})::bigint as weight from ${sql(plural)} t where t.id = ids[${sql.literal(place)}] offset 0
+    ) w`
   const found = yield* sql<Row & { readonly place: number; readonly listed: number }>`
-    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, place, listed from (
-      select t.*, row_number() over (${sql.literal(order)})::int4 as place, count(*) over ()::int4 as listed,
-        sum(${sql.literal(weight)}) over (${sql.literal(order)}) as weight
-      from (
-        select * from ${sql(plural)} t
+    with recursive listed as materialized (
+      select array(
+        select t.id from ${sql(plural)} t
         where ${sql.and([
           sql`t.team_id = ${team}`,
           sql.literal("t.deleted_at is null"),
@@ -63,10 +66,16 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
           ...more
         ])}
         ${sql.literal(`${order} limit ${limit + 1}`)}
-      ) t
-    ) t
-    where t.place = 1 or (t.place <= ${sql.literal(String(limit))} and t.weight <= ${sql.literal(String(largestPage))})
-    order by t.place`
+      ) as ids
+    ), page as (
+      select 1 as place, w.weight from listed ${weighed("1")}
+      union all
+      select p.place + 1, p.weight + w.weight from page p cross join listed ${weighed("p.place + 1")}
+      where p.place < ${sql.literal(String(limit))} and p.weight + w.weight <= ${sql.literal(String(largestPage))}
+    )
+    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, p.place, cardinality(ids)::int4 as listed
+    from page p cross join listed join ${sql(plural)} t on t.id = ids[p.place]
+    order by p.place`
   return { rows: found, hasMore: (found[0]?.listed ?? 0) > found.length }
 })
 

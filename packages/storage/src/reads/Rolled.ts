@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
-import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { idBound, type Prefix } from "@tidegate/model/Ids"
+import { isTimedOut } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 import { day } from "../Partitions.ts"
 import { tables } from "../Tables.ts"
@@ -14,7 +15,7 @@ const hour = 60 * minute
  * the window.
  */
 export const readAtMost = 500_000
-/** A count, which then says that there are at least so many. */
+/** A count of all that takes the database too long: it says then that there are at least so many. */
 export const countAtMost = 100_000
 
 /** From when on (Unix ms, whole hours) the rollups hold what there is: by the hour, and by the minute. */
@@ -32,9 +33,18 @@ export type Kept = "counts" | "pairs"
 /** When the rollups became exact, by the migration that made them so. */
 const exactFrom: Readonly<Record<Kept, string>> = { counts: "counts_exact_from", pairs: "pair_counts_exact_from" }
 
+/** Whole hours since which counts are exact and kept; one is left for retention at work. */
+const keptSince = (exact: number, now: number): Since => {
+  const { hoursForDays, minutesForHours } = tables.rollups
+  return {
+    hours: Math.max(ceil(exact, hour), floor(now - hoursForDays * day, hour) + hour),
+    minutes: floor(now - minutesForHours * hour, hour) + hour
+  }
+}
+
 /**
- * Rollups are kept for a time of their own, records for that of their team: where either is gone, or the version before has counted,
- * rows are counted. An hour is left for retention at work.
+ * What a count may read from rollups. It agrees with the list of the same filter: rollups are kept for a time of their own, records for that of
+ * their team, and where either is gone, or the version before has counted, rows are counted.
  */
 export const rolledSince = Effect.fnUntraced(function* (
   team: string,
@@ -42,7 +52,6 @@ export const rolledSince = Effect.fnUntraced(function* (
   kept: Kept = "counts"
 ): Effect.fn.Return<Since, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const { hoursForDays, minutesForHours } = tables.rollups
   const [row] = yield* sql<{ at: number }>`
     select greatest(0,
       (select max(value::float8) from settings where name in (${exactFrom.counts}, ${exactFrom[kept]})),
@@ -50,10 +59,18 @@ export const rolledSince = Effect.fnUntraced(function* (
       (select extract(epoch from to_date(min(right(c.relname, 8)), 'YYYYMMDD')) * 1000
         from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass)
     )::float8 as at`
-  return {
-    hours: Math.max(ceil(row?.at ?? 0, hour), floor(now - hoursForDays * day, hour) + hour),
-    minutes: floor(now - minutesForHours * hour, hour) + hour
-  }
+  return keptSince(row?.at ?? 0, now)
+})
+
+/** What a series may read from rollups: all that they hold. It tells what has been, so it goes on where records are gone. */
+const seriesSince = Effect.fnUntraced(function* (
+  now: number,
+  kept: Kept
+): Effect.fn.Return<Since, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ at: number | null }>`
+    select max(value::float8) as at from settings where name in (${exactFrom.counts}, ${exactFrom[kept]})`
+  return keptSince(row?.at ?? 0, now)
 })
 
 /** A stretch of time (Unix ms), its end excluded. */
@@ -119,35 +136,82 @@ export interface Buckets extends Stretch {
 /** How many they are. */
 export const stepsOf = ({ from, step, to }: Buckets): number => Math.round((to - from) / step)
 
-/** Whether the rollups tell a series. */
-export const tells = ({ from, step }: Buckets, since: Since): boolean =>
-  step >= minute && from >= since.hours && (step % hour === 0 || from >= since.minutes)
+/** What of a series the rollups tell, and what is read from rows: whole buckets each, the rows before the rollups. */
+export interface SeriesParts {
+  readonly rows: Stretch | null
+  readonly rolled: Stretch | null
+}
 
-/** Rows (kind, bucket, n, examined) of the rollups of these keys: a measure is a kind. Buckets count from one. */
+/** The parts of a series by what the rollups hold. */
+export const seriesParts = ({ from, step, to }: Buckets, since: Since): SeriesParts => {
+  if (step < minute) return { rows: { from, to }, rolled: null }
+  const exact = step % hour === 0 ? since.hours : Math.max(since.hours, since.minutes)
+  const border = Math.min(to, from + Math.max(0, ceil(exact - from, step)))
+  return { rows: from < border ? { from, to: border } : null, rolled: border < to ? { from: border, to } : null }
+}
+
+/** The same, as it is now. `kept`: the rollups that know the filter; null: none do. */
+export const partsOfSeries = Effect.fnUntraced(function* (
+  buckets: Buckets,
+  kept: Kept | null
+): Effect.fn.Return<SeriesParts, SqlError.SqlError, SqlClient.SqlClient> {
+  const { from, to } = buckets
+  if (kept === null) return { rows: { from, to }, rolled: null }
+  return seriesParts(buckets, yield* seriesSince(yield* Clock.currentTimeMillis, kept))
+})
+
+/** Rows (kind, bucket, n, examined) of the rollups of these keys in a stretch of the series: a measure is a kind. Buckets count from one. */
 export const rolledSeries = (
   sql: SqlClient.SqlClient,
   team: string,
   keys: ReadonlyArray<string>,
   measures: ReadonlyArray<string>,
-  { from, step, to }: Buckets
+  { from, step }: Buckets,
+  told: Stretch
 ): Statement.Fragment => sql`
   select measure as kind, (floor(date_part('epoch', minute - ${new Date(from)}::timestamptz) / ${step / 1000}::float8))::int4 + 1 as bucket,
     sum(count)::float8 as n, 0::float8 as examined
   from counted
   where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}
-    and minute >= ${new Date(from)} and minute < ${new Date(to)}
+    and minute >= ${new Date(told.from)} and minute < ${new Date(told.to)}
   group by 1, 2`
 
-/** The bucket of an id, as an expression: one time in it is compared with the others', whatever zone anybody is in. */
+/** An expression, and what has to be joined to the rows for it. */
+export interface Bucketed {
+  readonly joins: Statement.Fragment
+  readonly bucket: Statement.Fragment
+}
+
+/** Buckets that are looked through for a row without further ado. */
+const fewBuckets = 64
+
+/**
+ * The bucket of an id, as an expression: one time in it is compared with the others', whatever zone anybody is in. The database looks through
+ * texts one after the other, so many buckets are looked up in two steps, a group of them first: 3,000 buckets cost a row 110 looks.
+ */
 export const bucketOf = (
   sql: SqlClient.SqlClient,
   id: Statement.Fragment,
   prefix: Prefix,
   buckets: Buckets
-): Statement.Fragment => {
+): Bucketed => {
   const { from, step } = buckets
-  const starts = Array.from({ length: stepsOf(buckets) }, (_, n) => idBound(prefix, from + n * step))
-  return sql`width_bucket(${id}, ${Columns.text(starts)} collate "C")`
+  const steps = stepsOf(buckets)
+  const starts = Array.from({ length: steps }, (_, n) => idBound(prefix, from + n * step))
+  const within = (bounds: Statement.Fragment) => sql`width_bucket(${id}, ${bounds} collate "C")`
+  if (steps <= fewBuckets) return { joins: sql.literal(""), bucket: within(sql`${Columns.text(starts)}`) }
+  const size = Math.ceil(Math.sqrt(steps))
+  const groups = Array.from({ length: Math.ceil(steps / size) }, (_, n) => starts.slice(n * size, (n + 1) * size))
+  return {
+    // "offset 0": each is found once, and not again wherever it is named.
+    joins: sql`
+      cross join lateral (select ${within(sql`${Columns.text(groups.map(([first]) => first!))}`)} as n offset 0) bucket_group
+      join (
+        select n, string_to_array(starts, ' ') as starts
+        from unnest(${Columns.text(groups.map((of) => of.join(" ")))}) with ordinality as g (starts, n) offset 0
+      ) grouped on grouped.n = bucket_group.n`,
+    bucket: sql`((bucket_group.n - 1) * ${size}::int4 + ${within(sql.literal("grouped.starts"))})`
+  }
 }
 
 /** What has been counted of these keys in a stretch, as an expression. */
@@ -167,6 +231,19 @@ export interface Counted {
   readonly total: number
   readonly exact: boolean
 }
+
+/** More rows than there are of any team. */
+const all = 1_000_000_000
+
+/** Counts all rows, however many, for as long as a statement may take; then as many as are soon read, which is no exact count. */
+export const countAll = <E, R>(
+  count: (atMost: number) => Effect.Effect<Counted, E | SqlError.SqlError, R>
+): Effect.Effect<Counted, E | SqlError.SqlError, R> =>
+  Effect.catchIf(
+    count(all),
+    (error) => SqlError.isSqlError(error) && isTimedOut(error),
+    () => count(countAtMost)
+  )
 
 interface Sum {
   readonly sign: number

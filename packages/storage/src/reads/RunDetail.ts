@@ -15,6 +15,7 @@ import { shownOf } from "@tidegate/signatures/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
+import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import type { HotSql } from "../Database.ts"
 import { namedResources } from "../RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
@@ -64,7 +65,7 @@ const noPreview = (reason: PayloadPreview["reason"], about: Partial<PayloadPrevi
   reason
 })
 
-/** `bodyHash`: of a body that is not shown, as it is stored. */
+/** `bodyHash`: of the body, as it is stored. */
 const triggerPreview = Effect.fnUntraced(function* (
   data: RequestData | undefined,
   bodyHash: string | null
@@ -72,10 +73,11 @@ const triggerPreview = Effect.fnUntraced(function* (
   if (data === undefined) return noPreview("expired")
   const { body, content_type, encoding, headers, is_large_payload, parsed_query, size_bytes } = data
   const about = { content_type, size_bytes }
-  const unshown = { ...about, sha256: bodyHash === null ? null : `sha256:${bodyHash}` }
-  if (is_large_payload) return noPreview("too_large", unshown)
-  if (encoding === "base64" && size_bytes > 0) return noPreview("binary", unshown)
-  return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body }))), ...about }
+  // Of the body as it was received and can be downloaded, whatever of it is shown here.
+  const received = { ...about, sha256: bodyHash === null ? null : `sha256:${bodyHash}` }
+  if (is_large_payload) return noPreview("too_large", received)
+  if (encoding === "base64" && size_bytes > 0) return noPreview("binary", received)
+  return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body }))), ...received }
 })
 
 interface RequestRow {
@@ -233,8 +235,7 @@ export const get = Effect.fnUntraced(function* (
     current_version: workflow.version,
     is_current: run.version === workflow.version,
     workflow_name: stored?.name ?? workflow.name,
-    steps: steps as ReadonlyArray<unknown> as VersionEvidence["steps"],
-    edges: edges as ReadonlyArray<unknown> as VersionEvidence["edges"],
+    ...(shownGraph({ steps, edges }) as unknown as Pick<VersionEvidence, "steps" | "edges">),
     formatter_engine_version: formatterOf(steps),
     resources: yield* resourcesOf(run)
   }

@@ -151,7 +151,8 @@ export const activity = Effect.fnUntraced(function* (
       bounds: [sql`w.id >= ${range.lower}`, sql`w.id < ${upper}`, ...bounds],
       residual: narrowed,
       dir: "desc",
-      limit
+      limit,
+      once: true
     })
     // With one more than the limit: whether there are more.
     const page = toPage([part], "desc", limit + 1)

@@ -30,6 +30,8 @@ export interface ScanOptions {
   readonly residual: ReadonlyArray<Fragment>
   readonly dir: "asc" | "desc"
   readonly limit: number
+  /** Ends after as many rows as are looked at together, with nothing found if need be: for who goes on by himself. */
+  readonly once?: true
 }
 
 /**
@@ -42,21 +44,41 @@ export interface Scanned<Row> {
 }
 
 /**
- * How many rows a scan may look at for one page. A list with a rare match in a window of millions of rows answers what it
- * has found within this bound, with a cursor to go on, instead of reading the window through.
+ * How many rows a scan looks at together. A list with a rare match in a window of millions of rows answers what it has found among so many, with a
+ * cursor to go on, instead of reading the window through. While it has found nothing it goes on by itself, each time among twice as many: a page
+ * without a row and with a cursor helps nobody. How long that may take is up to the caller's deadline.
  */
 const examineAtMost = 10_000
+const examineAtOnce = 160_000
 
-/** One page of a table, read along an index and newest first (or oldest first), at a bounded cost. */
+/** One page of a table, read along an index and newest first (or oldest first). */
 export const scan = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
   options: ScanOptions
+): Effect.fn.Return<Scanned<Row>, SqlError.SqlError, SqlClient.SqlClient> {
+  const { bounds, dir, once, table } = options
+  const sql = yield* SqlClient.SqlClient
+  const beyond = (id: string) => sql`${sql.literal(`${table.alias}.id ${dir === "desc" ? "<" : ">"}`)} ${id}`
+  let examined = examineAtMost
+  let part = yield* look<Row>(options, examined)
+  if (once === true) return part
+  while (part.rows.length === 0 && part.examinedTo !== null) {
+    examined = Math.min(2 * examined, examineAtOnce)
+    part = yield* look<Row>({ ...options, bounds: [...bounds, beyond(part.examinedTo)] }, examined)
+  }
+  return part
+})
+
+/** The rows among the first so many. */
+const look = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
+  options: ScanOptions,
+  examined: number
 ): Effect.fn.Return<Scanned<Row>, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { bounds, dir, drive, limit, residual, table } = options
   const { alias, name } = table
   const wanted = limit + 1
   const perValue =
-    residual.length === 0 ? wanted : Math.max(wanted, Math.floor(examineAtMost / Math.max(1, drive.values.length)))
+    residual.length === 0 ? wanted : Math.max(wanted, Math.floor(examined / Math.max(1, drive.values.length)))
   const order = sql.literal(`order by ${alias}.id ${dir}`)
   const column = sql.literal(`${alias}.${drive.column}`)
   const one = drive.values.length === 1

@@ -90,29 +90,30 @@ const timeline = (
             proxy_exchange_id: exchange.id
           }
         ]),
-    ...ignored.map(({ cause, connection_id, created_at, id }) => ({
+    // By when they came to be: their `created_at` is the time of the request.
+    ...ignored.map(({ cause, connection_id, id, updated_at }) => ({
       kind: "ignored_event" as const,
       label: "Event ignored",
-      at: created_at,
+      at: updated_at,
       status: cause,
       request_id,
       ignored_event_id: id,
       connection_id
     })),
-    ...executions.map(({ connection_id, created_at, error_code, event_id, id }) => ({
+    ...executions.map(({ connection_id, error_code, event_id, id, updated_at }) => ({
       kind: "transformation" as const,
       label: error_code === null ? "Transformed" : "Transformation failed",
-      at: created_at,
+      at: updated_at,
       status: error_code ?? "SUCCESSFUL",
       request_id,
       transformation_execution_id: id,
       connection_id,
       ...(event_id === null ? {} : { event_id })
     })),
-    ...events.map(({ connection_id, created_at, destination_id, id, is_retry, status }) => ({
+    ...events.map(({ connection_id, destination_id, id, is_retry, status, stored_at }) => ({
       kind: "event" as const,
       label: is_retry ? "Event retried" : "Event created",
-      at: created_at,
+      at: stored_at,
       status,
       request_id,
       event_id: id,

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { type FieldError, fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { idBound, type Prefix } from "@tidegate/model/Ids"
+import { idBound, idTime, type Prefix } from "@tidegate/model/Ids"
 import { parseTime } from "@tidegate/model/Timestamp"
 
 /** A window of time in Unix milliseconds, both ends included. */
@@ -54,3 +54,10 @@ export interface IdRange {
   readonly lower: string
   readonly upper: string
 }
+
+/**
+ * The time of a record, by which lists are ordered and windows and series are: that in its id. What slow rules make has the time of its request there,
+ * and was stored later.
+ */
+export const timeOf = ({ created_at, id }: { readonly id: string; readonly created_at: Date }): string =>
+  new Date(idTime(id) ?? created_at).toISOString()

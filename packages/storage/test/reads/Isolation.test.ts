@@ -10,6 +10,7 @@ import { plain as plainResources, resources as declared } from "@tidegate/resour
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as BinReads from "../../src/reads/BinReads.ts"
 import * as CapturedReads from "../../src/reads/CapturedReads.ts"
+import { feedCursor } from "../../src/reads/EventFeed.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
@@ -103,6 +104,10 @@ const world = Layer.effectDiscard(
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${workflow}, 'run', now(), 1, ${team}, 1)`
       yield* sql`insert into team_values (team_id, key, value, updated_at) values (${team}, 'k', '1', now())`
+      yield* sql`insert into work_in_hand (kind, id, team_id, process, expires_at)
+        values ('run', ${`wfr_${team}`}, ${team}, '', now() + interval '1 day')`
+      yield* sql`insert into idempotency_keys (id, team_id, fingerprint, hand, begun_at, held_until, expires_at)
+        values (${`idk_${team}`}, ${team}, '', '', now(), now(), now() + interval '1 day')`
       yield* sql`insert into step_results (key, team_id, result, expires_at) values (${team}, ${team}, '1', now())`
       const { transformation } = resourcesOf(team)
       yield* sql`insert into transformation_versions (transformation_id, code_hash, team_id, code, superseded_at)
@@ -164,6 +169,12 @@ const requests = (ids: Ids | null): RequestReads.RequestFilter => ({
   sources: some(ids?.source),
   connections: some(ids?.connection)
 })
+const ignored = (ids: Ids | null) => ({
+  causes: [],
+  requests: [],
+  sources: some(ids?.source),
+  connections: some(ids?.connection)
+})
 const anything = { ids: [], statuses: [], sources: [], connections: [], destinations: [] }
 const whole = { data: true, eventSummary: true }
 const req = (ids: Ids | null, n: number) => (ids ?? idsOf(mine)).record("request", n)
@@ -189,6 +200,10 @@ const cases: Readonly<Record<string, Case>> = {
     EventReads.list(mine, { ...events(null), requests: [req(ids, 6)] }, page, { data: true }),
   "EventReads.list by search": (ids) =>
     EventReads.list(mine, { ...events(null), search: `ext-${req(ids, 6).slice(4)}` }, page, { data: true }),
+  "EventReads.feed": (ids) => {
+    const after = feedCursor("feed", { txid: "0", entry: "", taken: 0, at: Date.now() })
+    return EventReads.feed(mine, events(ids), { key: "feed", after, limit: 100 }, { data: true })
+  },
   "EventReads.count": (ids) => EventReads.count(mine, events(ids), page.window),
   "EventReads.byIds": (ids) => EventReads.byIds(mine, some(ids?.record("event", 6)), [], 10),
   "EventReads.get": (ids) => EventReads.get(mine, (ids ?? idsOf(mine)).record("event", 0)),
@@ -210,6 +225,8 @@ const cases: Readonly<Record<string, Case>> = {
   "AttemptReads.byEvents": (ids) => AttemptReads.byEvents(mine, some(ids?.record("event", 6)), 10),
   "IgnoredEventReads.ofRequest": (ids) =>
     IgnoredEventReads.ofRequest(mine, req(ids, 1), { ids: [], connections: some(ids?.connection) }, sub),
+  "IgnoredEventReads.list": (ids) => IgnoredEventReads.list(mine, ignored(ids), page),
+  "IgnoredEventReads.count": (ids) => IgnoredEventReads.count(mine, ignored(ids), page.window),
   "ExecutionReads.list": (ids) =>
     ExecutionReads.list(mine, (ids ?? idsOf(mine)).transformation, { logLevels: [] }, page),
   "ExecutionReads.get": (ids) => {

@@ -4,7 +4,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { granularities, type Granularity, eventMeasures, requestMeasures } from "@tidegate/model/Metrics"
 import type { EventStatus } from "@tidegate/model/Event"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import { prefixes } from "@tidegate/model/Ids"
+import { idBound, prefixes } from "@tidegate/model/Ids"
 import * as Database from "@tidegate/storage/Database"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../../test/postgres.ts"
@@ -16,7 +16,8 @@ import { countEvents, eventBuckets } from "../../src/reads/EventTally.ts"
 import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import { countRequests, requestBuckets } from "../../src/reads/RequestTally.ts"
-import { partsOf, type Since, type Stretch } from "../../src/reads/Rolled.ts"
+import { bucketOf, partsOf, type Since, type Stretch } from "../../src/reads/Rolled.ts"
+import { asReport } from "../../src/ReadTurns.ts"
 import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import { explained } from "./Explained.ts"
 import { anyEvent, anyRequest } from "./Filters.ts"
@@ -278,6 +279,95 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
       yield* sql`update teams set records_cleared_to = ${cleared} where id = ${made.team}`
       const { total } = yield* EventReads.count(made.team, anyEvent, { from: "now-3d", to: "now" })
       expect(total).toBe(1)
+      const { series } = yield* MetricsReads.events(made.team, anyEvent, {
+        window: { from: "now-30d", to: "now" },
+        granularity: "1h",
+        measures: ["count"]
+      })
+      expect(series).toHaveLength(30 * 24 + 1)
+      expect(series.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(2)
+    })
+  )
+
+  it.effect("that begin before the rollups do read rows of that time alone, and none where there are neither", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const border = clock(hour, 30 * hour)
+      const made = make("tm_border", [
+        { at: border - 1, connection: 0, becomes: "successful" },
+        { at: border - hour, connection: 1, becomes: "failed" },
+        ...Array.from({ length: 20 }, (_, n) => ({ at: border + n, connection: 0, becomes: "successful" as const })),
+        { at: border + hour, connection: 0, becomes: "ignored" }
+      ])
+      yield* makeTeam(made.team)
+      yield* store(made)
+      yield* addUp(1)
+      const exactFrom = (at: number) =>
+        sql`insert into settings (name, value) values ('counts_exact_from', ${String(at)})`
+      const ranges: ReadonlyArray<readonly [from: number, step: number, old: number]> = [
+        [clock(hour, 100 * day), hour, 2],
+        [border - 2 * hour, minute, 2],
+        [border - 2 * hour, hour, 2],
+        [border, 5 * minute, 0]
+      ]
+      for (const [from, step, old] of ranges) {
+        const at = { from, to: clock(hour, 0) + hour, step }
+        const read = Effect.all([
+          eventBuckets(made.team, anyEvent, at, 5),
+          requestBuckets(made.team, anyRequest, at, 5)
+        ])
+        yield* exactFrom(border)
+        const [events, requests] = yield* read
+        yield* sql`delete from settings where name = 'counts_exact_from'`
+        const sum = (buckets: ReadonlyArray<{ readonly count: number }> | undefined | null) =>
+          buckets?.reduce((total, { count }) => total + count, 0)
+        expect([sum(events?.buckets), sum(requests)], `${from} ${step}`).toEqual([20 + old, 21 + old])
+        expect(events?.buckets[Math.floor((border - from) / step)]?.count).toBe(20)
+      }
+      const told = yield* explained(
+        MetricsReads.events(
+          made.team,
+          { ...anyEvent, statuses: ["SUCCESSFUL"] },
+          {
+            window: { from: "now-30d", to: "now" },
+            granularity: "1h",
+            measures: eventMeasures
+          }
+        )
+      )
+      expect(told.days).toEqual([])
+    })
+  )
+
+  it.effect("of many buckets look each row up in few of them", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const at = { from: clock(hour, 2 * hour), to: clock(hour, 2 * hour) + 3_000_000, step: 1_000 }
+      const { bucket, joins } = bucketOf(sql, sql.literal("e.id"), prefixes.event, at)
+      const ids = [0, 1, 999, 1_000, 54_999, 55_000, 55_001, 2_999_999].map((ms) =>
+        idBound(prefixes.event, at.from + ms)
+      )
+      const statement = sql<{ bucket: number }>`select (${bucket})::int4 as bucket
+        from unnest(${ids}::text[]) with ordinality as e (id, n) ${joins} order by e.n`
+      expect((yield* statement).map(({ bucket }) => bucket)).toEqual([1, 1, 1, 2, 55, 56, 56, 3_000])
+      const [, parameters] = statement.compile()
+      const looked = parameters.filter((value) => Array.isArray(value) && !value.some((text) => ids.includes(text)))
+      for (const list of looked) expect((list as ReadonlyArray<string>).length).toBeLessThan(64)
+    })
+  )
+
+  it.effect("that take a statement longer than it may are refused, with what would take less", () =>
+    Effect.gen(function* () {
+      const late = Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql.withTransaction(
+          Effect.andThen(sql`select set_config('statement_timeout', '20ms', true)`, sql`select pg_sleep(60)`)
+        )
+      })
+      expect(yield* Effect.flip(asReport("tm_late")(late))).toMatchObject({
+        code: "QUEUE_UNAVAILABLE",
+        message: expect.stringContaining("shorter range")
+      })
     })
   )
 

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { describe } from "vitest"
+import { ExactNumber } from "@tidegate/model/ExactNumber"
 import { parseQuery } from "@tidegate/model/Message"
 import { headerOf, likelyEncoding, readBody, readHeaders, valueBudget } from "../../src/reads/Payload.ts"
 import { repeatedly, toRequestData } from "../../src/reads/RequestRow.ts"
@@ -15,7 +16,8 @@ describe("bodies", () => {
     ["JSON that does not say so", bytes("[true]"), null, { body: [true], encoding: "json" }],
     ["JSON that says it is text", bytes("[true]"), "text/plain", { body: "[true]", encoding: "text" }],
     ["what only says it is JSON", bytes("{oops"), json, { body: "{oops", encoding: "text" }],
-    ["a number that JSON cannot write", bytes("1e999"), json, { body: "1e999", encoding: "text" }],
+    ["a number that no double holds", bytes("1e999"), json, { body: new ExactNumber("1e999"), encoding: "json" }],
+    ["a number beyond what is calculated with", bytes("1e99999"), json, { body: "1e99999", encoding: "text" }],
     ["a form", bytes("a=1"), "application/x-www-form-urlencoded", { body: "a=1", encoding: "text" }],
     ["nothing", bytes(""), json, { body: "", encoding: "text" }],
     ["bytes", Uint8Array.of(0xff, 0x00), json, { body: "/wA=", encoding: "base64" }],

@@ -39,29 +39,100 @@ const filled = Layer.effectDiscard(
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
 layer(filled, { excludeTestServices: true })("a rare match among many rows", (test) => {
-  test.effect("is found in steps, each of bounded cost", () =>
+  test.effect("is on the first page, whether or not an index finds it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const connections = (yield* sql<{ id: string }>`select id from connections`).map(({ id }) => id)
+      yield* sql`update requests set verified = true`
       const [oldest] = yield* sql<{ id: string }>`
-        update requests set retry_kind = 'single' where id = (select min(id) from requests) returning id`
-      const filter = { ...anyRequest, isRetry: true }
-      const found: Array<string> = []
-      const steps: Array<number> = []
+        update requests set retry_kind = 'single', verified = false
+        where id = (select min(id) from requests where status = 'accepted' and events_count > 0) returning id`
+      for (const filter of [
+        { ...anyRequest, isRetry: true },
+        { ...anyRequest, retryKind: "single" as const },
+        { ...anyRequest, verified: false },
+        { ...anyRequest, verified: false, connections }
+      ]) {
+        const found: Array<string> = []
+        const steps: Array<number> = []
+        let cursor: string | undefined
+        do {
+          const page = yield* RequestReads.list(
+            team,
+            filter,
+            { key: "k", window: {}, cursor, limit: 10 },
+            { data: false, eventSummary: false }
+          )
+          found.push(...page.models.map(({ id }) => id))
+          steps.push(page.count)
+          expect(page.total_exact).toBe(page.next_cursor === null)
+          cursor = page.next_cursor ?? undefined
+        } while (cursor !== undefined)
+        expect(found).toEqual([oldest!.id])
+        expect(steps).toEqual([1])
+        const { total, total_exact } = yield* RequestReads.count(team, filter, {})
+        expect([total, total_exact]).toEqual([1, true])
+      }
+    })
+  )
+
+  test.effect("of a bulk operation are the events that it retried, those that it made, or both", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [oldest] = yield* sql<{ id: string }>`select min(id) as id from events`
+      const [newest] = yield* sql<{ id: string }>`
+        update events set retry_parent_event_id = ${oldest!.id}, retry_operation_id = 'bch_few'
+        where id = (select max(id) from events) returning id`
+      const asked = { key: "k", window: {}, cursor: undefined, limit: 10 }
+      for (const [operationScope, ids] of [
+        ["targets", [oldest!.id]],
+        ["retries", [newest!.id]],
+        ["related", [newest!.id, oldest!.id]]
+      ] as const) {
+        const filter = { ...anyEvent, operation: "bch_few", operationScope }
+        const { models, next_cursor } = yield* EventReads.list(team, filter, asked, { data: false })
+        expect(models.map(({ id }) => id)).toEqual(ids)
+        expect(next_cursor).toBeNull()
+        expect(yield* EventReads.count(team, filter, {})).toMatchObject({ total: ids.length, total_exact: true })
+      }
+    })
+  )
+
+  test.effect("of very many that an operation retried is on the first page, and all are on some page and counted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      // Each of the newer half retries one of the older.
+      yield* sql`
+        with ordered as (select id, row_number() over (order by id) as n, count(*) over () / 2 as half from events)
+        update events e set retry_parent_event_id = older.id, retry_operation_id = 'bch_many'
+        from ordered newer join ordered older on older.n = newer.n - newer.half where e.id = newer.id`
+      const [first] = yield* sql<{ id: string; total: number }>`
+        select min(retry_parent_event_id) as id, count(*)::int4 as total from events where retry_operation_id = 'bch_many'`
+      const filter = { ...anyEvent, operation: "bch_many", operationScope: "targets" as const }
+      const found = new Set<string>()
       let cursor: string | undefined
       do {
-        const page = yield* RequestReads.list(
+        const page = yield* EventReads.list(
           team,
           filter,
-          { key: "k", window: {}, cursor, limit: 10 },
-          { data: false, eventSummary: false }
+          { key: "k", window: {}, cursor, limit: 1_000 },
+          { data: false }
         )
-        found.push(...page.models.map(({ id }) => id))
-        steps.push(page.count)
-        expect(page.total_exact).toBe(page.next_cursor === null)
+        expect(page.count).toBeGreaterThan(0)
+        for (const { id } of page.models) found.add(id)
         cursor = page.next_cursor ?? undefined
       } while (cursor !== undefined)
-      expect(found).toEqual([oldest!.id])
-      expect(steps).toEqual([0, 0, 1])
+      expect(found.size).toBe(first!.total)
+      expect(yield* EventReads.count(team, filter, {})).toMatchObject({ total: first!.total, total_exact: true })
+      yield* sql`update events set state = case id when ${first!.id} then 'FAILED' else 'SUCCESSFUL' end, failed = id = ${first!.id}`
+      const rare = { ...filter, statuses: ["FAILED" as const] }
+      const { models } = yield* EventReads.list(
+        team,
+        rare,
+        { key: "k", window: {}, cursor, limit: 10 },
+        { data: false }
+      )
+      expect(models.map(({ id }) => id)).toEqual([first!.id])
     })
   )
 

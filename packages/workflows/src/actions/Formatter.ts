@@ -7,12 +7,13 @@ import {
   supportedVersions
 } from "@tidegate/formatter/Formatter"
 import type { Fault } from "@tidegate/formatter/engine/Fault"
+import { isDear, type StepResult } from "@tidegate/formatter/Task"
 import { operations } from "@tidegate/formatter/Operations"
 import type { Json } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
 import type { Action, ActionComplaint } from "../Catalog.ts"
 import type { InlineAction, Step } from "../Definition.ts"
-import type { Evaluation, Outcome, Parts } from "../StepKind.ts"
+import type { ApartTask, Evaluation, Outcome, Parts } from "../StepKind.ts"
 
 /**
  * The formatter's operations, each an action. They stay within the process, and what they give follows from the run alone: "now" is when
@@ -36,6 +37,7 @@ export const formatterAction = ({ action_key, version }: InlineAction): Action |
     // The operation tells by itself what it lacks: its own code says that no other attempt can end otherwise.
     required: [],
     pure: true,
+    output: operation.output,
     bind: {
       judge: (written) => Result.mapError(judgedAsWritten(operation, written), wrongInput),
       inputs: (written) => Result.mapError(bound(operation, written), wrongInput),
@@ -48,7 +50,8 @@ export const formatterAction = ({ action_key, version }: InlineAction): Action |
       const { version: saved } = compiled.success
       return Result.succeed({
         config: { ...step.config, formatter: { engine_version: saved, options } },
-        evaluate: (evaluation) => evaluate(compiled.success, step.id, evaluation)
+        evaluate: (evaluation) => evaluate(compiled.success, step.id, evaluation),
+        apart: (evaluation) => apart(compiled.success, { engine_version: saved, options }, step.id, evaluation)
       })
     }
   }
@@ -65,15 +68,36 @@ const complaint = ({ code, details, message }: Failure): ActionComplaint => {
   return { code: "FORMATTER_CONFIG_INVALID", field: `config.formatter.${at}`, message: `${code}: ${message}` }
 }
 
-function* evaluate(step: FormatterStep, id: string, { context, inputs, time }: Evaluation): Parts<Outcome> {
+/** What an operation goes by beside its inputs: the same of every attempt. */
+const groundsOf = (id: string, { context, time }: Evaluation) => {
   const { item_index, run, trigger } = context
   const received = Date.parse(String(trigger["received_at"]))
-  const ran = yield* inParts(step, unbound(step.operation, inputs), {
+  return {
     anchor: Number.isNaN(received) ? time.now : received,
     timezone: "UTC",
-    seed: [run["id"], id, item_index ?? ""].join("\u0000"),
-    clock: time.clock
-  })
+    seed: [run["id"], id, item_index ?? ""].join("\u0000")
+  }
+}
+
+const apart = (
+  { operation }: FormatterStep,
+  { engine_version, options }: Required<Settings>,
+  id: string,
+  evaluation: Evaluation
+): ApartTask | null => {
+  const inputs = unbound(operation, evaluation.inputs)
+  if (!isDear(operation, inputs)) return null
+  const config = { operation: operation.key, engine_version, options }
+  return { task: { kind: "step", config, inputs, ...groundsOf(id, evaluation) }, outcome: outcomeOf }
+}
+
+function* evaluate(step: FormatterStep, id: string, evaluation: Evaluation): Parts<Outcome> {
+  const { inputs, time } = evaluation
+  const inputsOf = unbound(step.operation, inputs)
+  return outcomeOf(yield* inParts(step, inputsOf, { ...groundsOf(id, evaluation), clock: time.clock }))
+}
+
+const outcomeOf = (ran: StepResult): Outcome => {
   if (Result.isFailure(ran)) {
     const { code, message } = ran.failure
     return { kind: "failed", error: { code, message } }

@@ -8,7 +8,9 @@ export const actionKind = stepKind({
     formatter: Schema.optionalKey(
       Schema.Struct({
         engine_version: Schema.optionalKey(Schema.String),
-        options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+        options: Schema.optionalKey(
+          Schema.Record(Schema.String, Schema.Json.annotate({ description: "As the operation's catalog entry has it" }))
+        )
       })
     )
   }),
@@ -18,6 +20,7 @@ export const actionKind = stepKind({
   notTaken: "path_not_taken",
   inline: true,
   inputs: () => null,
+  output: null,
   ports: () => ["out"],
   portRequired: false,
   compile: () => null

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { limits } from "../Limits.ts"
+import { objectOf } from "../OutputNames.ts"
 import { type Context, type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
 const Path = Schema.Struct({
@@ -34,6 +35,7 @@ export const branchKind = stepKind({
   notTaken: "path_not_taken",
   inline: true,
   inputs: () => [],
+  output: objectOf("matched", "fallback"),
   ports: ({ paths }) => paths.map(({ key }) => portOf(key)),
   portRequired: true,
   portsOf: (output) => {

@@ -1,6 +1,7 @@
 import { DateTime, Option, Schema } from "effect"
 import type { Json } from "@tidegate/model/Rule"
 import { limits } from "../Limits.ts"
+import { objectOf } from "../OutputNames.ts"
 import { type Evaluate, type Evaluation, type Outcome, type Parts, stepKind } from "../StepKind.ts"
 
 const units = { seconds: 1_000, minutes: 60_000, hours: 3_600_000, days: 86_400_000, weeks: 604_800_000 } as const
@@ -37,6 +38,7 @@ export const delayKind = stepKind({
   notTaken: "path_not_taken",
   inline: true,
   inputs: () => [],
+  output: objectOf("scheduled_for", "released_at"),
   ports: () => ["out"],
   portRequired: false,
   *compile(_, config, compiler): Parts<Evaluate> {

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { objectOf } from "../OutputNames.ts"
 import { envelopeInputs, stepKind } from "../StepKind.ts"
 
 /** Sends to a destination, with its pacing, credentials and guard. */
@@ -11,6 +12,7 @@ export const destinationKind = stepKind({
   notTaken: "path_not_taken",
   inline: false,
   inputs: () => envelopeInputs,
+  output: objectOf("status", "headers", "body", "duration_ms"),
   ports: () => ["out"],
   portRequired: false,
   compile: () => null

@@ -1,6 +1,7 @@
 import { DetachedFilter } from "@tidegate/model/Rule"
 import { Result, Schema } from "effect"
 import { requestGiven } from "../Envelope.ts"
+import { objectOf } from "../OutputNames.ts"
 import { type Context, envelopeInputs, type Evaluate, memberOf, type Parts, stepKind } from "../StepKind.ts"
 
 /**
@@ -20,6 +21,7 @@ export const filterKind = stepKind({
   inline: true,
   inputs: ({ config, resource_id }) =>
     resource_id === null && config["detached_from_filter"] === undefined ? [] : envelopeInputs,
+  output: objectOf("matched"),
   ports: () => ["matched"],
   portRequired: false,
   portsOf: (output) => (memberOf(output, "matched") === false ? [] : ["matched"]),

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { objectOf } from "../OutputNames.ts"
 import { envelopeInputs, stepKind } from "../StepKind.ts"
 
 /** Runs a transformation in the sandbox: nothing leaves the installation, but another process evaluates it. */
@@ -11,6 +12,7 @@ export const transformationKind = stepKind({
   notTaken: "path_not_taken",
   inline: false,
   inputs: () => envelopeInputs,
+  output: objectOf(...envelopeInputs),
   ports: () => ["out"],
   portRequired: false,
   compile: () => null

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { Clock, Effect, Schedule, type Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
-import { type Ingress, publicUrl } from "@tidegate/model/Ingress"
+import type { Ingress } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
 import { beginConsent, type ConsentTaken, settleConsent, takeConsent } from "@tidegate/storage/DestinationTokens"
 import type { Secrets } from "@tidegate/storage/Secrets"
@@ -48,7 +48,7 @@ export const startConsent = (
     const { owner } = settings
     const state = `${owner.id}.${randomBytes(32).toString("base64url")}`
     const verifier = randomBytes(32).toString("base64url")
-    const redirect_uri = how.redirectUri ?? publicUrl(ingress) + callbackPath
+    const redirect_uri = how.redirectUri ?? ingress.publicUrl + callbackPath
     const until = new Date((yield* Clock.currentTimeMillis) + consentMs)
     yield* query(beginConsent(owner, state, { verifier, redirect_uri, settings: settingsKey(settings) }, until))
     const url = new URL(how.authorizationUrl)

@@ -12,7 +12,9 @@ import {
 } from "oauth4webapi"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import { decodedBody } from "@tidegate/model/ContentCoding"
 import { parseJson } from "@tidegate/model/JsonText"
+import { Echoes } from "@tidegate/signatures/Echoes"
 import type { Client, Grant } from "@tidegate/signatures/outbound/Grant"
 
 /** For one call: a provider that takes longer has failed. Less than a claim lasts, and than an attempt may take. */
@@ -36,7 +38,7 @@ export interface Obtained {
   readonly refresh: string | null
 }
 
-/** No token was given. The message holds nothing that the provider has said but its plain error code. */
+/** No token was given. The message holds of what the provider has said its error code and a line of its description. */
 export class NotObtained extends Data.TaggedError("NotObtained")<{
   readonly message: string
   /** The provider has understood, and says no: it would say so again. */
@@ -102,6 +104,31 @@ const authOf = (client: Client | null): ClientAuth => {
   return client.method === "client_secret_post" ? ClientSecretPost(client.secret) : ClientSecretBasic(client.secret)
 }
 
+/** What the provider says of itself, in words: as much as a person reads, without what it was asked with. */
+const longestWords = 200
+const wordsIn = (said: Readonly<Record<string, unknown>> | null, hidden: Echoes | null): string => {
+  const { error, error_description: description } = said ?? {}
+  const code = typeof error === "string" && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ""
+  if (typeof description !== "string") return code
+  const line = description
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
+    .trim()
+  const shown = hidden === null ? line : hidden.text(line)
+  const cut = shown.length > longestWords ? `${shown.slice(0, longestWords).toWellFormed()}…` : shown
+  return cut === "" ? code : `${code}: ${cut}`
+}
+
+/** What a call is made with that may be shown to nobody; a provider may repeat it. */
+const secretsOf = ({ grant: { how } }: TokenRequest, ask: Ask): Echoes | null => {
+  const client = how.kind === "assertion" ? null : how.client
+  return Echoes.of([
+    ...(client === null ? [] : [client.secret]),
+    ...(ask.kind === "refresh" ? [ask.refreshToken] : []),
+    ...(ask.kind === "code" ? [ask.code, ask.verifier ?? ""] : [])
+  ])
+}
+
 const record = (body: Buffer): Readonly<Record<string, unknown>> | null => {
   const parsed = parseJson(body)
   return parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null
@@ -128,7 +155,7 @@ const waitOf = (header: unknown): number | null => {
 
 /** The way out, as the library calls it: only an answer that may be tokens is handed on, with as much of it as is used. */
 const fetchBy =
-  ({ deliver }: Pick<Egress["Service"], "deliver">, mayStart: () => boolean) =>
+  ({ deliver }: Pick<Egress["Service"], "deliver">, mayStart: () => boolean, hidden: Echoes | null) =>
   async (
     url: string,
     { body, headers }: { readonly body: URLSearchParams; readonly headers: Record<string, string> }
@@ -145,11 +172,14 @@ const fetchBy =
     const { errorCode, status } = answer
     if (errorCode !== null || status === null) throw failed(unreached(errorCode ?? "UNKNOWN"))
     if (answer.bodyTruncated) throw failed(`the token endpoint answers more than ${largestAnswer} bytes`)
-    const said = record(answer.body)
-    if (status !== 200) {
+    const coding = answer.headers["content-encoding"]
+    const plain = decodedBody(answer.body, coding, largestAnswer)
+    if (plain === null) throw failed("the token endpoint answers in a content-encoding that cannot be read")
+    const said = record(plain)
+    // Some providers say no with a 200.
+    if (status !== 200 || (said !== null && typeof said["error"] === "string" && said["access_token"] === undefined)) {
       const { error } = said ?? {}
-      const told = typeof error === "string" && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ""
-      const message = `the token endpoint gives no token: HTTP ${status}${told}`
+      const message = `the token endpoint gives no token: HTTP ${status}${wordsIn(said, hidden)}`
       const refused = status === 401 || (status < 500 && refusals.has(error))
       throw new NotObtained({ message, refused, waitMs: waitOf(answer.headers["retry-after"]) })
     }
@@ -189,7 +219,7 @@ export const askForTokens = (
       try: async () => {
         const [grantType, parameters] = await parametersOf(request, ask, askedAt)
         const response = await genericTokenEndpointRequest(server, self, authOf(client), grantType, parameters, {
-          [customFetch]: fetchBy(egress, mayStart),
+          [customFetch]: fetchBy(egress, mayStart, secretsOf(request, ask)),
           // Whether an open line will do is up to whoever writes the address, as of any target; the guard judges where it leads.
           [allowInsecureRequests]: true
         })

@@ -1,17 +1,19 @@
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import { storedHeaders } from "@tidegate/model/Message"
 import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
-import { hopOf } from "./Envelope.ts"
+import type { Loops } from "../../Loops.ts"
 
 /** What every call of a step says of itself, as flat headers. */
-export const callHeaders = (effect: StepEffect, run: DueRun): ReadonlyArray<string> => [
+const callHeaders = (effect: StepEffect, run: DueRun, loops: Loops): ReadonlyArray<string> => [
   "x-gateway-workflow-id",
   String(effect.context.workflow["id"]),
   "x-gateway-run-id",
   run.id,
   "x-gateway-step-id",
   effect.step.step.id,
-  "x-gateway-hop",
-  String(hopOf(run) + 1)
+  loopHeader,
+  loops.next(storedHeaders(run), run.request_id)
 ]
 
 const has = (headers: ReadonlyArray<string>, name: string): boolean =>
@@ -22,9 +24,10 @@ export const withCallHeaders = (
   headers: ReadonlyArray<string>,
   effect: StepEffect,
   run: DueRun,
-  key: string
+  key: string,
+  loops: Loops
 ): ReadonlyArray<string> => [
   ...headers,
   ...(has(headers, "idempotency-key") ? [] : ["idempotency-key", key]),
-  ...callHeaders(effect, run)
+  ...callHeaders(effect, run, loops)
 ]

@@ -1,7 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type { Sharding } from "effect/cluster"
 import { inTurns } from "@tidegate/model/LoopTurn"
-import type { Values } from "@tidegate/model/Message"
+import { storedHeaders, type Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import { withoutPresented } from "@tidegate/signatures/PresentedSecrets"
 import { parsingBody } from "@tidegate/rules/RequestInput"
@@ -10,9 +10,10 @@ import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { DestinationEntity } from "../../Destination/DestinationProtocol.ts"
 import type { StepSend, StepSent } from "../../Destination/StepProtocol.ts"
+import { Loops } from "../../Loops.ts"
 import * as Residents from "../../Residents.ts"
 import { failed } from "../RunWork.ts"
-import { hopOf, messageOf } from "./Envelope.ts"
+import { messageOf } from "./Envelope.ts"
 
 /** Before a call is asked for again that nobody could take in (ms). */
 const pause = "500 millis"
@@ -33,6 +34,7 @@ export const makeDestinationStep: Effect.Effect<
 > = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
   const called = yield* Residents.Called
+  const loops = yield* Loops
 
   const byMessage = (id: string, message: StepSend): Effect.Effect<StepSent> =>
     destination(id)
@@ -56,7 +58,7 @@ export const makeDestinationStep: Effect.Effect<
       step_id: step.step.id,
       key,
       attempt: start.attempt,
-      hop: hopOf(run) + 1,
+      loop: loops.next(storedHeaders(run), run.request_id),
       timeout_ms: step.timeoutMs,
       since: yield* Clock.currentTimeMillis,
       request: { ...request, id: run.request_id, source_id: run.source_id, source_name: run.source_name }

@@ -77,9 +77,3 @@ const describing = (body: Schema.Json, headers: Values, areGiven: boolean): Valu
   const says = typeof type === "string" && (areGiven || /[/+]json\b/i.test(type))
   return says ? kept : { ...kept, "content-type": "application/json" }
 }
-
-/** How often what a run was begun by has come through a gateway. */
-export const hopOf = (run: DueRun): number => {
-  const said = storedHeaders(run)["x-gateway-hop"]
-  return typeof said === "string" && /^\d{1,3}$/.test(said) ? Number(said) : 0
-}

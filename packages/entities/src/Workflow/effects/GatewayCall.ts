@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { Sharding } from "effect/cluster"
 import type { GatewayCall, GatewayOperation } from "@tidegate/actions/Call"
 import type { GatewayError } from "@tidegate/model/GatewayError"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
@@ -11,21 +12,19 @@ import { exactly, original } from "@tidegate/storage/Replays"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { rememberedResult } from "@tidegate/storage/TeamValues"
 import type { StepError } from "@tidegate/workflows/StepKind"
+import { Loops } from "../../Loops.ts"
 import { replay } from "../../Replay.ts"
 import { SourceEntity } from "../../Source/SourceProtocol.ts"
 import type { Call, Carry } from "./Action.ts"
 import { readBody } from "./Destination.ts"
-import { hopOf } from "./Envelope.ts"
 import { unreached } from "./StoreCall.ts"
 
-/** Gateways, and workflows, that may follow each other. */
-const mostHops = 10
 /** Of a request that is looked up. */
 const mostLookedUp = 1024 * 1024
 
 const loop: StepError = {
   code: "LOOP_DETECTED",
-  message: `more than ${mostHops} workflows follow each other by what they publish`,
+  message: "too many requests have come of the one that began this: the workflows that follow each other lead back",
   final: true
 }
 
@@ -35,8 +34,14 @@ type Operation<Name extends GatewayOperation["name"]> = Extract<GatewayOperation
 
 /** What the gateway itself does for the team of the run. What makes a request makes one, however often the step is tried. */
 export const makeGatewayCall = Effect.map(
-  Effect.all([Effect.context<Database | Secrets | Sharding.Sharding>(), SourceEntity.client]),
-  ([services, source]): Carry<GatewayCall> => {
+  Effect.all([Effect.context<Database | Secrets | Sharding.Sharding>(), SourceEntity.client, Loops]),
+  ([services, source, loops]): Carry<GatewayCall> => {
+    /** The header by which what a step makes goes on with the chain of what began its run, as if it had come in by a door. */
+    const chained = ({ run }: Call): Effect.Effect<{ readonly [loopHeader]: string }, StepError> => {
+      const header = { [loopHeader]: loops.next(storedHeaders(run), run.request_id) }
+      return loops.admits(header) ? Effect.succeed(header) : Effect.fail(loop)
+    }
+
     /** The id of the request that the step makes: the same for all of its attempts. */
     const idOf = ({ key, now, run }: Call) =>
       Effect.map(rememberedResult(run.team_id, key, newId(prefixes.request, now)), ({ result }) => result)
@@ -64,8 +69,7 @@ export const makeGatewayCall = Effect.map(
 
     const publish = Effect.fnUntraced(function* ({ message, source_id }: Operation<"publish">, call: Call) {
       const { run } = call
-      const hop = hopOf(run) + 1
-      if (hop > mostHops) return yield* Effect.fail(loop)
+      const chain = yield* chained(call)
       // Each attempt counts, also of one that had come: an error on the side of the source.
       const retry_after_ms = yield* source(source_id).Take({ team_id: run.team_id })
       if (retry_after_ms > 0) return yield* Effect.fail({ ...limited, retry_after_ms })
@@ -74,7 +78,7 @@ export const makeGatewayCall = Effect.map(
         team_id: run.team_id,
         source_id,
         id,
-        message: { ...message, headers: { ...message.headers, "x-gateway-hop": String(hop) } },
+        message: { ...message, headers: { ...message.headers, ...chain } },
         presented: null,
         presentedOf: id,
         verified: true,
@@ -87,12 +91,11 @@ export const makeGatewayCall = Effect.map(
 
     const again = Effect.fnUntraced(function* ({ request_id }: Operation<"replay_request">, call: Call) {
       const { run } = call
-      const hop = hopOf(run) + 1
-      if (hop > mostHops) return yield* Effect.fail(loop)
+      const chain = yield* chained(call)
       const of = yield* original(run.team_id, request_id)
       const id = yield* idOf(call)
       const exact = exactly(of, id, { kind: "single", operation_id: null })
-      const headers = { ...exact.message.headers, "x-gateway-hop": String(hop) }
+      const headers = { ...exact.message.headers, ...chain }
       yield* replay({ ...exact, message: { ...exact.message, headers } })
       return { request_id: id }
     })

@@ -15,6 +15,7 @@ import { laterTurn } from "@tidegate/model/LoopTurn"
 import { Echoes } from "@tidegate/signatures/Echoes"
 import { compileOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { StepError } from "@tidegate/workflows/StepKind"
+import { Loops } from "../../Loops.ts"
 import { waitOf } from "../../Destination/Attempt.ts"
 import type { Call, Carry } from "./Action.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
@@ -58,6 +59,7 @@ export const makeSendCall = Effect.gen(function* () {
   const egress = yield* Egress
   const origins = yield* ApiOrigins
   const own = yield* SenderDomains
+  const loops = yield* Loops
   const services = yield* Effect.context<SessionServices>()
   const tokens = yield* makeActionTokens
 
@@ -83,7 +85,7 @@ export const makeSendCall = Effect.gen(function* () {
     }
     const { complete } = sender
     const prepared = complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
-    const headers = withCallHeaders(prepared.headers, effect, run, key)
+    const headers = withCallHeaders(prepared.headers, effect, run, key, loops)
     const bounds = { captureBytes: mostAnswered, echoes, timeoutMs: effect.step.timeoutMs }
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)

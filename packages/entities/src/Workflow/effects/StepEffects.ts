@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
+import { Workshops } from "../../Formatting/Workshop.ts"
 import { Effects, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./Action.ts"
 import { makeDestinationStep } from "./Destination.ts"
@@ -14,6 +15,7 @@ type CarryOut = (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<
 export const layer = Layer.effect(
   Effects,
   Effect.gen(function* () {
+    const workshop = yield* Workshops
     const transform = yield* makeTransformationStep
     const kinds: Readonly<Record<string, CarryOut>> = {
       action: yield* makeActionStep,
@@ -22,8 +24,12 @@ export const layer = Layer.effect(
       transformation: (effect, run) => inTime(effect, transform(effect, run))
     }
     return {
-      carryOut: (effect, run, key) =>
-        kinds[effect.step.step.kind]?.(effect, run, key) ?? Effect.succeed(unavailable(effect))
+      carryOut: (effect, run, key) => {
+        const { apart, step } = effect
+        // What waits for its turn there does not use up the step's time: the operation's own limits end it.
+        if (apart !== undefined) return Effect.map(workshop.step(run.team_id, apart.task), apart.outcome)
+        return kinds[step.step.kind]?.(effect, run, key) ?? Effect.succeed(unavailable(effect))
+      }
     }
   })
 )

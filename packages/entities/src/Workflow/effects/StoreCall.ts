@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { StoreCall } from "@tidegate/actions/Call"
 import type { Database } from "@tidegate/storage/Database"
 import { deleteValue, increment, readValue, type Refused, setValue } from "@tidegate/storage/TeamValues"
+import type { Json } from "@tidegate/model/Rule"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Carry } from "./Action.ts"
 
@@ -27,7 +28,7 @@ export const makeStoreCall = Effect.map(Effect.context<Database>(), (stored): Ca
       }
       if (operation.name === "increment") {
         const sum = yield* increment(team_id, key, operation.by, stepKey)
-        return typeof sum === "number" ? { key, value: sum } : yield* Effect.fail(refused[sum])
+        return typeof sum === "string" ? yield* Effect.fail(refused[sum]) : { key, value: sum as Json }
       }
       return { deleted: yield* deleteValue(team_id, key) }
     })

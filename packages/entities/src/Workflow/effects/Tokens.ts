@@ -1,6 +1,9 @@
 import { Effect } from "effect"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { Egress } from "@tidegate/egress/Egress"
+import { weighing } from "@tidegate/model/HeldBytes"
+import { atOnce } from "@tidegate/model/Parts"
+import { WeighedCache } from "@tidegate/model/WeighedCache"
 import type { Grant } from "@tidegate/signatures/outbound/Grant"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { settingsKey } from "../../Destination/tokens/Held.ts"
@@ -43,7 +46,7 @@ const tokensOf = (tokens: Tokens, settings: TokenSettings): ActionTokens => ({
 export const makeActionTokens = Effect.gen(function* () {
   const egress = yield* Egress
   const origins = yield* ApiOrigins
-  const held = new Map<string, ActionTokens>()
+  const held = new WeighedCache<string, ActionTokens>(most)
   return Effect.fnUntraced(function* (
     owner: TokenSettings["owner"],
     grant: Grant,
@@ -53,15 +56,14 @@ export const makeActionTokens = Effect.gen(function* () {
     const endpoint = origins(url.origin) + url.pathname + url.search
     const settings = { owner, grant, endpoint, scope: grant.scope ?? usualScope }
     const key = `${owner.team_id} ${settingsKey(settings)}`
-    const made = held.has(key)
-      ? null
-      : yield* makeTokens(() => true, keptInMemory()).pipe(Effect.provideService(Egress, egress))
-    made?.configure(settings)
-    const tokens = held.get(key) ?? tokensOf(made!, settings)
-    // Those that were not used for longest go first.
-    held.delete(key)
-    if (held.size >= most) held.delete(held.keys().next().value!)
-    held.set(key, tokens)
-    return tokens
+    const known = held.get(key)
+    if (known !== undefined) return known
+    const tokens = yield* makeTokens(() => true, keptInMemory()).pipe(Effect.provideService(Egress, egress))
+    tokens.configure(settings)
+    // Somebody may have made them meanwhile.
+    return (
+      held.get(key) ??
+      held.set(key, tokensOf(tokens, settings), { owner: owner.team_id, bytes: atOnce(weighing(settings)) })
+    )
   })
 })

@@ -1,0 +1,42 @@
+import { hash } from "node:crypto"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
+
+/** A larger answer has no tag: it would take longer to make than it saves. */
+const mostTagged = 1024 * 1024
+
+/** Whether one has an answer already: it may have several, and a proxy that packs answers makes their tags weak. */
+export const hasTag = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch
+    .slice(0, 4096)
+    .split(",")
+    .map((tag) => tag.trim().replace(/^W\//, ""))
+    .some((tag) => tag === etag || tag === "*")
+
+/**
+ * What is read, with its `ETag`, made of the bytes of the answer; 304 to who has it. What has a tag of its own is left as it is.
+ */
+export const tagRead = (
+  { headers: { "if-none-match": ifNoneMatch }, method }: HttpServerRequest.HttpServerRequest,
+  response: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => {
+  const { body, headers, status } = response
+  if (status !== 200 || (method !== "GET" && method !== "HEAD") || headers["etag"] !== undefined) return response
+  if (body._tag !== "Uint8Array" || body.body.length > mostTagged) return response
+  const etag = `"${hash("sha256", body.body, "base64url").slice(0, 27)}"`
+  if (ifNoneMatch === undefined || !hasTag(ifNoneMatch, etag))
+    return HttpServerResponse.setHeader(response, "etag", etag)
+  return HttpServerResponse.empty({ status: 304, headers: { etag } })
+}
+
+/**
+ * Why a change may not be made on that condition; null: it may. A record shows more than what is written to it (counts, health, names of others), so
+ * that its tag does not tell whether somebody else has written to it: a condition that cannot be kept is refused, not passed over.
+ */
+export const refusedCondition = ({
+  headers: { "if-match": ifMatch },
+  method
+}: HttpServerRequest.HttpServerRequest): GatewayError | null =>
+  ifMatch === undefined || ifMatch.trim() === "*" || method === "GET" || method === "HEAD" || method === "OPTIONS"
+    ? null
+    : invalid([{ path: "If-Match", message: "is not taken here; a workflow is saved against the version in its body" }])

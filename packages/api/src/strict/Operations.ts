@@ -1,0 +1,56 @@
+import { OpenApi } from "effect/http-api"
+import { Api } from "../contract/Api.ts"
+import { anyParametersMark, readBackMark } from "../contract/Operation.ts"
+import { isObject, type JsonSchema, membersOf, type Shape, Shapes } from "./Shape.ts"
+
+/** What callers may say to each operation, taken from the document that is made of the contract: an operation that is added is strict at once. */
+
+export interface KnownOperation {
+  /** Whether it asks for no credential. */
+  readonly isPublic: boolean
+  /** The names of its query parameters; null: any are taken. */
+  readonly query: ReadonlySet<string> | null
+  readonly body: Shape
+  /** What it answers, where that may be written back. */
+  readonly readBack: Shape | null
+}
+
+const listOf = (value: unknown): ReadonlyArray<JsonSchema> => (Array.isArray(value) ? value.filter(isObject) : [])
+
+const at = (value: unknown, ...names: ReadonlyArray<string>): unknown =>
+  names.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value)
+
+/** Where an answer has its record in `data`, that. */
+const within = (answer: Shape): Shape => {
+  const members = membersOf(answer)
+  return members.size === 1 ? (members.get("data")?.() ?? answer) : answer
+}
+
+const make = (): ReadonlyMap<string, KnownOperation> => {
+  const document: JsonSchema = OpenApi.fromApi(Api) as never
+  const shapes = new Shapes(at(document, "components", "schemas") as JsonSchema)
+  const operations = new Map<string, KnownOperation>()
+  for (const [path, item] of Object.entries(document["paths"] as JsonSchema)) {
+    for (const [method, operation] of Object.entries(isObject(item) ? item : {})) {
+      if (!isObject(operation)) continue
+      const parameters = listOf(operation["parameters"]).filter(({ in: place }) => place === "query")
+      const body = at(operation, "requestBody", "content", "application/json", "schema")
+      const answers = Object.entries(isObject(operation["responses"]) ? operation["responses"] : {})
+      const answer = answers.find(([status]) => status.startsWith("2"))?.[1]
+      const isReadBack = method === "put" || method === "patch" || operation[readBackMark] === true
+      operations.set(`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`, {
+        isPublic: Array.isArray(operation["security"]) && operation["security"].length === 0,
+        query: operation[anyParametersMark] === true ? null : new Set(parameters.map(({ name }) => String(name))),
+        body: body === undefined ? [] : shapes.of(body),
+        readBack: isReadBack ? within(shapes.of(at(answer, "content", "application/json", "schema"))) : null
+      })
+    }
+  }
+  return operations
+}
+
+let made: ReadonlyMap<string, KnownOperation> | null = null
+
+/** What is known of the operation at a route of the contract (`/sources/:id`); undefined where there is none. */
+export const knownOperation = (method: string, route: string): KnownOperation | undefined =>
+  (made ??= make()).get(`${method === "HEAD" ? "GET" : method} ${route}`)

@@ -1,0 +1,127 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { keyOf } from "../src/Idempotency.ts"
+import { call, layer as server, teams } from "./ControlServer.ts"
+
+const post = (path: string, key: string, body: unknown, more: { readonly key?: string } = {}) =>
+  call("POST", path, { headers: { "idempotency-key": key }, body, ...more })
+
+const source = (name: string) => ({ name, type: "WEBHOOK" })
+
+layer(server, { excludeTestServices: true })("a call with an idempotency key", (it) => {
+  it.effect("is carried out once, and answers the same again", () =>
+    Effect.gen(function* () {
+      const first = yield* post("/sources", '"one"', source("one"))
+      const again = yield* post("/v1/sources", "one", source("one"))
+      expect([first.status, again.status]).toEqual([200, 200])
+      expect(again.body).toEqual(first.body)
+      expect([first.headers.get("idempotent-replayed"), again.headers.get("idempotent-replayed")]).toEqual([
+        null,
+        "true"
+      ])
+      expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"))
+      const { body } = yield* call("GET", "/sources?name=one")
+      expect(body.count).toBe(1)
+    })
+  )
+
+  it.effect("shows a secret again to who was shown it once, and keeps it sealed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const rotated = yield* post("/project-secrets/rotate", "rotation", { rotate: ["signing_secret"] })
+      const again = yield* post("/project-secrets/rotate", "rotation", { rotate: ["signing_secret"] })
+      expect(again.body).toEqual(rotated.body)
+      const { value } = rotated.body.signing_secret
+      expect(value).toMatch(/^gws_/)
+      expect(JSON.stringify(yield* sql`select * from idempotency_keys`)).not.toContain(value)
+    })
+  )
+
+  it.effect("is refused with another body, and with another call", () =>
+    Effect.gen(function* () {
+      yield* post("/sources", "three", source("three"))
+      for (const [path, body] of [
+        ["/sources", source("four")],
+        ["/sources?x=1", source("three")],
+        ["/destinations", source("three")]
+      ] as const) {
+        const { body: answer, status } = yield* post(path, "three", body)
+        expect([status, answer.code ?? answer, path]).toEqual(
+          path.includes("?") ? [400, "VALIDATION_ERROR", path] : [422, "IDEMPOTENCY_KEY_REUSED", path]
+        )
+      }
+      expect((yield* call("GET", "/sources?name=four")).body.count).toBe(0)
+    })
+  )
+
+  it.effect("is one's own: another team's is another call", () =>
+    Effect.gen(function* () {
+      const ours = yield* post("/sources", "five", source("five"))
+      const theirs = yield* post("/sources", "five", source("five"), { key: teams.b.key })
+      expect([ours.status, theirs.status]).toEqual([200, 200])
+      expect(theirs.body.team_id).toBe(teams.b.id)
+      expect(theirs.body.id).not.toBe(ours.body.id)
+    })
+  )
+
+  it.effect("is free again when it was refused, because nothing was done", () =>
+    Effect.gen(function* () {
+      expect((yield* post("/sources", "six", { name: "six", typo: 1 })).status).toBe(400)
+      expect((yield* post("/sources", "six", source("six"))).status).toBe(200)
+      const taken = yield* post("/sources", "seven", source("six"))
+      expect(taken.body.code).toBe("RESOURCE_ALREADY_EXISTS")
+      expect((yield* post("/sources", "seven", source("seven"))).status).toBe(200)
+    })
+  )
+
+  it.effect("is answered once to however many come at once, and 409 while the first is under way", () =>
+    Effect.gen(function* () {
+      const sent = yield* Effect.all(
+        Array.from({ length: 10 }, () => post("/sources", "eight", source("eight"))),
+        { concurrency: "unbounded" }
+      )
+      const made = sent.filter(({ status }) => status === 200)
+      expect(made.length).toBeGreaterThanOrEqual(1)
+      expect(new Set(made.map(({ body }) => body.id)).size).toBe(1)
+      for (const { body, status } of sent.filter(({ status }) => status !== 200)) {
+        expect([status, body.code]).toEqual([409, "IDEMPOTENCY_KEY_IN_USE"])
+      }
+    })
+  )
+
+  it.effect("makes the same thing when a process has died before it could say so", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const first = yield* post("/sources", "nine", source("nine"))
+      yield* sql`update idempotency_keys set status = null, answer = null, held_until = now() - interval '1 second'
+        where begun_at = (select max(begun_at) from idempotency_keys)`
+      const again = yield* post("/sources", "nine", source("nine"))
+      expect([again.status, again.body.id]).toEqual([200, first.body.id])
+      expect(again.headers.get("idempotent-replayed")).toBe(null)
+    })
+  )
+
+  it.effect("has to have a key that can be told", () =>
+    Effect.gen(function* () {
+      for (const key of ['""', '"a', "a b", "a,b", "x".repeat(256), '"\\x"']) {
+        const { body, status } = yield* post("/sources", key, source("ten"))
+        expect([key, status, body.data?.fields?.[0]?.path]).toEqual([key, 400, "Idempotency-Key"])
+      }
+      expect([keyOf('"a b"'), keyOf('"a\\"b"'), keyOf("8e03978e-40d5"), keyOf('"8e03978e-40d5"')]).toEqual([
+        "a b",
+        'a"b',
+        "8e03978e-40d5",
+        "8e03978e-40d5"
+      ])
+    })
+  )
+
+  it.effect("needs a credential first, and is nothing to other methods", () =>
+    Effect.gen(function* () {
+      const nobody = yield* call("POST", "/sources", { key: null, headers: { "idempotency-key": "a b" }, body: {} })
+      expect(nobody.status).toBe(401)
+      expect((yield* call("GET", "/sources", { headers: { "idempotency-key": "a b" } })).status).toBe(200)
+    })
+  )
+})

@@ -1,0 +1,110 @@
+import { urlFault } from "@tidegate/model/UrlFault"
+import { pointsOf, shortenedPoints } from "./Cutting.ts"
+import { Unrenderable } from "./Rendering.ts"
+
+/**
+ * Embeds as the API takes them: values that are too long are cut, and empty ones left out, so that one value of an event does not have
+ * the whole message refused.
+ */
+
+const mostEmbeds = 10
+const mostFields = 25
+/** Of each text, in code points; and of all texts of a message together. */
+const longest = { title: 256, description: 4_096, footer: 2_048, author: 256, name: 256, value: 1_024 }
+const longestTogether = 6_000
+/** A field has to have both of its texts: this one shows as nothing. */
+const nothing = "\u200b"
+
+export type Embed = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Embed =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value.trim() : typeof value === "number" || typeof value === "boolean" ? `${value}` : ""
+
+/** Room that is left for the texts of a message. */
+interface Room {
+  left: number
+}
+
+const cut = (value: unknown, most: number, room: Room): string => {
+  const text = shortenedPoints(textOf(value), Math.min(most, Math.max(0, room.left)))
+  room.left -= pointsOf(text)
+  return text
+}
+
+/** The members that say something: an empty text is refused. */
+const given = (members: Embed): Embed =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== "" && value !== null))
+
+/** A part that is told by one of its texts, which is gone without it. */
+const part = (value: unknown, name: string, most: number, room: Room): Embed | null => {
+  if (!isObject(value)) return null
+  const text = cut(value[name], most, room)
+  return text === "" ? null : given({ ...value, [name]: text })
+}
+
+const picture = (value: unknown): Embed | null => (isObject(value) && textOf(value["url"]) !== "" ? value : null)
+
+const fieldsOf = (value: unknown, room: Room): ReadonlyArray<Embed> | null => {
+  if (!Array.isArray(value)) return null
+  const fields: Array<Embed> = []
+  for (const field of value.filter(isObject).slice(0, mostFields)) {
+    // What is beyond the room for all would be two texts of nothing.
+    if (room.left < 2) break
+    const name = cut(field["name"], longest.name, room) || nothing
+    fields.push({ ...field, name, value: cut(field["value"], longest.value, room) || nothing })
+  }
+  return fields.length === 0 ? null : fields
+}
+
+const embedOf = (embed: Embed, room: Room): Embed | null => {
+  const { author, description, fields, footer, image, thumbnail, title, ...rest } = embed
+  // What is read first is cut last.
+  const made = given({
+    ...rest,
+    title: cut(title, longest.title, room),
+    author: part(author, "name", longest.author, room),
+    description: cut(description, longest.description, room),
+    fields: fieldsOf(fields, room),
+    footer: part(footer, "text", longest.footer, room),
+    image: picture(image),
+    thumbnail: picture(thumbnail)
+  })
+  const says = ["title", "author", "description", "fields", "footer", "image", "thumbnail", "video"]
+  return says.some((name) => made[name] !== undefined) ? made : null
+}
+
+/** What a template has made, as embeds that say something; there may be none. */
+export const embedsOf = (made: unknown): ReadonlyArray<Embed> => {
+  const embeds: ReadonlyArray<unknown> = Array.isArray(made)
+    ? (made as ReadonlyArray<unknown>)
+    : made === null
+      ? []
+      : [made]
+  const objects = embeds.filter(isObject)
+  if (objects.length < embeds.length) throw new Unrenderable("config.embeds makes neither an object nor a list of them")
+  if (embeds.length > mostEmbeds) throw new Unrenderable(`config.embeds makes more than ${mostEmbeds} embeds`)
+  const room: Room = { left: longestTogether }
+  return objects.map((embed) => embedOf(embed, room)).filter((embed) => embed !== null)
+}
+
+/** A URL that the API fetches: from the public network alone. */
+export const fetchedUrl = (written: string, setting: string): string => {
+  if (urlFault(written, 2_048) !== null) throw new Unrenderable(`config.${setting} does not make a URL of this event`)
+  return written
+}
+
+const memberOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
+
+/** What the API fetches of an embed. */
+export const picturesOf = ({ author, footer, image, thumbnail, video }: Embed): ReadonlyArray<string> => {
+  const places = [
+    ...[image, thumbnail, video].map((one) => memberOf(one, "url")),
+    ...[author, footer].map((one) => memberOf(one, "icon_url"))
+  ]
+  return places
+    .filter((one) => one !== undefined && one !== null)
+    .map((one) => fetchedUrl(typeof one === "string" ? one : "", "embeds"))
+}

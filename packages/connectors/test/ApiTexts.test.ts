@@ -1,0 +1,240 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Config } from "@tidegate/connectors/Settings"
+import { pointsOf, shortened, shortenedPoints } from "../src/Cutting.ts"
+import { event, opened, refusalOf, sent } from "./Opened.ts"
+
+/** What the texts of chats become that their APIs would refuse: too long, empty, or escaped where nothing is. */
+
+// oxlint-disable-next-line typescript/no-explicit-any -- JSON that a test looks into
+type Made = Record<string, any>
+
+describe("cutting", () => {
+  it("counts as a target counts, and never leaves half a character", () => {
+    expect([pointsOf("a😀b"), "a😀b".length]).toEqual([3, 4])
+    expect(pointsOf("\ud83d")).toBe(1)
+    expect(shortenedPoints("😀😀😀", 3)).toBe("😀😀😀")
+    expect(shortenedPoints("😀😀😀😀", 3)).toBe("😀😀…")
+    expect(shortenedPoints("abc", 0)).toBe("")
+    expect(shortened("😀😀😀", 6)).toBe("😀😀😀")
+    expect(shortened("😀😀😀😀", 6)).toBe("😀😀…")
+    expect(shortened("😀😀😀😀", 5).isWellFormed()).toBe(true)
+  })
+})
+
+describe("CHAT_WEBHOOK", () => {
+  const url = "https://discord.com/api/webhooks/1/t0ken-of-it"
+  const made = (config: Config, payload: unknown) =>
+    JSON.parse(sent(opened("CHAT_WEBHOOK", { url, ...config }), event(payload)).text) as Made
+  const embeds = (layout: unknown): Config => ({ content_template: "", embeds: JSON.stringify(layout) })
+
+  it("posts embeds alone, and a message alone where they say nothing", () => {
+    expect(made(embeds({ title: "{{payload.a}}" }), { a: "x" })).toEqual({
+      embeds: [{ title: "x" }],
+      allowed_mentions: { parse: [] }
+    })
+    const both = { content_template: "{{payload.a}}", embeds: '{"title":"{{payload.b}}"}' }
+    expect(made(both, { a: "x" })).toEqual({ content: "x", allowed_mentions: { parse: [] } })
+    const empty = opened("CHAT_WEBHOOK", { url, ...both })
+    expect(refusalOf(empty, event({})).message).toBe(
+      "config.content_template and config.embeds make an empty message of this event"
+    )
+    expect(refusalOf(opened("CHAT_WEBHOOK", { url, content_template: "{{payload.a}}" }), event({})).message).toBe(
+      "config.content_template makes an empty text of this event"
+    )
+  })
+
+  it("leaves out a name and a picture that are empty", () => {
+    const config = { content_template: "x", username: "{{payload.who}}", avatar_url: "{{payload.picture}}" }
+    expect(made(config, {})).toEqual({ content: "x", allowed_mentions: { parse: [] } })
+  })
+
+  it("cuts what is too long in an embed, and replaces or leaves out what is empty", () => {
+    const long = "x".repeat(10_000)
+    const { embeds: list } = made(
+      embeds([
+        {
+          title: "{{payload.long}}",
+          url: "{{payload.none}}",
+          description: "{{payload.none}}",
+          author: { name: "{{payload.none}}", icon_url: "https://example.com/a.png" },
+          image: { url: "{{payload.none}}" },
+          fields: [
+            { name: "{{payload.long}}", value: "{{payload.none}}", inline: true },
+            { name: "{{payload.none}}", value: "{{payload.long}}" }
+          ],
+          footer: { text: "{{payload.long}}" }
+        },
+        { title: "{{payload.none}}" }
+      ]),
+      { long }
+    )
+    expect(list).toEqual([
+      {
+        title: `${"x".repeat(255)}…`,
+        fields: [
+          { name: `${"x".repeat(255)}…`, value: "\u200b", inline: true },
+          { name: "\u200b", value: `${"x".repeat(1_023)}…` }
+        ],
+        footer: { text: `${"x".repeat(2_047)}…` }
+      }
+    ])
+  })
+
+  it("has no more than 6,000 characters in all embeds, and 25 fields in one", () => {
+    const long = "x".repeat(10_000)
+    const fields = Array.from({ length: 30 }, () => ({ name: "n", value: "v" }))
+    const { embeds: list } = made(
+      embeds([{ description: "{{payload.long}}", fields }, { description: "{{payload.long}}" }]),
+      {
+        long
+      }
+    )
+    expect(list[0].fields).toHaveLength(25)
+    const lengths = [list[0].description.length, list[1].description.length]
+    expect(lengths).toEqual([4_096, 6_000 - 4_096 - 50])
+  })
+
+  it("says which part of a message was refused", () => {
+    const errors = { embeds: { 0: { url: { _errors: [{ code: "URL_TYPE_INVALID_URL", message: "no" }] } } } }
+    const body = Buffer.from(JSON.stringify({ code: 50035, message: "Invalid Form Body", errors }))
+    const { judge } = opened("CHAT_WEBHOOK", { url })
+    expect(judge({ status: 400, headers: {}, body, bodyTruncated: false })).toEqual({
+      code: "BAD_RESPONSE",
+      message: "HTTP 400 from the API (50035): embeds.0.url URL_TYPE_INVALID_URL",
+      final: true
+    })
+  })
+})
+
+describe("CHAT_BOT", () => {
+  const bot = (blocks: unknown) =>
+    opened("CHAT_BOT", { channel: "C1", text_template: "t", blocks_template: JSON.stringify(blocks) })
+  const laidOut = (blocks: unknown, payload: unknown) =>
+    (JSON.parse(sent(bot(blocks), event(payload)).text) as { readonly blocks?: ReadonlyArray<Made> }).blocks
+
+  it("escapes a value in a text, and leaves it as it is in a URL and in what is no text", () => {
+    const link = "https://example.com/?a=1&b=<2>"
+    const button = {
+      type: "button",
+      text: { type: "plain_text", text: "{{payload.link}}" },
+      url: "{{payload.link}}",
+      value: "{{payload.link}}",
+      action_id: "go"
+    }
+    const [actions] = laidOut([{ type: "actions", elements: [button] }], { link })!
+    expect(actions!["elements"][0]).toEqual({
+      ...button,
+      text: { type: "plain_text", text: "https://example.com/?a=1&amp;b=&lt;2&gt;" },
+      url: link,
+      value: link
+    })
+    const image = { type: "image", image_url: "{{payload.link}}", alt_text: "{{payload.link}}" }
+    expect(laidOut([image], { link })).toEqual([{ type: "image", image_url: link, alt_text: link }])
+  })
+
+  it("has no text gone through for names, unless its template says so", () => {
+    const text = (more: object) => ({ type: "section", text: { type: "mrkdwn", text: "{{payload.a}}", ...more } })
+    expect(laidOut([text({}), text({ verbatim: false })], { a: "@channel" })!.map((block) => block.text)).toEqual([
+      { type: "mrkdwn", text: "@channel", verbatim: true },
+      { type: "mrkdwn", text: "@channel", verbatim: false }
+    ])
+  })
+
+  it("cuts what is too long, never within an escape, and replaces or leaves out what is empty", () => {
+    const plain = (text: string) => ({ type: "plain_text", text })
+    const blocks = laidOut(
+      [
+        { type: "header", text: plain("{{payload.long}}") },
+        { type: "header", text: plain("{{payload.none}}") },
+        { type: "section", text: { type: "mrkdwn", text: "{{payload.signs}}" } },
+        { type: "section", text: { type: "mrkdwn", text: "{{payload.none}}" } },
+        { type: "section", fields: [plain("{{payload.none}}"), plain("{{payload.long}}")] },
+        { type: "context", elements: [plain("{{payload.none}}"), plain("x")] },
+        { type: "context", elements: [plain("{{payload.none}}")] },
+        { type: "actions", elements: [{ type: "button", text: plain("{{payload.none}}"), url: "{{payload.none}}" }] },
+        { type: "image", image_url: "{{payload.none}}", alt_text: "x" },
+        { type: "divider" }
+      ],
+      { long: "x".repeat(9_000), signs: "&".repeat(3_000) }
+    )!
+    expect(blocks.map(({ type }) => type)).toEqual(["header", "section", "section", "context", "actions", "divider"])
+    expect(blocks[0]!.text.text).toBe(`${"x".repeat(149)}…`)
+    expect(blocks[1]!.text.text).toMatch(/^(?:&amp;)+…$/)
+    expect(blocks[1]!.text.text.length).toBeLessThanOrEqual(3_000)
+    expect(blocks[2]!.fields.map((field: { text: string }) => field.text.length)).toEqual([1, 2_000])
+    expect(blocks[3]!.elements).toEqual([plain("x")])
+    expect(blocks[4]!.elements).toEqual([{ type: "button", text: plain("—") }])
+  })
+
+  it("posts its text alone where no block says anything, and refuses a URL that is too long", () => {
+    expect(laidOut([{ type: "section", text: { type: "mrkdwn", text: "{{payload.none}}" } }], {})).toBeUndefined()
+    const image = [{ type: "image", image_url: "https://example.com/{{payload.a}}", alt_text: "x" }]
+    expect(refusalOf(bot(image), event({ a: "x".repeat(3_000) })).message).toBe(
+      "config.blocks_template makes a URL of more than 3000 characters of this event"
+    )
+  })
+
+  it("says which part of its blocks was refused", () => {
+    const messages = ["[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]"]
+    const body = Buffer.from(JSON.stringify({ ok: false, error: "invalid_blocks", response_metadata: { messages } }))
+    expect(bot([]).judge({ status: 200, headers: {}, body, bodyTruncated: false })).toEqual({
+      code: "BAD_RESPONSE",
+      message:
+        "the API has refused the call (invalid_blocks): must be less than 3001 characters [json-pointer:/blocks/0/text/text]",
+      final: true
+    })
+  })
+})
+
+describe("MESSENGER_MESSAGE", () => {
+  const textOf = (config: Config, payload: unknown): string =>
+    (
+      JSON.parse(sent(opened("MESSENGER_MESSAGE", { chat_id: "1", ...config }), event(payload)).text) as {
+        text: string
+      }
+    ).text
+
+  it("cuts a plain text by characters", () => {
+    const config = { text_template: "{{payload.a}}" }
+    expect(textOf(config, { a: "😀".repeat(4_096) })).toBe("😀".repeat(4_096))
+    expect(textOf(config, { a: "😀".repeat(4_097) })).toBe(`${"😀".repeat(4_095)}…`)
+  })
+
+  it("cuts the values of a text that is marked up, so that its marks stay whole", () => {
+    const html = textOf(
+      { parse_mode: "HTML", text_template: "<b>{{payload.a}}</b> <i>{{payload.b}}</i>" },
+      { a: "<".repeat(9_000), b: "short" }
+    )
+    expect(html).toMatch(/^<b>(?:&lt;)+…<\/b> <i>short<\/i>$/)
+    // As the API counts, once the marks are taken for what they are.
+    expect(html.replaceAll(/<[^>]*>/g, "").replaceAll("&lt;", "<")).toHaveLength(4_096)
+    const markdown = textOf({ parse_mode: "MarkdownV2", text_template: "*{{payload.a}}*" }, { a: "!".repeat(9_000) })
+    expect(markdown).toMatch(/^\*(?:\\!)+…\*$/)
+  })
+
+  it("refuses a template that is too long by itself", () => {
+    const sender = opened("MESSENGER_MESSAGE", {
+      chat_id: "1",
+      parse_mode: "HTML",
+      text_template: `${"x".repeat(4_097)}{{payload.a}}`
+    })
+    expect(refusalOf(sender, event({ a: "1" })).message).toBe(
+      "config.text_template makes more than 4096 characters of this event"
+    )
+  })
+
+  it("says why a call was refused, unless that quotes it", () => {
+    const { judge } = opened("MESSENGER_MESSAGE", { chat_id: "1", text_template: "x" })
+    const said = (description: string) => {
+      const body = Buffer.from(JSON.stringify({ ok: false, error_code: 400, description }))
+      const verdict = judge({ status: 400, headers: {}, body, bodyTruncated: false })
+      return verdict === "successful" ? verdict : verdict.message
+    }
+    expect(said("Bad Request: message is too long")).toBe(
+      "HTTP 400 from the API (400): Bad Request: message is too long"
+    )
+    expect(said('Bad Request: can\'t parse entities: unsupported start tag "secret"')).toBe(
+      "HTTP 400 from the API (400)"
+    )
+  })
+})

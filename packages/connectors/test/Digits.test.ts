@@ -1,0 +1,30 @@
+import { describe, expect, it } from "@effect/vitest"
+import { event, opened, sent } from "./Opened.ts"
+
+/** Numbers that JavaScript would round, in what destinations make of an event. */
+
+const id = "12345678901234567891"
+const payload = `{"id":${id},"order":{"id":${id},"rate":0.1000000000000000055},"big":1e400}`
+
+describe("a number with more digits than a double", () => {
+  it("is a text in a spreadsheet's cell, whose numbers are doubles", () => {
+    const columns = ["id", "order.rate", "order", "no {{payload.id}}", "{{payload.id}}"]
+    const cells = (value_input_option: string) => {
+      const sender = opened("SPREADSHEET", { spreadsheet_id: "1BxiMVs0XRA5nFMd", columns, value_input_option })
+      const { values } = JSON.parse(sent(sender, event(payload)).text) as { readonly values: ReadonlyArray<unknown> }
+      return values[0]
+    }
+    const object = `{"id":${id},"rate":0.1000000000000000055}`
+    expect(cells("RAW")).toEqual([id, "0.1000000000000000055", object, `no ${id}`, id])
+    // Typed as it is, it would be rounded there.
+    expect(cells("USER_ENTERED")).toEqual([`'${id}`, "'0.1000000000000000055", object, `no ${id}`, `'${id}`])
+  })
+
+  it("stands in a message, by itself and in what is written of an object", () => {
+    const chat = opened("CHAT_WEBHOOK", {
+      url: "https://discord.com/api/webhooks/1/t",
+      content_template: "order {{payload.order.id}} {{payload.order}}"
+    })
+    expect(sent(chat, event(payload)).text).toContain(`order ${id} {\\"id\\":${id},\\"rate\\":0.1000000000000000055}`)
+  })
+})

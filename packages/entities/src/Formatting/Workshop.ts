@@ -1,0 +1,245 @@
+import { Context, Effect, Result, Schema } from "effect"
+import { availableParallelism } from "node:os"
+import { getHeapStatistics } from "node:v8"
+import { Worker } from "node:worker_threads"
+import { readJson } from "@tidegate/model/JsonText"
+import type { Failure } from "@tidegate/formatter/Formatter"
+import type { Answer, Order, StepResult, StepTask, Task, TrialResult, TrialTask } from "@tidegate/formatter/Task"
+
+/**
+ * Where dear work of the formatter is carried out: a few threads, each with a heap of its own that is bounded, and one order at a time. So what is under
+ * way holds as much as there are threads, however many ask; what uses up its heap ends its thread alone; and the event loop does nothing of it.
+ *
+ * Teams take turns. What waits is bounded by those who ask: steps of runs by the room of runs, and tests here.
+ */
+
+/** The work was not begun: too much waits already. */
+export class WorkshopFull extends Schema.TaggedError<WorkshopFull>()("WorkshopFull", { message: Schema.String }) {}
+
+export interface WorkshopOptions {
+  /** Threads, at the most. Default: one less than there are cores, from 1 to 4. */
+  readonly threads?: number
+  /** MiB of heap of one. Default: a quarter of what this process may have, shared by all threads, from 64 to 128: none of the operations takes more than 40. */
+  readonly heapMib?: number
+  /** Tests that wait, of one team and of all. Default 8 and 64. */
+  readonly tests?: { readonly team: number; readonly process: number }
+  /** Milliseconds after which a thread that has not answered is ended. Default 30 s: the operations' own limits are far below. */
+  readonly longestMs?: number
+  /** Milliseconds without work after which a thread ends. Default 60 s. */
+  readonly idleMs?: number
+}
+
+interface Job {
+  readonly team: string
+  readonly task: Task
+  readonly done: (ending: Ending) => void
+  /** How often its thread has ended by itself. */
+  ends: number
+}
+
+type Ending =
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | { readonly kind: "memory" }
+  | { readonly kind: "time" }
+  | { readonly kind: "crash" }
+
+interface Thread {
+  readonly worker: Worker
+  job: Job | null
+  timer: NodeJS.Timeout | null
+}
+
+const program = new URL("./worker.ts", import.meta.url)
+
+/** Why a thread has ended that should not have. */
+const endingOf = (error: unknown): "memory" | "crash" =>
+  (error as { readonly code?: unknown } | null)?.code === "ERR_WORKER_OUT_OF_MEMORY" ? "memory" : "crash"
+
+export class Workshop {
+  readonly #most: number
+  readonly #heapMib: number
+  readonly #tests: { readonly team: number; readonly process: number }
+  readonly #longestMs: number
+  readonly #idleMs: number
+  readonly #threads = new Set<Thread>()
+  /** What waits, by team, in the order of their turns. */
+  readonly #waiting = new Map<string, Array<Job>>()
+  #testsOfAll = 0
+  readonly #testsOf = new Map<string, number>()
+  #id = 0
+
+  constructor(options: WorkshopOptions = {}) {
+    this.#most = options.threads ?? Math.min(4, Math.max(1, availableParallelism() - 1))
+    const ofProcess = getHeapStatistics().heap_size_limit / 1_048_576
+    this.#heapMib = options.heapMib ?? Math.round(Math.min(128, Math.max(64, ofProcess / 4 / this.#most)))
+    this.#tests = options.tests ?? { team: 8, process: 64 }
+    this.#longestMs = options.longestMs ?? 30_000
+    this.#idleMs = options.idleMs ?? 60_000
+  }
+
+  /** Threads that there are. */
+  get threads(): number {
+    return this.#threads.size
+  }
+
+  /** Runs a step. Interrupted, it is forgotten; what has begun goes on to its end. */
+  step(team: string, task: StepTask): Effect.Effect<StepResult> {
+    return Effect.map(this.#carriedOut(team, task), (ending) => resultOf(ending) as StepResult)
+  }
+
+  /** Tries a step. Fails closed where too many wait: a test may be asked for again. */
+  trial(team: string, task: TrialTask): Effect.Effect<TrialResult, WorkshopFull> {
+    return Effect.suspend(() => {
+      const own = this.#testsOf.get(team) ?? 0
+      if (own >= this.#tests.team || this.#testsOfAll >= this.#tests.process) {
+        return Effect.fail(new WorkshopFull({ message: "too many tests are under way; repeat the request" }))
+      }
+      this.#testsOf.set(team, own + 1)
+      this.#testsOfAll++
+      const tried = Effect.map(this.#carriedOut(team, task), (ending): TrialResult => {
+        const result = resultOf(ending)
+        return Result.mapError(result, (failure) =>
+          "fields" in failure || "operation" in failure
+            ? failure
+            : { ...failure, operation: operationOf(task), engine_version: "", resolved_input: null }
+        ) as TrialResult
+      })
+      return Effect.ensuring(
+        tried,
+        Effect.sync(() => {
+          this.#testsOfAll--
+          const left = this.#testsOf.get(team)! - 1
+          if (left === 0) this.#testsOf.delete(team)
+          else this.#testsOf.set(team, left)
+        })
+      )
+    })
+  }
+
+  #carriedOut(team: string, task: Task): Effect.Effect<Ending> {
+    return Effect.callback<Ending>((resume) => {
+      const job: Job = { team, task, ends: 0, done: (ending) => resume(Effect.succeed(ending)) }
+      this.#add(job, false)
+      this.#dispatch()
+      return Effect.sync(() => this.#remove(job))
+    })
+  }
+
+  #add(job: Job, isFirst: boolean): void {
+    const own = this.#waiting.get(job.team)
+    if (own === undefined) this.#waiting.set(job.team, [job])
+    else if (isFirst) own.unshift(job)
+    else own.push(job)
+  }
+
+  #remove(job: Job): void {
+    const own = this.#waiting.get(job.team)
+    const at = own?.indexOf(job) ?? -1
+    if (at < 0) return
+    own!.splice(at, 1)
+    if (own!.length === 0) this.#waiting.delete(job.team)
+  }
+
+  /** The first of the team whose turn it is; the team goes behind the others. */
+  #next(): Job | undefined {
+    for (const [team, own] of this.#waiting) {
+      const job = own.shift()
+      this.#waiting.delete(team)
+      if (own.length > 0) this.#waiting.set(team, own)
+      return job
+    }
+    return undefined
+  }
+
+  #dispatch(): void {
+    while (this.#waiting.size > 0) {
+      let free: Thread | undefined
+      for (const thread of this.#threads) if (thread.job === null) free = thread
+      if (free === undefined && this.#threads.size >= this.#most) return
+      this.#give(free ?? this.#start(), this.#next()!)
+    }
+  }
+
+  #give(thread: Thread, job: Job): void {
+    if (thread.timer !== null) clearTimeout(thread.timer)
+    thread.job = job
+    thread.timer = setTimeout(() => this.#ended(thread, "time"), this.#longestMs)
+    const order: Order = { id: ++this.#id, task: job.task }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, and no window
+    thread.worker.postMessage(JSON.stringify(order))
+  }
+
+  #start(): Thread {
+    const worker = new Worker(program, {
+      resourceLimits: { maxOldGenerationSizeMb: this.#heapMib, maxYoungGenerationSizeMb: 16 },
+      // Nothing of the process is its business.
+      env: {},
+      execArgv: ["--no-warnings"],
+      stdin: false
+    })
+    const thread: Thread = { worker, job: null, timer: null }
+    this.#threads.add(thread)
+    worker.unref()
+    // As text: a copy of a value would lose what numbers have beyond JavaScript's own.
+    worker.on("message", (text: string) => this.#answered(thread, readJson(text) as Answer))
+    worker.on("error", (error) => this.#ended(thread, endingOf(error)))
+    worker.on("exit", () => this.#ended(thread, "crash"))
+    return thread
+  }
+
+  #answered(thread: Thread, answer: Answer): void {
+    const { job } = thread
+    clearTimeout(thread.timer ?? undefined)
+    thread.job = null
+    thread.timer = setTimeout(() => this.#ended(thread, "time"), this.#idleMs).unref()
+    job?.done({ kind: "answered", answer })
+    this.#dispatch()
+  }
+
+  /** A thread that has ended, or is ended here. What it was at is not begun again where it was the cause of it. */
+  #ended(thread: Thread, kind: "memory" | "time" | "crash"): void {
+    if (!this.#threads.delete(thread)) return
+    clearTimeout(thread.timer ?? undefined)
+    const { job } = thread
+    thread.job = null
+    void thread.worker.terminate()
+    if (job !== null) {
+      if (kind === "crash" && ++job.ends < mostEnds) this.#add(job, true)
+      else job.done({ kind })
+    }
+    this.#dispatch()
+  }
+}
+
+/** A thread that ends for no reason that is known may have been unlucky. */
+const mostEnds = 2
+
+/** It is known to be one: only then the test is dear. */
+const operationOf = ({ body }: TrialTask): string =>
+  (body as { readonly config: { readonly operation: string } }).config.operation
+
+const tooDear = (code: Failure["code"], message: string): Failure => ({
+  code,
+  stage: code === "FORMATTER_LIMIT_EXCEEDED" ? "input" : "execution",
+  message,
+  details: {}
+})
+
+const resultOf = (
+  ending: Ending
+): Result.Result<Extract<Answer, { kind: "made" }>["value"], Extract<Answer, { kind: "refused" }>["failure"]> => {
+  if (ending.kind === "memory") {
+    return Result.fail(tooDear("FORMATTER_LIMIT_EXCEEDED", "the operation takes more memory than is allowed"))
+  }
+  if (ending.kind === "time") return Result.fail(tooDear("FORMATTER_TIMEOUT", "this takes longer than is allowed"))
+  if (ending.kind === "crash") return Result.fail(tooDear("FORMATTER_INPUT_INVALID", "the operation broke down"))
+  const { answer } = ending
+  if (answer.kind === "made") return Result.succeed(answer.value)
+  if (answer.kind === "refused") return Result.fail(answer.failure)
+  return Result.fail(tooDear("FORMATTER_INPUT_INVALID", "the operation cannot handle this input"))
+}
+
+/** One for a process: threads start with the first dear work, and end without any. */
+export const Workshops = Context.Reference<Workshop>("@tidegate/entities/Formatting/Workshop", {
+  defaultValue: () => new Workshop()
+})

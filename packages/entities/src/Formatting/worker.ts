@@ -1,0 +1,37 @@
+import { Result } from "effect"
+import { parentPort } from "node:worker_threads"
+import { cpuMillis } from "@tidegate/model/LoopTurn"
+import { readJson } from "@tidegate/model/JsonText"
+import { atOnce } from "@tidegate/model/Parts"
+import { compile, type Failure, type Outcome, run } from "@tidegate/formatter/Formatter"
+import { trial, type TrialAnswer, type TrialFailure, type TrialInvalid } from "@tidegate/formatter/Trial"
+import type { Answer, Order, StepResult, StepTask, TrialResult, TrialTask } from "@tidegate/formatter/Task"
+
+/** The thread of the workshop: one order at a time, from its beginning to its end. The clock is the thread's own time on the processor. */
+
+const stepOf = ({ anchor, config, inputs, seed, timezone }: StepTask): StepResult =>
+  Result.flatMap(compile(config), (step) => run(step, inputs, { anchor, timezone, seed, clock: cpuMillis }))
+
+const trialOf = ({ body, now, versions }: TrialTask): TrialResult =>
+  atOnce(trial(body, { clock: cpuMillis, now, versions }))
+
+const answerOf = (
+  id: number,
+  result: Result.Result<Outcome | TrialAnswer, Failure | TrialInvalid | TrialFailure>
+): Answer =>
+  Result.isSuccess(result)
+    ? { id, kind: "made", value: result.success }
+    : { id, kind: "refused", failure: result.failure }
+
+parentPort!.on("message", (text: string) => {
+  const { id, task } = readJson(text) as Order
+  const answer = (): Answer => {
+    try {
+      return answerOf(id, task.kind === "step" ? stepOf(task) : trialOf(task))
+    } catch (cause) {
+      return { id, kind: "broken", message: cause instanceof Error ? cause.name : "an unknown error" }
+    }
+  }
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, and no window
+  parentPort!.postMessage(JSON.stringify(answer()))
+})

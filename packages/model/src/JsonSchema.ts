@@ -1,0 +1,17 @@
+import { Effect, Schema, SchemaGetter, SchemaIssue, SchemaTransformation } from "effect"
+import { readJson } from "./JsonText.ts"
+
+const reading = new SchemaTransformation.Transformation<unknown, string>(
+  SchemaGetter.transformEffect((text: string, options) =>
+    Effect.try({
+      try: () => readJson(text),
+      catch: () => new SchemaIssue.InvalidValue({ expected: "a text of JSON" }, text, options)
+    })
+  ),
+  SchemaGetter.stringifyJson()
+)
+
+const Text = Schema.String.pipe(Schema.decodeTo(Schema.Unknown, reading))
+
+/** A text of JSON that we wrote, as `Schema.fromJsonString` takes it, with all digits of its numbers. */
+export const fromJsonText = <S extends Schema.Top>(schema: S) => Text.pipe(Schema.decodeTo(schema))

@@ -1,0 +1,200 @@
+import { EventStatus } from "./Event.ts"
+import { IgnoredCause } from "./IgnoredEvent.ts"
+import { RequestStatus, RetryKind } from "./Request.ts"
+
+/*
+ * What lists of records are narrowed by: declared here once. Lists, counts, series and bulk operations take the same filters under the same
+ * names, and storage has to have SQL for each of them, or it does not compile.
+ */
+
+interface Declared {
+  readonly description: string
+  readonly aliases?: ReadonlyArray<string>
+  /** What it is of never changes after the record was stored. Only such a filter is for a feed: of others the moment of the look would decide. */
+  readonly lasts: boolean
+}
+
+/** One of these words, or several: in either case, repeated or separated by commas. `atMost`: so many of them. */
+export interface Words<Word extends string = string> extends Declared {
+  readonly kind: "words"
+  readonly words: ReadonlyArray<Word>
+  readonly atMost?: number
+}
+
+/** One of these words. */
+export interface Word<Of extends string = string> extends Declared {
+  readonly kind: "word"
+  readonly words: ReadonlyArray<Of>
+}
+
+/** Ids, repeated or separated by commas. */
+export interface Ids extends Declared {
+  readonly kind: "ids"
+}
+
+/** Codes in capitals, taken in either case, repeated or separated by commas. */
+export interface Codes extends Declared {
+  readonly kind: "codes"
+}
+
+/** Statuses of answers: 500, or 500-599; repeated or separated by commas. */
+export interface Answers extends Declared {
+  readonly kind: "answers"
+}
+
+export interface Flag extends Declared {
+  readonly kind: "flag"
+}
+
+export interface Text extends Declared {
+  readonly kind: "text"
+}
+
+export type RecordFilter = Words | Word | Ids | Codes | Answers | Flag | Text
+export type RecordFilters = Readonly<Record<string, RecordFilter>>
+
+type Value<F> =
+  F extends Words<infer W>
+    ? ReadonlyArray<W>
+    : F extends Word<infer W>
+      ? W
+      : F extends Ids | Codes | Answers
+        ? ReadonlyArray<string>
+        : F extends Flag
+          ? boolean
+          : string
+
+/** Every name of every filter, and the filter's own. */
+export const namesOf = (
+  filters: RecordFilters
+): ReadonlyArray<readonly [name: string, own: string, declared: RecordFilter]> => {
+  const all: Array<readonly [string, string, RecordFilter]> = []
+  for (const [own, declared] of Object.entries(filters)) {
+    all.push([own, own, declared])
+    for (const alias of declared.aliases ?? []) all.push([alias, own, declared])
+  }
+  return all
+}
+
+/** What a caller has narrowed to, under the filters' own names; what is not there narrows nothing. */
+export type Narrowing<Filters extends RecordFilters> = { readonly [Name in keyof Filters]?: Value<Filters[Name]> }
+
+const ids = (description: string, ...aliases: ReadonlyArray<string>) =>
+  ({ kind: "ids", description, aliases, lasts: true }) as const satisfies Ids
+
+const q: Text = {
+  kind: "text",
+  description: "Looks for this in ids and further fields",
+  aliases: ["search", "search_term"],
+  lasts: true
+}
+
+const operation: Text = {
+  kind: "text",
+  description: "The bulk operation that made them",
+  aliases: ["bulk_operation_id"],
+  lasts: true
+}
+
+const retryKind: Word<typeof RetryKind.Type> = {
+  kind: "word",
+  words: RetryKind.literals,
+  description: "Only retries of one, or of a bulk operation",
+  lasts: true
+}
+
+const isRetry: Flag = { kind: "flag", description: "Whether it is a retry, or a replay", lasts: true }
+
+const requestStatus: Words<RequestStatus> & { readonly atMost: 1 } = {
+  kind: "words",
+  words: RequestStatus.literals,
+  atMost: 1,
+  description: "Only those that were let in, or were not",
+  lasts: true
+}
+
+const eventStatus: Words<EventStatus> = {
+  kind: "words",
+  words: EventStatus.literals,
+  description: "Only events of these states",
+  lasts: false
+}
+
+const cause: Words<typeof IgnoredCause.Type> = {
+  kind: "words",
+  words: IgnoredCause.literals,
+  description: "Only what was ignored for these reasons",
+  lasts: true
+}
+
+export const requestFilters = {
+  status: requestStatus,
+  verified: { kind: "flag", description: "Whether verification ran and passed", lasts: true },
+  rejection_cause: {
+    kind: "codes",
+    description: "Only requests that were rejected for these causes",
+    lasts: true
+  },
+  source_id: ids("Only requests of these sources"),
+  connection_id: ids("Only requests that went to these connections", "webhook_id"),
+  batch_operation_id: operation,
+  is_retry: isRetry,
+  retry_kind: retryKind,
+  q
+} as const satisfies RecordFilters
+
+export const eventFilters = {
+  status: eventStatus,
+  request_id: ids("Only events of these requests, whenever they were made unless a window is given"),
+  source_id: ids("Only events of these sources"),
+  connection_id: ids("Only events of these connections", "webhook_id"),
+  destination_id: ids("Only events to these destinations"),
+  batch_operation_id: operation,
+  batch_operation_scope: {
+    kind: "word",
+    words: ["retries", "targets", "related"],
+    description:
+      "Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both",
+    lasts: true
+  },
+  is_retry: isRetry,
+  retry_kind: retryKind,
+  error_code: { kind: "codes", description: "Only events whose last attempt failed with these codes", lasts: false },
+  response_status: {
+    kind: "answers",
+    description: "Only events whose last answer had these statuses: 500, or 500-599",
+    lasts: false
+  },
+  resolved: {
+    kind: "flag",
+    description: "Whether a later retry of it has succeeded",
+    lasts: false
+  },
+  q
+} as const satisfies RecordFilters
+
+export const ignoredEventFilters = {
+  cause,
+  request_id: ids("Only of these requests"),
+  source_id: ids("Only of these sources"),
+  connection_id: ids("Only of these connections", "webhook_id")
+} as const satisfies RecordFilters
+
+export type RequestNarrowing = Narrowing<typeof requestFilters>
+export type EventNarrowing = Narrowing<typeof eventFilters>
+export type IgnoredEventNarrowing = Narrowing<typeof ignoredEventFilters>
+
+/** How a status of answers, or a range of them, is written. */
+export const answerPattern = /^[1-9][0-9]{2}(?:-[1-9][0-9]{2})?$/
+/** How a code is written. */
+export const codePattern = /^[A-Z][A-Z0-9_]{0,63}$/
+
+/** Attempts have filters of their own beside these. */
+export const attemptFilters = {
+  error_code: { kind: "codes", description: "Only attempts that failed with these codes", lasts: true },
+  response_status: {
+    kind: "answers",
+    description: "Only attempts whose answer had these statuses: 500, or 500-599",
+    lasts: true
+  }
+} as const satisfies RecordFilters

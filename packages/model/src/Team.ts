@@ -1,0 +1,39 @@
+import { Schema } from "effect"
+import { Timestamp } from "./Timestamp.ts"
+
+export const TeamRole = Schema.Literals(["owner", "member"])
+
+/** For how long a team's data is kept, in days. */
+export const TeamRetention = Schema.Struct({
+  payload_days: Schema.Int.annotate({ description: "Bodies, headers, queries, logs" }),
+  record_days: Schema.Int.annotate({ description: "Requests, events, attempts, runs" }),
+  most_payload_days: Schema.Int.annotate({ description: "What the operator keeps, and lets a team keep" }),
+  most_record_days: Schema.Int
+}).annotate({ identifier: "TeamRetention" })
+
+export const Team = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  members: Schema.Int.annotate({ description: "How many belong to it" }),
+  retention: TeamRetention,
+  created_at: Timestamp
+}).annotate({ identifier: "Team" })
+export interface Team extends Schema.Schema.Type<typeof Team> {}
+
+/** A team that a caller belongs to. */
+export const OwnTeam = Schema.Struct({ id: Schema.String, name: Schema.String, role: TeamRole }).annotate({
+  identifier: "OwnTeam"
+})
+export interface OwnTeam extends Schema.Schema.Type<typeof OwnTeam> {}
+
+export const TeamMember = Schema.Struct({
+  id: Schema.String.annotate({ description: "The user's" }),
+  email: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String),
+  role: TeamRole,
+  expected: Schema.Boolean.annotate({
+    description: "Added by their address, and not signed in since: they are let in when they do"
+  }),
+  created_at: Timestamp
+}).annotate({ identifier: "TeamMember" })
+export interface TeamMember extends Schema.Schema.Type<typeof TeamMember> {}

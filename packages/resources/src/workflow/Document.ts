@@ -1,0 +1,210 @@
+import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
+import { limits } from "@tidegate/workflows/Limits"
+import { type CommonSetting, envelopeInputs, type StepKind } from "@tidegate/workflows/StepKind"
+import { stepKinds } from "@tidegate/workflows/StepKinds"
+import { commonSettings, note } from "@tidegate/workflows/Settings"
+import { closed } from "../DescribedAs.ts"
+import { setting } from "../Members.ts"
+import { ids } from "../Story.ts"
+
+/**
+ * Steps and edges as the document shows them, and clients are typed by: made of the table of kinds. What is written is judged as a graph, by
+ * whoever stores it, which refuses what it does not know.
+ */
+
+type Fields = Schema.Struct.Fields
+
+const GraphId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{4,96}$/u)).annotate({
+  description: "4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow"
+})
+
+const Values = Schema.Record(Schema.String, Schema.Json.annotate({ description: "A value, or a text with templates" }))
+
+const InlineAction = Schema.Struct({
+  provider_key: Schema.String.check(Characters.between(1, 96)),
+  action_key: Schema.String.check(Characters.between(1, 96)),
+  version: Schema.optionalKey(
+    Schema.String.check(Characters.between(1, 32)).annotate({ description: "1.0.0 unless told" })
+  ),
+  provider_account_id: setting(Schema.String.annotate({ description: "Null: there are no provider accounts yet" }))
+})
+  .check(closed)
+  .annotate({ identifier: "InlineAction", description: "An action of the catalog, instead of a saved one" })
+
+const position = setting(
+  Schema.Struct({ x: Schema.Finite, y: Schema.Finite })
+    .check(closed)
+    .annotate({ description: "Where it is drawn, in pixels: no part of what runs" })
+)
+
+/** A member that can only be null is lost on the way through a generated client (openapi-fetch). */
+const none = Schema.String.annotate({ description: "Null" })
+
+/** A step of each kind. */
+const examples: { readonly [kind: string]: Schema.JsonObject } = {
+  action: {
+    id: "fmt_name",
+    kind: "action",
+    name: "Title case",
+    action: { provider_key: "formatter", action_key: "text.titlecase", version: "1.0.0" },
+    invocation_inputs: { input: "{{trigger.body.customer.name}}" },
+    config: { formatter: { options: { style: "english" } } }
+  },
+  destination: {
+    id: "to_crm",
+    kind: "destination",
+    name: "CRM",
+    resource_id: ids.destination,
+    invocation_inputs: { body: { order: "{{trigger.body.id}}" } },
+    config: { timeout_ms: 30_000, retry: { strategy: "exponential", interval: 1_000, count: 3 } }
+  },
+  transformation: { id: "reshape", kind: "transformation", name: "Reshape", resource_id: ids.transformation },
+  filter: {
+    id: "only_paid",
+    kind: "filter",
+    name: "Paid only",
+    config: { conditions: { trigger: { body: { status: { $in: ["paid", "captured"] } } } } }
+  },
+  delay: { id: "wait_1d", kind: "delay", name: "Cool off", config: { mode: "for", amount: 1, unit: "days" } },
+  branch: {
+    id: "by_region",
+    kind: "branch",
+    name: "Region",
+    config: {
+      evaluation: "first",
+      paths: [
+        {
+          key: "eu",
+          name: "EU",
+          rule: "conditions",
+          conditions: { trigger: { body: { country: { $in: ["DE", "FR"] } } } }
+        },
+        { key: "rest", name: "Elsewhere", rule: "fallback" }
+      ]
+    }
+  }
+}
+
+/** What each kind is, and the resource that it names. */
+const told: { readonly [kind: string]: string } = {
+  action: "Calls an action: a saved one by resource_id (act_…), or one that is written into the step.",
+  destination: "Sends to a destination (des_…), by its pacing, credentials and retries.",
+  transformation: "Runs a transformation (trs_…).",
+  filter: "Goes on where its conditions hold, its own or those of a stored filter (flt_…).",
+  delay: "Waits: for an amount of a unit, or until a time. At most 31 days.",
+  branch:
+    "Goes on by the paths that match: an edge names one by the port path_<key>. `paths` is another name of the kind."
+}
+
+const typeName = (kind: string): string => kind.charAt(0).toUpperCase() + kind.slice(1)
+
+const configOf = ({ config, kind, settings }: StepKind<unknown>) =>
+  Schema.Struct({
+    ...(config.fields as Fields),
+    ...Object.fromEntries(settings.map((name: CommonSetting) => [name, commonSettings[name]])),
+    note
+  })
+    .check(closed)
+    .annotate({ identifier: `${typeName(kind)}StepConfig` })
+
+/** Whether it cannot do without a `config`: one of its members is needed. */
+const needsConfig = (kind: string): boolean => kind === "delay" || kind === "branch"
+
+const stepOf = (row: StepKind<unknown>): Schema.Top => {
+  const { callsAction, inline, kind, resource } = row
+  const config = configOf(row)
+  const id = Schema.String.check(Schema.isPattern(new RegExp(`^${resource ?? ""}[A-Za-z0-9_:-]{1,92}$`, "u")))
+  const taken =
+    kind === "destination" || kind === "transformation"
+      ? `Of ${envelopeInputs.join(", ")}; what is left out is the trigger's`
+      : "Values, and templates like {{trigger.body.id}}, by the names of its inputs"
+  return Schema.Struct({
+    id: GraphId,
+    kind: kind === "branch" ? Schema.Literals(["branch", "paths"]) : Schema.Literal(kind),
+    name: Schema.optionalKey(Schema.String.check(Characters.upTo(155)).annotate({ description: "For people" })),
+    resource_id: resource === null ? setting(none) : inline ? setting(id) : id,
+    action: callsAction ? setting(InlineAction) : setting(none),
+    action_revision_id: setting(Schema.String.annotate({ description: "Reserved" })),
+    invocation_inputs: setting(Values.annotate({ description: taken })),
+    config: needsConfig(kind) ? config : Schema.optionalKey(config),
+    position
+  })
+    .check(closed)
+    .annotate({
+      identifier: `${typeName(kind)}Step`,
+      description: told[kind] ?? "",
+      examples: [examples[kind]] as never
+    })
+}
+
+/** What the table makes is known at run time alone: so much of it the derived client of this process is told. */
+interface StepShown {
+  readonly id: string
+  readonly kind: string
+}
+
+export const WorkflowStep = Schema.Union(stepKinds.map(stepOf), { mode: "oneOf" }).annotate({
+  identifier: "WorkflowStep",
+  description: "By kind. Every step needs an edge that leads to it."
+}) as unknown as Schema.Codec<StepShown>
+
+const ofEdge = {
+  id: Schema.optionalKey(GraphId.annotate({ description: "Made of its place, unless told" })),
+  target_step_id: Schema.String.annotate({ description: "The step that it leads to" }),
+  target_port: Schema.optionalKey(Schema.Literal("in").annotate({ description: "in, the only one" })),
+  mapping: setting(
+    Values.annotate({
+      description: "Inputs of the step that it leads to, laid over those of the step when the edge is taken"
+    })
+  ),
+  condition: Schema.optionalKey(
+    Schema.Json.annotate({ description: "What has to hold, beside its port: conditions like those of a filter" })
+  ),
+  position: Schema.optionalKey(Schema.Int.annotate({ description: "Its place among the edges of one port" }))
+}
+
+export const WorkflowEdge = Schema.Union(
+  [
+    Schema.Struct({
+      source_type: Schema.Literal("trigger"),
+      source_step_id: setting(none),
+      source_port: setting(Schema.Literal("out")),
+      ...ofEdge
+    })
+      .check(closed)
+      .annotate({
+        identifier: "TriggerEdge",
+        description: "From what starts the run.",
+        examples: [{ source_type: "trigger", target_step_id: "only_paid" }]
+      }),
+    Schema.Struct({
+      source_type: Schema.Literal("step"),
+      source_step_id: Schema.String.annotate({ description: "The step that it begins at" }),
+      source_port: setting(
+        Schema.String.annotate({
+          description:
+            "How the step is left: out, error, matched, or path_<key> of a branch, where it has to be told. Its first unless told"
+        })
+      ),
+      ...ofEdge
+    })
+      .check(closed)
+      .annotate({
+        identifier: "StepEdge",
+        description: "From a step before.",
+        examples: [
+          {
+            source_type: "step",
+            source_step_id: "by_region",
+            source_port: "path_eu",
+            target_step_id: "to_crm"
+          } as never
+        ]
+      })
+  ],
+  { mode: "oneOf" }
+).annotate({ identifier: "WorkflowEdge", description: "By where it begins." })
+
+export const WorkflowSteps = Schema.Array(WorkflowStep).check(Schema.isMaxLength(limits.steps))
+export const WorkflowEdges = Schema.Array(WorkflowEdge).check(Schema.isMaxLength(limits.edges))

@@ -1,0 +1,107 @@
+import { Result } from "effect"
+import { expect, it } from "vitest"
+import { compileWorkflow } from "../src/Workflow.ts"
+import { branch, catalog, delay, echo, edge, filter, send } from "./Graphs.ts"
+
+type Written = Readonly<Record<string, unknown>>
+
+const length = (config: Written = {}): Written => ({
+  id: "before",
+  kind: "action",
+  action: { provider_key: "formatter", action_key: "text.length" },
+  invocation_inputs: { input: "text" },
+  config
+})
+
+/** What is warned of when `step` comes behind `before`, by an edge with more than its ends. */
+const told = (before: Written, step: Written, more: Written = {}, isStored = false) => {
+  const edges = [edge("", "before"), edge("before", step["id"] as string, more)]
+  const { warnings } = Result.getOrThrow(compileWorkflow([before, step], edges, { ...catalog, isStored }))
+  return warnings.map(({ code, message, path }) => {
+    expect(code).toBe("OUTPUT_MEMBER_UNKNOWN")
+    return `${path}: ${message}`
+  })
+}
+
+const has = "of the step before, the output has no"
+
+it("A template that asks for a member which an output does not have is a warning with the nearest name", () => {
+  expect(told(length(), echo("step", { a: [{ b: "{{steps.before.output.reslut}}" }] }))).toEqual([
+    `steps[1].invocation_inputs.a[0].b: ${has} reslut: there are result; did you mean result?`
+  ])
+  expect(told(length(), echo("step", { a: 'x {{steps.before.output.size ?? "0"}}' }))).toEqual([
+    `steps[1].invocation_inputs.a: ${has} size: there are result`
+  ])
+  expect(told(length(), echo("step"), { mapping: { a: "{{steps.before.output.reslut}}" } })).toEqual([
+    `edges[1].mapping.a: ${has} reslut: there are result; did you mean result?`
+  ])
+  expect(told(length(), echo("step", null, { for_each: "{{steps.before.output.items}}" }))).toEqual([
+    `steps[1].config.for_each: ${has} items: there are result`
+  ])
+})
+
+it("A condition about such a member, or a reference to it, is a warning however it is nested", () => {
+  const reslut = `${has} reslut: there are result; did you mean result?`
+  for (const [condition, at] of [
+    [{ steps: { before: { output: { reslut: { $gt: 1 } } } } }, "steps.before.output.reslut"],
+    [{ $or: [{ "steps.before.output.reslut.deeper": 1 }] }, "$or[0].steps.before.output.reslut.deeper"],
+    [{ steps: { "before.output": { reslut: { deeper: { deepest: 1 } } } } }, "steps.before.output.reslut"],
+    [{ trigger: { body: { id: { $ref: "steps.before.output.reslut" } } } }, "trigger.body.id.$ref"]
+  ] as const) {
+    expect(told(length(), filter("step", condition))).toEqual([`steps[1].config.conditions.${at}: ${reslut}`])
+    expect(told(length(), echo("step"), { condition })).toEqual([`edges[1].condition.${at}: ${reslut}`])
+  }
+})
+
+it("Members that an output has, or may have, are none", () => {
+  const named: Written = {
+    id: "before",
+    kind: "action",
+    action: { provider_key: "formatter", action_key: "text.extract_pattern" },
+    invocation_inputs: { input: "A-17", pattern: "(?P<number>[0-9]+)" }
+  }
+  for (const name of ["matched", "groups.1", "named.number", "named.other"]) {
+    expect(told(named, echo("step", { a: `{{steps.before.output.${name}}}` }))).toEqual([])
+  }
+  expect(told(echo("before", { a: 1 }), echo("step", { a: "{{steps.before.output.b.c}}" }))).toEqual([])
+  expect(told(length(), echo("step", { a: "{{steps.before.output}} {{steps.before.error.code}}" }))).toEqual([])
+  expect(told(length(), filter("step", { steps: { before: { output: { result: { $gt: 1 } } } } }))).toEqual([])
+  expect(told(length(), echo("step", { a: "{{steps.before.output.reslut}}" }), {}, true)).toEqual([])
+})
+
+it("A step that runs for a list gives its items, each with the members of one", () => {
+  const each = length({ for_each: "{{trigger.body}}" })
+  expect(
+    told(each, echo("step", { a: "{{steps.before.output.items[].result}} {{steps.before.output.count}}" }))
+  ).toEqual([])
+  expect(told(each, echo("step", { a: "{{steps.before.output.result}}" }))).toEqual([
+    `steps[1].invocation_inputs.a: ${has} result: there are items, count`
+  ])
+  expect(told(each, echo("step", { a: "{{steps.before.output.items[0].reslut}}" }))).toEqual([
+    "steps[1].invocation_inputs.a: of the step before, the output.items[] has no reslut: there are result; did you mean result?"
+  ])
+})
+
+it("Every kind of step that is no action says what it gives", () => {
+  const paths = [{ key: "a", rule: "always" }]
+  for (const [before, port, member, known] of [
+    [branch("before", paths), "path_a", "matchd", "matched, fallback; did you mean matched?"],
+    [delay("before", { mode: "for", amount: 1, unit: "hours" }), "out", "released", "scheduled_for, released_at"],
+    [filter("before", { body: { id: 1 } }), "matched", "matchd", "matched; did you mean matched?"],
+    [send("before"), "out", "bdoy", "status, headers, body, duration_ms; did you mean body?"]
+  ] as const) {
+    const step = echo("step", { a: `{{steps.before.output.${member}}}` })
+    expect(told(before, step, { source_port: port })[0]).toContain(`${has} ${member}: there are ${known}`)
+  }
+  const transformation = { id: "before", kind: "transformation", resource_id: "trs_1" }
+  expect(told(transformation, echo("step", { a: "{{steps.before.output.header}}" }))).toHaveLength(1)
+})
+
+it("No more warnings are told than somebody reads, and none is long", () => {
+  const inputs = Object.fromEntries(
+    Array.from({ length: 99 }, (_, i) => [`${i}${"a".repeat(400)}`, `{{steps.before.output.x${"b".repeat(900)}}}`])
+  )
+  const warnings = told(length(), echo("step", inputs))
+  expect(warnings).toHaveLength(50)
+  expect(Math.max(...warnings.map((one) => one.length))).toBeLessThan(900)
+})

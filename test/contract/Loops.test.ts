@@ -1,0 +1,138 @@
+import { expect } from "vitest"
+import { request } from "../support/RawHttp.ts"
+import { allMethods, it as proxyingIt } from "./proxying.ts"
+import { begin, edge } from "./workflowRuns.ts"
+
+/** What leads back to the gateway ends, in depth and in breadth, and each refused request is stored with its cause. */
+
+/** Fewer than usual, so that it is soon over. */
+const descendants = 200
+
+const it = proxyingIt.extend("settings", { scope: "file" }, () => ({
+  TIDEGATE_LOOP_DESCENDANTS: String(descendants)
+}))
+
+const send = (port: number, id: string) => request(port, { path: `/e/${id}`, body: "{}" })
+
+it("two destinations that lead back to their own source make of one request what its budget allows", async ({
+  gateway
+}) => {
+  const source = await gateway.source()
+  for (const path of ["/a", "/b"]) {
+    const back = await gateway.destination({ url: `${gateway.origin}/e/${source.id}${path}`, max_concurrency: 64 })
+    await gateway.connection(source, back)
+  }
+  await send(gateway.port, source.id)
+  await gateway.eventually("nothing comes back any more", async () => {
+    const [{ pending }] = await gateway.sql("select count(*)::int as pending from deliveries")
+    return pending === 0 ? true : null
+  })
+  const [{ accepted, causes, rejected }] = await gateway.sql(
+    `select count(*) filter (where status = 'accepted')::int as accepted, count(*) filter (where status = 'rejected')::int as rejected,
+      array_agg(distinct rejection_cause) filter (where status = 'rejected') as causes from requests where source_id = $1`,
+    [source.id]
+  )
+  // The first one, and those that have come of it; what these have sent on is stored, too.
+  expect([accepted, causes]).toEqual([1 + descendants, ["LOOP_DETECTED"]])
+  expect(rejected).toBe(2 * accepted - descendants)
+  const [attempt] = await gateway.sql(
+    "select response_status from attempts where response_status <> 200 order by id desc limit 1"
+  )
+  expect(attempt.response_status).toBe(508)
+})
+
+it("a source whose upstream it is itself is asked as often as a chain is long", async ({ gateway, proxying }) => {
+  const source = await proxying({ target_url: "http://127.0.0.1:1" })
+  await gateway.api("PATCH", `/sources/${source.id}`, {
+    config: {
+      allowed_http_methods: [...allMethods],
+      proxy: { enabled: true, target_url: `${gateway.origin}/e/${source.id}` }
+    }
+  })
+  const answer = await send(gateway.port, source.id)
+  expect([answer.status, JSON.parse(answer.body)]).toMatchObject([508, { code: "LOOP_DETECTED" }])
+  const rows = await gateway.requests(source.id)
+  expect(rows.map((row) => row.rejection_cause)).toEqual([...Array.from({ length: 11 }, () => null), "LOOP_DETECTED"])
+})
+
+it("a transformation that takes the mark away does not begin the chain anew", async ({ gateway }) => {
+  const source = await gateway.source()
+  const back = await gateway.destination({ url: `${gateway.origin}/e/${source.id}` })
+  const { id } = await gateway.api("POST", "/transformations", {
+    name: gateway.name("forgetful"),
+    code: `addHandler("transform", (request) => {
+      delete request.headers["gateway-loop"]
+      return { ...request, headers: { "content-type": "application/json" }, body: { again: true } }
+    })`
+  })
+  await gateway.connection(source, back, [{ type: "transformation", transformation_id: id }])
+  await send(gateway.port, source.id)
+  const rows = await gateway.eventually("a request is refused", async () => {
+    const all = await gateway.requests(source.id)
+    return all.some((row) => row.status === "rejected") ? all : null
+  })
+  expect(rows.map((row) => row.rejection_cause)).toEqual([...Array.from({ length: 11 }, () => null), "LOOP_DETECTED"])
+})
+
+it("a step that replays its own request by the API is in the chain of that request", async ({ gateway }) => {
+  const saved = await gateway.call("POST", "/actions", {
+    name: gateway.name("replays"),
+    provider_key: "http",
+    action_key: "request",
+    auth_mode: "bearer",
+    credentials: { token: gateway.key },
+    inputs: { method: "POST", url: `${gateway.origin}/v1/requests` }
+  })
+  const { post, source, workflow } = await begin(
+    gateway,
+    [
+      {
+        id: "again",
+        kind: "action",
+        resource_id: saved.body.id,
+        invocation_inputs: {
+          method: "POST",
+          url: `${gateway.origin}/v1/requests/{{trigger.request_id}}/retry`,
+          body: {}
+        }
+      }
+    ],
+    [edge(null, "again")]
+  )
+  await post()
+  const last = await gateway.eventually("a step is refused", async () => {
+    const [row] = await gateway.sql("select * from workflow_runs where workflow_id = $1 and status = 'failed'", [
+      workflow.id
+    ])
+    return row
+  })
+  expect(last.error_message).toContain("508")
+  expect((await gateway.requests(source.id)).length).toBe(11)
+})
+
+it("steps that publish to their own source once an element are bounded in breadth", async ({ gateway }) => {
+  const { post, source, workflow } = await begin(
+    gateway,
+    [
+      {
+        id: "spread",
+        kind: "action",
+        action: { provider_key: "gateway", action_key: "publish" },
+        invocation_inputs: { source_id: "{{source.id}}", body: { items: "{{trigger.body.items}}" } },
+        config: { for_each: "{{trigger.body.items}}" }
+      }
+    ],
+    [edge(null, "spread")]
+  )
+  await post({ body: JSON.stringify({ items: Array.from({ length: 30 }, (_, i) => i) }) })
+  await gateway.eventually("all runs have ended", async () => {
+    const [{ left }] = await gateway.sql("select count(*)::int as left from workflow_queue")
+    return left === 0 ? true : null
+  })
+  expect((await gateway.requests(source.id)).length).toBe(1 + descendants)
+  const [{ causes }] = await gateway.sql(
+    "select array_agg(distinct error_code) as causes from workflow_runs where workflow_id = $1 and status = 'failed'",
+    [workflow.id]
+  )
+  expect(causes).toEqual(["LOOP_DETECTED"])
+})

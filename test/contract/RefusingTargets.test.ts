@@ -1,0 +1,106 @@
+import { expect } from "vitest"
+import { it as gatewayIt } from "../support/it.ts"
+import type { Reply, Target } from "../support/Target.ts"
+
+/** A target that refuses for now holds its destination: contract 13. */
+
+const it = gatewayIt
+  .extend("send", ({ gateway }) => async (source: { readonly id: string }, count: number) => {
+    const ids: Array<string> = []
+    for (let n = 0; n < count; n++) {
+      const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: JSON.stringify({ n }) })
+      ids.push(((await answer.json()) as { readonly request_id: string }).request_id)
+    }
+    return ids
+  })
+  .extend("waiting", ({ gateway }) => async (destination: string): Promise<number> => {
+    const { body } = await gateway.call("GET", `/events?destination_id=${destination}&limit=100&status=QUEUED`)
+    return body.models.filter((event: { readonly attempts: number }) => event.attempts === 0).length
+  })
+
+const retry = [{ type: "retry", strategy: "linear", interval: 1_000, count: 1 }] as const
+const refusing =
+  (headers: Readonly<Record<string, string>>, status = 429): Reply =>
+  (response) =>
+    void response.writeHead(status, headers).end("slow down")
+
+it("its other events wait without an attempt, also in the next process, until its settings are changed", async ({
+  gateway,
+  send,
+  target,
+  waiting
+}) => {
+  target.reply = refusing({ "retry-after": "500" })
+  const { destination, source } = await gateway.route(target, { rules: retry })
+  await send(source, 1)
+  await target.next(1)
+  const held = await gateway.eventually("the hold is shown", async () => {
+    const { body } = await gateway.call("GET", `/destinations/${destination.id}`)
+    return body.held_until === null ? null : Date.parse(body.held_until)
+  })
+  expect(held - Date.now()).toBeGreaterThan(400_000)
+  expect(held - Date.now()).toBeLessThan(501_000)
+
+  await send(source, 20)
+  await gateway.restart("SIGKILL")
+  target.reply = (response) => void response.end("ok")
+  // Whatever this process has to deliver first is delivered by the time that another destination has had its event.
+  const other = await gateway.route(target, { rules: [] })
+  await send(other.source, 1)
+  await target.next(2)
+  expect([target.received.length, await waiting(destination.id)]).toEqual([2, 20])
+
+  await gateway.api("PATCH", `/destinations/${destination.id}`, { config: { max_concurrency: 10 } })
+  await target.next(22)
+  expect((await gateway.call("GET", `/destinations/${destination.id}`)).body.held_until).toBeNull()
+  // What was refused is tried again when its target said, and not before.
+  await gateway.eventually("all but the refused one have arrived", async () => {
+    const { body } = await gateway.call("GET", `/events?destination_id=${destination.id}&limit=100`)
+    const states = body.models.map((event: { readonly status: string }) => event.status)
+    return states.filter((status: string) => status === "SUCCESSFUL").length === 20 ? states : null
+  })
+  expect(target.received).toHaveLength(22)
+})
+
+/** Takes so many calls in a window of so many ms, and tells by its headers how many are left. */
+const window = (target: Target, most: number, ms: number) => {
+  const seen = { taken: 0, refused: 0 }
+  let opened = 0
+  let left = most
+  target.reply = (response) => {
+    const now = Date.now()
+    if (now - opened >= ms) {
+      opened = now
+      left = most
+    }
+    const after = { "x-ratelimit-reset-after": String((opened + ms - now) / 1_000) }
+    if (left === 0) {
+      seen.refused++
+      response.writeHead(429, { ...after, "retry-after": String(Math.ceil((opened + ms - now) / 1_000)) }).end()
+      return
+    }
+    left--
+    seen.taken++
+    response.writeHead(200, { ...after, "x-ratelimit-remaining": String(left) }).end()
+  }
+  return seen
+}
+
+it("nothing is lost to a window of a few calls, although a rule has but one retry", async ({
+  gateway,
+  send,
+  target
+}) => {
+  const seen = window(target, 5, 400)
+  const { destination, source } = await gateway.route(target, { rules: retry })
+  await gateway.api("PATCH", `/destinations/${destination.id}`, { config: { max_concurrency: 4 } })
+  await send(source, 30)
+  const statuses = await gateway.eventually("the end of all events", async () => {
+    const { body } = await gateway.call("GET", `/events?destination_id=${destination.id}&limit=100`)
+    const all: ReadonlyArray<string> = body.models.map((event: { readonly status: string }) => event.status)
+    return all.every((status) => ["SUCCESSFUL", "FAILED"].includes(status)) ? all : null
+  })
+  expect(new Set(statuses)).toEqual(new Set(["SUCCESSFUL"]))
+  expect(seen.taken).toBe(30)
+  expect(seen.refused).toBeLessThanOrEqual(30)
+})

@@ -1,6 +1,6 @@
 import { bodyOf, document, nameOf, type Operation, operations, type Schema, schemas, successOf } from "./Contract.ts"
 import { introductions } from "./Introductions.ts"
-import { fence, page, table } from "./Markdown.ts"
+import { anchor, fence, page, table } from "./Markdown.ts"
 import { linkedFrom, meaningOf, membersOf, type Row, typeOf } from "./SchemaText.ts"
 
 /** `docs/api/`: a page for each group of operations, made of the contract and of an introduction that is written by hand. */
@@ -53,12 +53,6 @@ const gather = (schema: Schema): void => {
   }
 }
 for (const operation of operations) gather(bodyOf(operation)?.schema ?? {})
-
-const anchor = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9 _-]/g, "")
-    .replaceAll(" ", "-")
 
 const linkFrom =
   (tag: string) =>

@@ -6,7 +6,7 @@ import { Api } from "../../../packages/api/src/contract/Api.ts"
 import type { Body } from "../../support/Gateway.ts"
 import type { Document, Operation } from "./Document.ts"
 import { type Call, mutations } from "./Mutations.ts"
-import { exampleHeaders, exampleQuery, fill, it as presentIt } from "./Present.ts"
+import { exampleHeaders, exampleQuery, fill, it as presentIt, siteAdmin } from "./Present.ts"
 
 /*
  * Every operation of the document, with its example and with everything about it changed: the answer is one that the operation states, in the
@@ -24,7 +24,7 @@ const withSecrets = (body: Body): Body =>
 const draw = { next: () => Context.get(Context.empty(), Random.Random).nextDoubleUnsafe() }
 
 const it = presentIt
-  .extend("settings", { scope: "file" }, () => ({ TIDEGATE_API_RATE_LIMIT: "0" }))
+  .extend("settings", { scope: "file" }, () => ({ TIDEGATE_SITE_ADMINS: siteAdmin, TIDEGATE_API_RATE_LIMIT: "0" }))
   .extend("pool", { scope: "file" }, async ({ gateway }, { onCleanup }) => {
     const pool = new Pool(gateway.origin, { connections: 8 })
     onCleanup(() => pool.close())

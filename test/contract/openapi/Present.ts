@@ -66,7 +66,8 @@ const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): 
   return made
 }
 
-const siteAdmin = "root@example.com"
+/** Whose address makes them one of the installation's admins. */
+export const siteAdmin = "root@example.com"
 
 export const it = gatewayIt
   .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> => ({ TIDEGATE_SITE_ADMINS: siteAdmin }))

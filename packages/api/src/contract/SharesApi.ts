@@ -46,7 +46,8 @@ export class SharesApi extends HttpApiGroup.make("shares")
         summary: "List the shares of the team, newest first",
         description:
           "Without their links and without what they show. Those that have ended are listed for 7 days more.",
-        answer: { count: 1, next_cursor: null, models: [listedShare] }
+        answer: { count: 1, next_cursor: null, models: [listedShare] },
+        errors: ["INVALID_CURSOR"]
       })
     ),
     HttpApiEndpoint.delete("revokeAll", "/requests/:id/share", {

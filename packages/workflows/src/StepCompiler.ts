@@ -95,7 +95,7 @@ export function* compileStep(
   if (Result.isFailure(own)) {
     for (const { message, path } of own.failure) compiler.issue("STEP_CONFIG_INVALID", within("config", path), message)
   }
-  const compiled = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
+  const compiled = Result.isSuccess(own) ? (kind.compile?.(step, own.success, compiler) ?? null) : null
   const evaluate = typeof compiled === "object" && compiled !== null ? yield* compiled : compiled
   yield
   const taken = action === null ? kind.inputs(step) : action.inputs

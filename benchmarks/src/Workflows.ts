@@ -51,7 +51,7 @@ export const begin = Effect.fnUntraced(function* (plan: Plan, database: string, 
 type Subject = Effect.Success<ReturnType<typeof begin>>
 
 /** Waits until nothing is queued, or nothing has ended for long. */
-const drained = Effect.fnUntraced(function* (sql: PgConnection) {
+export const drained = Effect.fnUntraced(function* (sql: PgConnection) {
   let left = Number.MAX_SAFE_INTEGER
   let movedAt = performance.now()
   while (left > 0 && performance.now() - movedAt < stallMillis) {

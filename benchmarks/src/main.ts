@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, formatter, memory, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, formatter, memory, or pipeline (the bare pipeline beside itself)
  *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
@@ -31,6 +31,7 @@ import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
 import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
+import { floodedSource } from "./FloodedSource.ts"
 import { formatter } from "./Formatter.ts"
 import { frontDoors } from "./FrontDoors.ts"
 import { memory } from "./Memory.ts"
@@ -61,6 +62,7 @@ const scenarios = {
   connectors,
   workflows,
   "waiting-runs": waitingRuns,
+  "flooded-source": floodedSource,
   formatter,
   queries,
   versions: Scenarios.versions,

@@ -29,7 +29,7 @@ describe("a process with a heap of 512 MB", () => {
     await waitUntil(
       `${count} runs are at their end`,
       async () => (await runsOf(workflow)).filter(({ finished_at }) => finished_at !== null).length === count,
-      { patienceMs: 120_000, everyMs: 100 }
+      { patienceMs: 400_000, everyMs: 100 }
     )
     return await runsOf(workflow)
   }
@@ -41,7 +41,7 @@ describe("a process with a heap of 512 MB", () => {
 
   it(
     "outlives a hundred runs of texts that become a hundred times as large, and two hundred such tests",
-    { timeout: 200_000 },
+    { timeout: 600_000 },
     async () => {
       const markdown = { action: { provider_key: "formatter", action_key: "text.markdown_to_html" } }
       const { source, workflow } = await workflowOf("markdown", {
@@ -65,7 +65,7 @@ describe("a process with a heap of 512 MB", () => {
 
   it(
     "is killed by a run three times, and not a fourth: its neighbours are done, and it can be retried",
-    { timeout: 200_000 },
+    { timeout: 600_000 },
     async () => {
       const { source, workflow } = await workflowOf("deadly", {
         action: { provider_key: "http", action_key: "request", version: "1.0.0" },

@@ -108,7 +108,7 @@ export class Deadly {
         }
         return await holds()
       },
-      { patienceMs: 200_000, everyMs: 10 }
+      { patienceMs: 400_000, everyMs: 10 }
     )
     this.process.takeEnds()
     if (this.process.pid === null) this.process.spawn()

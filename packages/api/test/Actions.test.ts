@@ -116,6 +116,41 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
+  it.effect(
+    "An action whose inputs hold a credential is refused, and one that was saved before is shown with a mask",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const secret = "s3cr3t-in-an-input"
+        const { body: created } = yield* call("POST", "/actions", { body: body(named("inputs")) })
+        const one = `/actions/${created.id}`
+        for (const [input, value] of [
+          ["headers", { "x-api-key": secret }],
+          ["url", `https://ledger.example.com/entries?api_key=${secret}`],
+          ["body", { login: { password: secret } }]
+        ] as const) {
+          const inputs = { ...body("").inputs, [input]: value }
+          const path = expect.stringMatching(new RegExp(`^config\\.inputs\\.${input}`))
+          for (const answer of [
+            yield* call("POST", "/actions", { body: { ...body(named("held")), inputs } }),
+            yield* call("PATCH", one, { body: { inputs } })
+          ]) {
+            expect([answer.status, fieldsOf(answer)]).toEqual([400, [expect.objectContaining({ path })]])
+            expect(JSON.stringify(answer.body)).not.toContain(secret)
+          }
+        }
+        // As the version before stored it: it goes on until its inputs are changed, and the mask is taken for none.
+        yield* sql`
+        update actions set config = jsonb_set(config::jsonb, '{inputs,headers}', ${JSON.stringify({ "x-api-key": secret })}::jsonb)
+        where id = ${created.id}`
+        const { body: shown } = yield* call("GET", one)
+        expect(shown.config.inputs.headers).toEqual({ "x-api-key": "[REDACTED]" })
+        expect((yield* call("PATCH", one, { body: { name: named("renamed") } })).status).toBe(200)
+        expect((yield* call("PATCH", one, { body: { inputs: shown.config.inputs } })).status).toBe(400)
+        expect(yield* loadAction(team, created.id)).toMatchObject({ credentials: { values: credentials } })
+      })
+  )
+
   it.effect("credentials stay with the origin that they were written for", () =>
     Effect.gen(function* () {
       const elsewhere = { url: "https://{{trigger.body.host}}/entries" }

@@ -10,6 +10,7 @@ import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { HotSql, JournalSql, ReadTurns, ReportSql } from "@tidegate/storage/Database"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
+import { stepKinds } from "@tidegate/workflows/StepKinds"
 import { SqlClient } from "effect/sql"
 import { makeSendCall } from "../src/Workflow/effects/SendCall.ts"
 import * as StepEffects from "../src/Workflow/effects/StepEffects.ts"
@@ -83,3 +84,19 @@ it.effect("no step sends as the service itself, whatever its template has become
     expect(sent).toBe(1)
   }).pipe(Effect.provideService(SenderDomains, new Set(["notify.service.example"])), Effect.provide(outside))
 )
+
+it("Each kind of step that leaves the process has an executor: without one the table does not compile", () => {
+  const carryOut: StepEffects.Executors["action"] = () => Effect.die("not called")
+  const all: StepEffects.Executors = { action: carryOut, destination: carryOut, transformation: carryOut }
+  // @ts-expect-error -- the executor of transformations is forgotten
+  const forgotten: StepEffects.Executors = { action: carryOut, destination: carryOut }
+  // @ts-expect-error -- a filter stays within the process
+  const strange: StepEffects.Executors = { ...all, filter: carryOut }
+  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([3, 2, 4])
+  expect(Object.keys(all).toSorted()).toEqual(
+    stepKinds
+      .filter(({ compile }) => compile === null)
+      .map(({ kind }) => kind)
+      .toSorted()
+  )
+})

@@ -43,6 +43,9 @@ const partsOfRequest: { readonly [part: string]: Exclude<Subject, "nested"> } = 
   path: "text"
 }
 
+/** Whether a name in a condition can be an operator's, with or without its sign. */
+export const isOperator = (name: string): boolean => operatorOf(name) !== undefined
+
 type Members = { readonly [key: string]: unknown }
 
 /** Whether it asks about parts of a request, and names nothing else. */

@@ -2,13 +2,14 @@ import { createHash } from "node:crypto"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
-import { sentToOf } from "@tidegate/actions/Providers"
+import { formatterKey, sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
 import { readJson } from "@tidegate/model/JsonText"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import type { Action } from "@tidegate/model/Action"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { action, type ActionConfig } from "@tidegate/resources/Action"
+import { type Looked, placesIn, shownInputs } from "@tidegate/workflows/WrittenCredentials"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { HotSql } from "./Database.ts"
 import { presentOf } from "./PresentOf.ts"
@@ -67,6 +68,23 @@ const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Ret
         }))
   if (faults.length > 0) yield* invalid(faults)
 })
+
+/**
+ * Inputs are read by whoever reads the action, and kept with each version: they hold no credentials. What was saved before they were refused stays, until it
+ * is changed, and is masked where it is shown.
+ */
+const judgeInputs = Effect.fnUntraced(function* (
+  content: SavedContent,
+  kept: SavedContent | null
+): Effect.fn.Return<void, GatewayError> {
+  if (kept !== null && hashOf(kept) === hashOf(content)) return
+  const message =
+    "a credential is written out, and whoever reads the action would read it: give it in credentials, or take the value from the run by a template"
+  const places = placesIn(content.inputs, lookedAt(content.provider_key))
+  if (places.length > 0) yield* invalid(places.map((place) => ({ path: `config.inputs.${place}`, message })))
+})
+
+const lookedAt = (provider: string): Looked => (provider === formatterKey ? "looks" : "names and looks")
 
 /**
  * Credentials go where the saved inputs say, and stay there: what they are sent to is written out, and with another one they are written anew. Fails
@@ -137,7 +155,7 @@ const make = Effect.gen(function* () {
           credentials_configured: row.credentials !== null,
           schema_version: row.config.schema_version,
           schema_provenance: "catalog",
-          inputs: row.config.inputs,
+          inputs: shownInputs(row.config.inputs, lookedAt(row.provider_key)),
           rate_limit: row.config.rate_limit,
           rate_limit_period: row.config.rate_limit_period
         },
@@ -155,6 +173,7 @@ const make = Effect.gen(function* () {
         config
       })
       yield* judge(content)
+      yield* judgeInputs(content, before === null ? null : contentOf(before))
       const isKept = next["credentials"] === undefined
       const holds = (isKept ? (before?.credentials ?? null) : next["credentials"]) !== null
       if (holds) yield* judgeTarget(content, isKept && before !== null ? contentOf(before) : null)

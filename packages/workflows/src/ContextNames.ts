@@ -1,6 +1,6 @@
 import { parsePath } from "@tidegate/model/JsonPath"
 import { didYouMean } from "@tidegate/model/NearestName"
-import { isOfRequest } from "@tidegate/rules/Condition"
+import { isOfRequest, isOperator } from "@tidegate/rules/Condition"
 import { contextRoots } from "@tidegate/templates/Mapping"
 import { Predicate } from "effect"
 
@@ -11,30 +11,70 @@ import { Predicate } from "effect"
 
 const partsOfRequest = ["headers", "body", "query", "path"] as const
 
-/** By the root; what a root's members have below them is not known. */
-const membersOf: { readonly [root: string]: ReadonlyArray<string> } = {
-  trigger: ["request_id", "received_at", "method", ...partsOfRequest, "source", "item"],
-  run: ["id", "started_at", "attempt"],
-  workflow: ["id", "name", "version"],
-  source: ["id", "name"]
+/** What a context has at a place: members of known names, a single value that has none, or whatever there is. */
+type Known = { readonly [name: string]: Known } | "value" | "anything"
+
+const members = (...names: ReadonlyArray<string>): Known => Object.fromEntries(names.map((name) => [name, "value"]))
+
+const ofStep = {
+  status: "value",
+  output: "anything",
+  error: members("code", "message", "status", "retry_after_ms", "final")
+} as const
+
+/** By the root. What is told of steps is the same for each, by its id. */
+const knownOf: { readonly [root: string]: Known } = {
+  trigger: {
+    ...(members("request_id", "received_at", "method", "path") as object),
+    headers: "anything",
+    body: "anything",
+    query: "anything",
+    source: members("id", "name"),
+    item: "anything"
+  },
+  run: members("id", "started_at", "attempt"),
+  workflow: members("id", "name", "version"),
+  source: members("id", "name")
 }
 
-const ofStep = ["status", "output", "error"] as const
+/** What a step may have come to where others read it: one that did not run is not there. */
+const statuses = ["succeeded", "failed"] as const
 
 /** Names on the way from the root of a context; null for what is no name, but a place in a list. */
 export type Way = ReadonlyArray<string | null>
 
+/** What a context has behind a way; undefined where nothing is known to be there. */
+const knownAt = ([root, ...names]: ReadonlyArray<string>): Known | undefined => {
+  let at: Known | undefined = root === "steps" ? ofStep : knownOf[root!]
+  for (const name of root === "steps" ? names.slice(1) : names) {
+    if (at === undefined || at === "anything") return at
+    at = at === "value" || !Object.hasOwn(at, name) ? undefined : at[name]
+  }
+  return at
+}
+
 /** What is wrong with a way into a context; null when it may lead somewhere. `known`: the roots that there are. */
-export const wayFault = ([root, member, below]: Way, known: ReadonlyArray<string> = contextRoots): string | null => {
+export const wayFault = (way: Way, known: ReadonlyArray<string> = contextRoots): string | null => {
+  const [root, ...names] = way
   if (root === undefined || root === null) return null
   if (!known.includes(root)) return `${root} is nothing that a run has${didYouMean(root, known)}`
-  if (root === "steps") {
-    if (below === undefined || below === null || (ofStep as ReadonlyArray<string>).includes(below)) return null
-    return `${below} is nothing that a step leaves: there are ${ofStep.join(", ")}${didYouMean(below, ofStep)}`
+  const isStep = root === "steps"
+  let at: Known | undefined = isStep ? ofStep : knownOf[root]
+  let shown = root
+  for (const name of isStep ? names.slice(1) : names) {
+    if (at === undefined || at === "anything" || name === null) return null
+    if (at === "value") return `${shown} is a single value: there is no ${name} in it`
+    const there = Object.keys(at)
+    if (!there.includes(name)) {
+      const meant = didYouMean(name, there)
+      return isStep && at === ofStep
+        ? `${name} is nothing that a step leaves: there are ${there.join(", ")}${meant}`
+        : `${shown} has no ${name}${meant}`
+    }
+    at = at[name]
+    shown = isStep && shown === root ? name : `${shown}.${name}`
   }
-  const members = membersOf[root]
-  if (members === undefined || member === undefined || member === null || members.includes(member)) return null
-  return `${root} has no ${member}${didYouMean(member, members)}`
+  return null
 }
 
 /** What a look at a condition finds. */
@@ -49,12 +89,27 @@ export interface Findings {
 
 const template = 'is a template, and conditions have none: compare with {"$ref": "trigger.body.…"}'
 
-const rootsOfConditions = [...contextRoots, ...partsOfRequest]
+/** A condition is about a run, whose steps are not gone through for the elements of a list: it has no `item`. */
+const rootsOfRuns = contextRoots.filter((root) => root !== "item" && root !== "item_index")
+const rootsOfConditions = [...rootsOfRuns, ...partsOfRequest]
+
+/** A reference that begins at the run, and not at the part of a request that it stands in. */
+const intoRun =
+  /^(?:trigger\.(?:body|headers|query|path|method|request_id|received_at|source)|steps\.[^.[\]]+\.(?:output|status|error))(?:[.[]|$)/
+
+/** Whether a condition compares with what the run has: then its references begin there, however short it is written. */
+export const refersToRun = (condition: unknown): boolean => {
+  if (Array.isArray(condition)) return condition.some(refersToRun)
+  if (!Predicate.isReadonlyObject(condition)) return false
+  return Object.entries(condition).some(([key, value]) =>
+    key === "$ref" && typeof value === "string" ? intoRun.test(value) : refersToRun(value)
+  )
+}
 
 /** Looks at the names in a condition: what it asks about, and what it compares with. Its bounds are others' to judge. */
 export const lookAtNames = (condition: unknown, findings: Findings): void => {
   // Of a request alone, references begin at the part that they stand in, whose names nobody knows.
-  if (isOfRequest(condition)) lookInto(condition, "", findings, false)
+  if (isOfRequest(condition)) lookInto(condition, "", findings, refersToRun(condition))
   else {
     lookAtRoots(condition, "", findings)
     lookInto(condition, "", findings, true)
@@ -91,26 +146,45 @@ const lookAtWays = (
   const fault = wayFault(way, rootsOfConditions)
   if (fault !== null) return findings.fault(path, fault)
   if (root === "steps" && id !== undefined && !isBehindStep) findings.step(id, path)
+  if (root === "steps" && part === "status" && names.length === 0) lookAtStatus(asked, path, findings)
+  const known = root === "steps" && id === undefined ? ofStep : knownAt(way)
   const isKnown =
-    root === "steps"
-      ? id === undefined || part === undefined || (part === "output" && findings.output(id, names, path))
-      : membersOf[root!] !== undefined && way.length < 2
+    root === "steps" && id !== undefined && part === "output"
+      ? findings.output(id, names, path)
+      : typeof known === "object"
   if (!isKnown || !Predicate.isReadonlyObject(asked)) return
   for (const [key, inner] of Object.entries(asked)) {
-    if (key.startsWith("$")) continue
+    // Without its sign an operator is one where there is no member of that name.
+    if (key.startsWith("$") || (isOperator(key) && knownAt([...way, key]) === undefined)) continue
     lookAtWays([...way, ...key.split(".")], inner, below(path, key), findings, root === "steps" && id !== undefined)
   }
 }
 
+/** What a step's status is compared with: of another one it can never be. */
+const lookAtStatus = (asked: unknown, path: string, findings: Findings): void => {
+  if (typeof asked === "string") {
+    if ((statuses as ReadonlyArray<string>).includes(asked)) return
+    const message = `${asked} is no status that can be read of a step: there are ${statuses.join(", ")}`
+    findings.fault(path, `${message}${didYouMean(asked, statuses)}`)
+  } else if (Predicate.isReadonlyObject(asked)) {
+    for (const operator of ["$eq", "eq"]) {
+      if (Object.hasOwn(asked, operator)) lookAtStatus(asked[operator], below(path, operator), findings)
+    }
+  }
+}
+
 /** What a condition compares with: templates, which it has none of, and references. */
+const isTemplate = (text: string): boolean => text.includes("{{") && text.includes("}}")
+
 const lookInto = (value: unknown, path: string, findings: Findings, areReferencesOfRuns: boolean): void => {
   if (typeof value === "string") {
-    if (value.includes("{{") && value.includes("}}")) findings.fault(path, template)
+    if (isTemplate(value)) findings.fault(path, template)
   } else if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) lookInto(item, below(path, i), findings, areReferencesOfRuns)
   } else if (Predicate.isReadonlyObject(value)) {
     for (const [key, inner] of Object.entries(value)) {
       const at = below(path, key)
+      if (isTemplate(key)) findings.fault(at, template)
       if (key === "$ref" && typeof inner === "string") {
         if (areReferencesOfRuns) lookAtReference(inner, at, findings)
       } else lookInto(inner, at, findings, areReferencesOfRuns)
@@ -120,7 +194,7 @@ const lookInto = (value: unknown, path: string, findings: Findings, areReference
 
 const lookAtReference = (text: string, path: string, findings: Findings): void => {
   const way = parsePath(text)?.map((segment) => (segment.kind === "key" ? segment.key : null)) ?? []
-  const fault = wayFault(way)
+  const fault = wayFault(way, rootsOfRuns)
   if (fault !== null) findings.fault(path, fault)
   else if (way[0] === "steps" && typeof way[1] === "string") {
     findings.step(way[1], path)

@@ -25,7 +25,7 @@ const schemed = /^(?:basic|bearer|token) (\S{8,})$/i
  */
 export class SecretTexts {
   readonly #texts = new Set<string>()
-  /** With their copies. */
+  /** With their copies, all in one case: operations and code write a text in another one. */
   readonly #known = new Set<string>()
   #within: ReadonlyArray<string> = []
   #isFull = false
@@ -84,8 +84,8 @@ export class SecretTexts {
     if (this.#texts.size >= mostTexts && !this.#texts.has(text)) this.#isFull = true
     else if (!this.#texts.has(text)) {
       this.#texts.add(text)
-      this.#known.add(text)
-      if (text.length >= shortest.within) for (const copy of copiesOf(text)) this.#known.add(copy)
+      this.#known.add(inOneCase(text))
+      if (text.length >= shortest.within) for (const copy of copiesOf(text)) this.#known.add(inOneCase(copy))
     }
   }
 
@@ -97,10 +97,11 @@ export class SecretTexts {
     if (this.#isFull) return mask
     if (this.#texts.size === 0) return text
     const shown = yield* this.#text(text)
+    const searched = inOneCase(shown)
     for (const secret of this.#within) {
       const beginning = secret.slice(0, shortest.within)
-      for (let at = shown.indexOf(beginning); at >= 0; at = shown.indexOf(beginning, at + 1)) {
-        if (secret.startsWith(shown.slice(at))) return `${shown.slice(0, at)}${mask}`
+      for (let at = searched.indexOf(beginning); at >= 0; at = searched.indexOf(beginning, at + 1)) {
+        if (secret.startsWith(searched.slice(at))) return `${shown.slice(0, at)}${mask}`
       }
     }
     return shown
@@ -132,35 +133,65 @@ export class SecretTexts {
   }
 
   *#text(text: string): Parts<string> {
-    if (this.#known.has(text)) return mask
     let shown = text
+    let searched = inOneCase(text)
+    if (this.#known.has(searched)) return mask
     for (const secret of this.#within) {
-      if (shown.length < secret.length) continue
-      if (shown.length > longText) yield
-      if (shown.includes(secret)) shown = shown.replaceAll(secret, mask)
+      if (searched.length < secret.length) continue
+      if (searched.length > longText) yield
+      if (!searched.includes(secret)) continue
+      shown = masking(shown, searched, secret)
+      searched = inOneCase(shown)
     }
     return shown
   }
 }
 
+/** As long as it was: what is found in it is at the same place. */
+const inOneCase = (text: string): string => {
+  const lower = text.toLowerCase()
+  return lower.length === text.length ? lower : text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase())
+}
+
+/** `searched`: the text in one case. */
+const masking = (text: string, searched: string, secret: string): string => {
+  let shown = ""
+  let from = 0
+  for (let at = searched.indexOf(secret); at >= 0; at = searched.indexOf(secret, from)) {
+    shown += text.slice(from, at) + mask
+    from = at + secret.length
+  }
+  return shown + text.slice(from)
+}
+
 /** Of a longer one nobody makes copies: it is a document, and no credential. */
 const longestCopied = 4_096
 
-/** How templates, operations and code write a text that they were given: in other letters, encoded, or escaped. */
+/** What base64 makes of bytes that stand behind others, and before some: all that follows from them alone. `before`: the others, modulo 3. */
+const base64Within = (bytes: Buffer, before: number): string => {
+  const characters = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64")
+  return characters.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
+}
+
+/** How templates, operations and code write a text that they were given: encoded, or escaped; in other letters, all of them. */
 const copiesOf = (text: string): ReadonlyArray<string> => {
   if (text.length > longestCopied) return []
   const bytes = Buffer.from(text)
   const url = encodeURIComponent(text.toWellFormed())
   return [
-    text.toUpperCase(),
-    text.toLowerCase(),
     bytes.toString("base64"),
-    bytes.toString("base64").replaceAll("=", ""),
     bytes.toString("base64url"),
+    // Of `user:secret`, for one.
+    ...[0, 1, 2].flatMap((before) => {
+      const within = base64Within(bytes, before)
+      return [within, within.replaceAll("+", "-").replaceAll("/", "_")]
+    }),
     bytes.toString("hex"),
     url,
     url.replaceAll("%20", "+"),
     JSON.stringify(text).slice(1, -1),
+    // As Markdown.
+    text.replaceAll(/[\\*_`[\]]/g, String.raw`\$&`),
     text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
   ].filter((copy) => copy !== text && copy.length >= shortest.within)
 }

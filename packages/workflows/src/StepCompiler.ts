@@ -9,7 +9,7 @@ import { compilingMapping, contextRoots, type Mapping } from "@tidegate/template
 import { Result, Schema } from "effect"
 import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
-import { lookAtNames, wayFault } from "./ContextNames.ts"
+import { lookAtNames, refersToRun, wayFault } from "./ContextNames.ts"
 import { onlyOwn } from "./Graph.ts"
 import type { Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
@@ -95,7 +95,7 @@ export function* compileStep(
   if (Result.isFailure(own)) {
     for (const { message, path } of own.failure) compiler.issue("STEP_CONFIG_INVALID", within("config", path), message)
   }
-  const compiled = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
+  const compiled = Result.isSuccess(own) ? (kind.compile?.(step, own.success, compiler) ?? null) : null
   const evaluate = typeof compiled === "object" && compiled !== null ? yield* compiled : compiled
   yield
   const taken = action === null ? kind.inputs(step) : action.inputs
@@ -346,7 +346,7 @@ class StepCompiler implements Compiler {
     field: string,
     patterns: PatternBounds
   ): Parts<((context: Context) => boolean) | null> {
-    if (isOfRequest(condition)) {
+    if (isOfRequest(condition) && !refersToRun(condition)) {
       const filter = yield* compilingFilter(condition, { patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)

@@ -1,61 +1,14 @@
-import { isExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
-import type { Json } from "@tidegate/model/Rule"
-import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
-import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
-import { Predicate } from "effect"
 import type { Edge, Step } from "./Definition.ts"
 import type { Issue } from "./Issue.ts"
+import { type Looked, placesIn, shownInputs } from "./WrittenCredentials.ts"
 
 /**
- * Credentials that are written out in what a step gives to something outside. Whoever may read a workflow reads its steps, and each version keeps them:
+ * Credentials that are written out in what a step is given. Whoever may read a workflow reads its steps, and each version keeps them:
  * so they are refused, with the way to do without, and those of steps that were stored before are masked where they are shown.
  */
 
-const isSecret = secretNames([])
-
-/** What goes before a credential in a header. */
-const scheme = /^(?:basic|bearer|token|digest|apikey)\s+/i
-/** Shorter ones are no credentials. */
-const shortest = 4
-/** Nothing is nested deeper that could be stored. */
-const mostLevels = 64
-
-/** Whether a value is written out, rather than taken from the run. */
-const isWritten = (value: Json): boolean => {
-  if (isJsonNumber(value)) return String(value).length >= shortest
-  if (typeof value !== "string") return false
-  const own = value.replaceAll(/(?<!\\)\{\{[^{}]*\}\}/g, "").trim()
-  return own.replace(scheme, "").replaceAll(/\s/g, "").length >= shortest && !/^(?:basic|bearer|token)$/i.test(own)
-}
-
-const isCall = (step: Step | undefined): boolean =>
-  step?.kind === "destination" || (step?.kind === "action" && step.action?.provider_key !== "formatter")
-
-/** The value without credentials; itself where there are none. Told of each: where it stood. */
-const without = (value: Json, path: string, under: boolean, tell: (path: string) => void, level = 0): Json => {
-  if (under && isWritten(value)) {
-    tell(path)
-    return mask
-  }
-  if (typeof value !== "object" || value === null || isExactNumber(value) || level > mostLevels) return value
-  if (Array.isArray(value)) {
-    const shown = (value as ReadonlyArray<Json>).map((one, i) => without(one, `${path}[${i}]`, under, tell, level + 1))
-    return shown.every((one, i) => one === value[i]) ? value : shown
-  }
-  const members = value as { readonly [name: string]: Json }
-  // A list of headers or parameters may name each: `{"name": "authorization", "value": "…"}`.
-  const named = ["name", "key"].some((name) => typeof members[name] === "string" && isSecret(members[name]))
-  let isChanged = false
-  const shown = Object.entries(members).map(([name, of]): [string, Json] => {
-    const isUnder = under || isSecret(name) || (named && name === "value")
-    const after = without(of, `${path}.${name}`, isUnder, tell, level + 1)
-    isChanged ||= after !== of
-    return [name, after]
-  })
-  return isChanged ? Object.fromEntries(shown) : value
-}
-
-const nobody = (): void => {}
+const lookedOf = (step: Step | undefined): Looked =>
+  step?.kind === "action" && step.action?.provider_key === "formatter" ? "looks" : "names and looks"
 
 interface Graph {
   readonly steps: ReadonlyArray<Step>
@@ -64,39 +17,45 @@ interface Graph {
 
 /** A graph as it is shown. */
 export const shownGraph = ({ edges, steps }: Graph): Graph => {
-  const calls = new Set(steps.filter(isCall).map(({ id }) => id))
-  const shown = <Value>(value: Value): Value => without(value as Json, "", false, nobody) as Value
+  const byId = new Map(steps.map((step) => [step.id, step]))
   return {
     steps: steps.map((step) => {
-      const inputs = isCall(step) ? shown(step.invocation_inputs) : step.invocation_inputs
+      const inputs = shownInputs(step.invocation_inputs, lookedOf(step))
       return inputs === step.invocation_inputs ? step : { ...step, invocation_inputs: inputs }
     }),
     edges: edges.map((edge) => {
-      const mapping = calls.has(edge.target_step_id) ? shown(edge.mapping) : edge.mapping
+      const mapping = shownInputs(edge.mapping, lookedOf(byId.get(edge.target_step_id)))
       return mapping === edge.mapping ? edge : { ...edge, mapping }
     })
   }
 }
 
-const told =
-  "a credential is written out, and whoever reads the workflow would read it: save the action with its credentials and name that in resource_id, or take the value from the run by a template"
+const told = "a credential is written out, and whoever reads the workflow would read it: "
+const ways: { readonly [kind: string]: string } = {
+  transformation: "keep it as a variable of the transformation, or take the value from the run by a template",
+  destination: "keep it with the destination, or take the value from the run by a template"
+}
+const otherwise =
+  "save the action with its credentials and name that in resource_id, or take the value from the run by a template"
 
 /** What is wrong with a graph that holds credentials. */
 export const credentialsIn = ({ edges, steps }: Graph): ReadonlyArray<Issue> => {
+  const byId = new Map(steps.map((step) => [step.id, step]))
   const issues: Array<Issue> = []
-  const calls = new Set(steps.filter(isCall).map(({ id }) => id))
-  const look = (value: unknown, field: string, at: Pick<Issue, "step_id" | "edge_id">): void =>
-    void without(value as Json, field, false, (path) => {
-      if (issues.length < mostIssues) issues.push({ code: "STEP_CONFIG_INVALID", ...at, field: path, message: told })
-    })
+  const look = (inputs: unknown, step: Step | undefined, issue: Pick<Issue, "step_id" | "edge_id" | "field">): void => {
+    const message = told + (ways[step?.kind ?? ""] ?? otherwise)
+    for (const place of placesIn(inputs, lookedOf(step))) {
+      const { edge_id, field, step_id } = issue
+      issues.push({ code: "STEP_CONFIG_INVALID", step_id, edge_id, field: `${field}.${place}`, message })
+    }
+  }
   for (const step of steps) {
-    if (isCall(step)) look(step.invocation_inputs, "invocation_inputs", { step_id: step.id, edge_id: null })
+    look(step.invocation_inputs, step, { step_id: step.id, edge_id: null, field: "invocation_inputs" })
   }
   for (const { id, mapping, target_step_id } of edges) {
-    if (calls.has(target_step_id) && Predicate.isNotNull(mapping))
-      look(mapping, "mapping", { step_id: null, edge_id: id })
+    look(mapping, byId.get(target_step_id), { step_id: null, edge_id: id, field: "mapping" })
   }
-  return issues
+  return issues.slice(0, mostIssues)
 }
 
 const mostIssues = 20

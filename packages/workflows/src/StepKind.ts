@@ -122,11 +122,14 @@ export interface StepKind<Config> {
   readonly portRequired: boolean
   /** The ports that go with an output, where it says; of others it is the first. */
   readonly portsOf?: (output: Json) => ReadonlyArray<string>
-  readonly compile: (step: Step, config: Config, compiler: Compiler) => Evaluate | Parts<Evaluate>
+  /** Null: its steps leave the process, unless their action evaluates them. Whoever runs workflows has an executor for each such kind. */
+  readonly compile: ((step: Step, config: Config, compiler: Compiler) => Evaluate | Parts<Evaluate>) | null
 }
 
-/** A row; its configuration's type stays within its file. */
-export const stepKind = <Config>(row: StepKind<Config>): StepKind<unknown> => row as unknown as StepKind<unknown>
+/** A row; its configuration's type stays within its file. Its name, and whether its steps leave the process, are told by its type. */
+export const stepKind = <const Kind extends string, Config, Compile extends StepKind<Config>["compile"]>(
+  row: StepKind<Config> & { readonly kind: Kind; readonly compile: Compile }
+): StepKind<unknown> & { readonly kind: Kind; readonly compile: Compile } => row as never
 
 /** What steps that take a request's parts can be given; without inputs they take the trigger's. */
 export const envelopeInputs = ["body", "headers", "query", "path", "method"] as const

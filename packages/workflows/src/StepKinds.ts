@@ -6,15 +6,13 @@ import { filterKind } from "./kinds/Filter.ts"
 import { transformationKind } from "./kinds/Transformation.ts"
 import type { StepKind } from "./StepKind.ts"
 
+const rows = [actionKind, destinationKind, transformationKind, filterKind, delayKind, branchKind] as const
+
 /** Every kind of step. */
-export const stepKinds: ReadonlyArray<StepKind<unknown>> = [
-  actionKind,
-  destinationKind,
-  transformationKind,
-  filterKind,
-  delayKind,
-  branchKind
-]
+export const stepKinds: ReadonlyArray<StepKind<unknown>> = rows
+
+/** The kinds whose steps leave the process. */
+export type KindOutside = Extract<(typeof rows)[number], { readonly compile: null }>["kind"]
 
 /** The kind of this name; `paths` is another name of `branch`. */
 export const stepKindOf = (name: string): StepKind<unknown> | null =>

@@ -1,7 +1,8 @@
 import { Result } from "effect"
 import { expect, it } from "vitest"
 import { compileWorkflow } from "../src/Workflow.ts"
-import { catalog, echo, edge, filter } from "./Graphs.ts"
+import type { Outcome } from "../src/StepKind.ts"
+import { catalog, compiled, echo, edge, facts, filter } from "./Graphs.ts"
 
 const told = (condition: unknown, isStored = false) => {
   const steps = [echo("before"), filter("step", condition), echo("after")]
@@ -49,17 +50,65 @@ it("A reference to a step that is not there, or does not lead to the condition, 
   ])
 })
 
+it("A condition about an element of a list, below a single value, or of a status that no step has is refused", () => {
+  expect(told({ item: { sku: "a" } })).toEqual([
+    "CONDITION_INVALID config.conditions.item: item is nothing that a run has"
+  ])
+  expect(told({ trigger: { body: { id: { $ref: "item.id" } } } })).toHaveLength(1)
+  expect(told({ steps: { before: { status: "suceeded" } } })).toEqual([
+    "CONDITION_INVALID config.conditions.steps.before.status: suceeded is no status that can be read of a step: there are succeeded, failed; did you mean succeeded?"
+  ])
+  expect(told({ "steps.before.status": { $eq: "skipped" } })).toHaveLength(1)
+  expect(told({ "steps.before.status.code": 1 })).toEqual([
+    "CONDITION_INVALID config.conditions.steps.before.status.code: status is a single value: there is no code in it"
+  ])
+  expect(told({ steps: { before: { error: { cod: "TIMEOUT" } } } })).toEqual([
+    "CONDITION_INVALID config.conditions.steps.before.error.cod: error has no cod; did you mean code?"
+  ])
+  expect(told({ trigger: { source: { nmae: "shop" } } })).toEqual([
+    "CONDITION_INVALID config.conditions.trigger.source.nmae: trigger.source has no nmae; did you mean name?"
+  ])
+})
+
+it("A condition written shortly may compare with the run, and is refused where the run has no such step", () => {
+  expect(told({ body: { id: { $ref: "steps.befor.output.id" } } })).toEqual([
+    "TEMPLATE_REFERENCE_UNKNOWN config.conditions.body.id.$ref: names no step of this workflow; did you mean before?"
+  ])
+  expect(told({ body: { id: { $eq: { $ref: "steps.after.output.id" } } } })).toHaveLength(1)
+  expect(told({ body: { id: { $ref: "trigger.headers.x-id" }, more: { $ref: "steps.before.output.id" } } })).toEqual([])
+  const body = { id: "1", own: "1", steps: { id: "1" } }
+  const holds = (condition: unknown): unknown => {
+    const [, step] = compiled(
+      [echo("before", { id: "1" }), filter("step", condition)],
+      [edge("", "before"), edge("before", "step")]
+    ).plan
+    const context = { ...facts(body), steps: { before: { status: "succeeded", output: { id: "1" }, error: null } } }
+    const outcome = step!.evaluate!({ context, inputs: {}, time: { now: 0, clock: () => 0 } })
+    return (outcome as Outcome & { kind: "succeeded" }).output
+  }
+  for (const reference of ["own", "steps.id", "trigger.body.own", "steps.before.output.id"]) {
+    expect([reference, holds({ body: { id: { $ref: reference } } })]).toEqual([reference, { matched: true }])
+  }
+  expect(holds({ body: { id: { $ref: "steps.before.status" } } })).toEqual({ matched: false })
+})
+
 it("A template in a condition is refused, because nothing fills it in", () => {
   expect(told({ trigger: { body: { id: "{{steps.before.output.id}}" } } })).toEqual([
     `CONDITION_INVALID config.conditions.trigger.body.id: is a template, and conditions have none: compare with {"$ref": "trigger.body.…"}`
   ])
   expect(told({ body: { id: { $in: ["a", "{{trigger.body.id}}"] } } })).toHaveLength(1)
+  expect(told({ body: { "{{trigger.body.name}}": 1 } })).toHaveLength(1)
 })
 
 it("Conditions and references that may hold are taken, whatever is below a body or an output", () => {
   for (const condition of [
     { body: { bdoy: 1, a: { $ref: "b" } } },
     { trigger: { body: { bdoy: { $ref: "steps.before.output.x[0].y" } }, request_id: { $exist: true } } },
+    { steps: { before: { error: { exist: false }, status: { neq: "failed" } } } },
+    {
+      trigger: { path: { startsWith: "/a" }, method: { in: ["GET"] } },
+      steps: { before: { status: { $in: ["failed"] } } }
+    },
     { steps: { before: { output: { outptu: 1 }, status: "succeeded" } }, run: { attempt: 1 }, "source.name": "shop" },
     { $not: { $and: [{ workflow: { version: { $gte: 2 } } }, { headers: { "x-a": "{" } }] } }
   ]) {

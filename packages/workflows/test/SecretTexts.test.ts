@@ -24,3 +24,35 @@ it("a secret is masked in the copies that operations and code make of it", () =>
   }
   expect(atOnce(texts.masked({ result: "it is another value" }))).toEqual({ result: "it is another value" })
 })
+
+it("A secret is masked in copies in any letters, in the base64 of a longer text, and escaped for Markdown", () => {
+  const secret = "s3cr3t_value*9"
+  const texts = new SecretTexts()
+  atOnce(texts.learn({ password: secret, pin: "aB3d" }))
+  const shown = (result: string) => atOnce(texts.masked({ result })) as { readonly result: string }
+  for (const copy of [
+    "S3cr3t_value*9",
+    "S3CR3T_Value*9",
+    String.raw`s3cr3t\_value\*9`,
+    Buffer.from(secret).toString("hex").toUpperCase()
+  ]) {
+    expect([copy, shown(`it is ${copy}.`).result]).toEqual([copy, "it is [REDACTED]."])
+  }
+  expect(shown("AB3D").result).toBe("[REDACTED]")
+  for (const before of ["", "u:", "us:", "use:", "user:"]) {
+    for (const encoding of ["base64", "base64url"] as const) {
+      const encoded = Buffer.from(`${before}${secret}: and more`).toString(encoding)
+      const { result } = shown(encoded)
+      expect(result).toContain("[REDACTED]")
+      // What is left around it tells less than a character of it at either end.
+      const left = result
+        .split("[REDACTED]")
+        .map((part) => Buffer.from(part, encoding).toString("latin1"))
+        .join("")
+      expect(left).not.toMatch(/s3|cr3|val|ue\*/)
+    }
+  }
+  // A text whose letters grow in another case keeps its places.
+  expect(shown(`\u0130\u0130 ${secret.toUpperCase()}!`).result).toBe("\u0130\u0130 [REDACTED]!")
+  expect(atOnce(texts.message("cut off in S3CR3T_va"))).toBe("cut off in [REDACTED]")
+})

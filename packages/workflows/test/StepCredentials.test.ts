@@ -27,7 +27,74 @@ describe("credentials that are written into steps", () => {
     expect(places({ headers: { Authorization: "Bearer s3cr3t{{trigger.body.a}}" } })).toHaveLength(1)
   })
 
-  it("are none where the run brings the value, or nothing leaves the process", () => {
+  it("are found in steps of every kind that is given something, and in what an edge gives them", () => {
+    const given = { headers: { authorization: "Bearer s3cr3t-value" } }
+    const steps = ["transformation", "destination", "filter"].map((kind) => ({
+      id: kind,
+      kind,
+      invocation_inputs: given
+    }))
+    const edges = steps.map(({ id }) => ({
+      id: `e_${id}`,
+      target_step_id: id,
+      mapping: { query: { token: "abc123" } }
+    }))
+    const issues = credentialsIn({ steps, edges } as never)
+    expect(issues.map(({ edge_id, field, step_id }) => `${step_id ?? edge_id} ${field}`)).toEqual([
+      ...steps.map(({ id }) => `${id} invocation_inputs.headers.authorization`),
+      ...edges.map(({ id }) => `${id} mapping.query.token`)
+    ])
+    expect(issues[0]!.message).toContain("variable of the transformation")
+    expect(issues[1]!.message).toContain("keep it with the destination")
+    expect(JSON.stringify(shownGraph({ steps, edges } as never))).not.toMatch(/s3cr3t|abc123/)
+  })
+
+  it.each([
+    ["in a URL", { url: "https://a.example/?a=1&api_key=qwertzuiop" }, "url"],
+    ["before the host of a URL", { url: "https://ada:lovelace@a.example/" }, "url"],
+    ["in a path", { path: "/a?access_token=qwertzuiop" }, "path"],
+    ["in a form", { body: "grant_type=x&client_secret=qwertzuiop" }, "body"],
+    ["in JSON as text", { body: '{"a":[{"password":"qwertzuiop"}]}' }, "body"],
+    ["in JSON as text with templates", { body: '{"n": {{trigger.body.n}}, "password": "qwertzuiop"}' }, "body"],
+    ["by its look alone", { headers: { "x-thing": "sk_live_qwertzuiop" } }, "headers.x-thing"],
+    ["behind a scheme alone", { headers: { "x-thing": "Bearer qwertz1234" } }, "headers.x-thing"],
+    ["as the address of a chat", { url: "https://hooks.slack.com/services/T0/B0/qwertz" }, "url"],
+    [
+      "as what a template falls back on",
+      { headers: { authorization: 'Bearer {{trigger.body.a ?? "qwertz"}}' } },
+      "headers.authorization"
+    ],
+    ["in a pair", { body: [["x-api-key", "qwertz"]] }, "body[0][1]"],
+    ["under a name beside it", { body: [{ header: "x-api-key", content: "qwertz" }] }, "body[0].content"],
+    ["as the mask that was shown for one", { url: "[REDACTED]" }, "url"]
+  ])("are found %s", (_, inputs, place) => {
+    expect(places(inputs)).toEqual([`invocation_inputs.${place}`])
+    expect(JSON.stringify(shownGraph(graph(inputs)))).not.toMatch(/qwertz|lovelace/)
+  })
+
+  it.each([
+    [
+      "names that are about a secret",
+      { body: { authorization_status: "approved", passwordReset: "asked", token_type: "Bearer" } }
+    ],
+    ["words behind the name of a scheme", { body: { plan: "Basic shipping", text: "our basic package has a bearer" } }],
+    [
+      "a URL that the run fills in",
+      { url: "https://{{trigger.body.a}}:{{trigger.body.b}}@a.example/?token={{trigger.body.t}}" }
+    ],
+    ["JSON as text that the run fills in", { body: '{"password": "{{trigger.body.p}}", "n": {{trigger.body.n}}}' }],
+    ["a template that falls back on nothing", { headers: { authorization: '{{trigger.body.a ?? ""}}' } }],
+    ["text that is no JSON", { body: "{not json, password: it is asked for later}" }]
+  ])("are none in %s", (_, inputs) => {
+    expect(places(inputs)).toEqual([])
+  })
+
+  it("of the formatter are found by their look, and not by the names of its own inputs", () => {
+    const formatter = { action: { provider_key: "formatter" } }
+    expect(places({ input: "sk_live_qwertzuiop", token: "abcdef" }, formatter)).toEqual(["invocation_inputs.input"])
+  })
+
+  it("are none where the run brings the value, or the formatter is given it", () => {
     expect(places({ headers: { Authorization: "Bearer {{trigger.headers.x-token}}", accept: "text/plain" } })).toEqual(
       []
     )

@@ -139,7 +139,7 @@ export const runPump = Effect.fnUntraced(function* (
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
     // Whose the runs are tells the first look, which reads none.
-    const limit = team !== null && hasRoom(team) ? pace.most(readAtOnce, tookOnAt) : 0
+    const limit = team !== null && hasRoom(team) ? pace.most(id, readAtOnce, tookOnAt) : 0
     const mayRead = limit > 0
     const limits = {
       limit,
@@ -208,7 +208,7 @@ export const runPump = Effect.fnUntraced(function* (
     let more: More = true
     const isWanted = (): boolean => hinted || more !== false
     // What a workflow that is deleted leaves behind takes no room.
-    const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.most(readAtOnce, tookOnAt) > 0
+    const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.most(id, readAtOnce, tookOnAt) > 0
     const mayLook = (): boolean => team === null || mayTakeOn(team) || (more === true && standing.kind === "stopped")
     while (!isOver(more)) {
       stirred.closeUnsafe()

@@ -6,12 +6,19 @@ export const redacted = "[redacted]"
 /** The same in what is shown of runs of workflows, and of what filters are tried on. */
 export const redactedInPreviews = "[REDACTED]"
 
+type Look = readonly [look: RegExp, before?: string, after?: string]
+
+/** Behind the name of a scheme, which may be a word like any other. */
+const schemed: Look = [/\b(bearer|basic)((?:\s|%20|\+){1,20})[\w.~+/=:%-]{6,}/gi, "$1$2"]
+/** Before the host of a URL, where there may be a name alone. */
+const userInfo: Look = [/\b([a-z][a-z0-9+.-]{1,30}:\/\/)[^\s/?#"'<>]*@/gi, "$1", "@"]
+
 /** Secrets that their look gives away, whatever they are called. Each is found in a time that grows with the text alone. */
-const looks: ReadonlyArray<readonly [look: RegExp, before?: string, after?: string]> = [
+const looks: ReadonlyArray<Look> = [
   // Also cut off before its end.
   [/-----BEGIN [A-Z0-9 ]{0,40}KEY[A-Z0-9 ]{0,40}-----[^]*?(?:-----END [A-Z0-9 ]{0,80}-----|$)/g],
-  [/\b(bearer|basic)((?:\s|%20|\+){1,20})[\w.~+/=:%-]{6,}/gi, "$1$2"],
-  [/\b([a-z][a-z0-9+.-]{1,30}:\/\/)[^\s/?#"'<>]*@/gi, "$1", "@"],
+  schemed,
+  userInfo,
   [/\b(hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>]+/gi, "$1"],
   [/\b(discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/)[^\s"'<>]+/gi, "$1"],
   [/\b(api\.telegram\.org\/bot)[^\s"'<>/]+/gi, "$1"],
@@ -48,3 +55,12 @@ export function* secretLooksRemoved(text: string, mask: string): Generator<void,
 
 /** The same at once. */
 export const withoutSecretLooks = (text: string): string => atOnce(secretLooksRemoved(text, redacted))
+
+const plainLooks = looks.filter((look) => look !== schemed && look !== userInfo).map(([look]) => look)
+
+/** Whether a text has what can hardly be anything but a secret: what is written may be refused for it. */
+export const isPlainlySecret = (text: string): boolean =>
+  anyLook.test(text) &&
+  (/\beyJ[\w-]{6,}\.[\w-]+/.test(text) ||
+    /:\/\/[^\s/?#"'<>:@]*:[^\s/?#"'<>@]{4,}@/.test(text) ||
+    plainLooks.some((look) => text.search(look) >= 0))

@@ -23,5 +23,5 @@ export const actionKind = stepKind({
   output: null,
   ports: () => ["out"],
   portRequired: false,
-  compile: () => null
+  compile: null
 })

@@ -15,5 +15,5 @@ export const destinationKind = stepKind({
   output: objectOf("status", "headers", "body", "duration_ms"),
   ports: () => ["out"],
   portRequired: false,
-  compile: () => null
+  compile: null
 })

@@ -15,5 +15,5 @@ export const transformationKind = stepKind({
   output: objectOf(...envelopeInputs),
   ports: () => ["out"],
   portRequired: false,
-  compile: () => null
+  compile: null
 })

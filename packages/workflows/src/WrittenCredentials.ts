@@ -1,0 +1,139 @@
+import { isExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
+import { readJson } from "@tidegate/model/JsonText"
+import type { Json } from "@tidegate/model/Rule"
+import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
+import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
+import { isPlainlySecret, redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
+
+/**
+ * Credentials that are written out in inputs: values under secret names, also in URLs, forms and JSON that stand there as text, and values whose look
+ * gives them away. Inputs are refused for them, so names that are only about a secret (`authorization_status`) say nothing.
+ */
+
+/** What is looked at. Under the names of the formatter's own inputs no credential is expected: there only looks count. */
+export type Looked = "names and looks" | "looks"
+
+const isSecretName = secretNames([])
+/** A name that ends with one of these is about a secret, and none of its own. */
+const about =
+  /(?:^|[^a-z])(?:status|state|type|kind|method|mode|ur[il]|at|date|time|expires|expiry|count|length|hint|policy|required|enabled|reset|consent|version|format|algorithm|provider|changed|updated)$/
+const isAbout = (name: string): boolean =>
+  about.test(
+    name
+      .slice(-32)
+      .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+      .toLowerCase()
+  )
+const isSecret = (name: string): boolean => isSecretName(name) && !isAbout(name)
+
+/** What goes before a credential in a header. */
+const scheme = /^(?:basic|bearer|token|digest|apikey)\s+/i
+/** Shorter ones are no credentials. */
+const shortest = 4
+/** Nothing is nested deeper that could be stored. */
+const mostLevels = 64
+/** Longer texts are documents, which are not taken apart. */
+const longestText = 65_536
+
+const template = /(?<!\\)\{\{([^{}]*)\}\}/g
+
+/** What of a text is written out, rather than taken from the run: also what a template falls back on. `instead`: of what the run brings. */
+const writtenIn = (text: string, instead: string): string =>
+  text.includes("{{")
+    ? text.replaceAll(template, (_, path: string) => {
+        const literal = /\?\?\s*(\S[^]*)$/.exec(path)?.[1]?.trim() ?? ""
+        return /^"[^]*"$/.test(literal) ? literal.slice(1, -1) : instead
+      })
+    : text
+
+/** Whether a value that has a secret name is one. */
+const isWritten = (value: Json): boolean => {
+  if (isJsonNumber(value)) return String(value).length >= shortest
+  if (typeof value !== "string") return false
+  const own = writtenIn(value, "").trim()
+  return own.replace(scheme, "").replaceAll(/\s/g, "").length >= shortest && !/^(?:basic|bearer|token)$/i.test(own)
+}
+
+/** A whole value like `Bearer k3y…`: words behind words have no digits, or are short. */
+const isSchemed = (own: string): boolean => {
+  const [, credential] = /^\s*(?:bearer|basic|token)\s+(\S{8,})\s*$/i.exec(own) ?? []
+  return credential !== undefined && (/\d/.test(credential) || credential.length >= 20)
+}
+
+/** Members of a query or a form, from its beginning or behind a sign. */
+const parameter = /(?:^|[?&;])([\w.%[\]-]{1,128})=([^&#\s]*)/g
+
+const hasParameter = (text: string): boolean =>
+  text.includes("=") && [...text.matchAll(parameter)].some(([, name, value]) => isSecret(name!) && isWritten(value!))
+
+/** Whether JSON that stands as text holds a credential; its templates stand in texts, or for a value. */
+const isJsonWithSecret = (text: string, level: number): boolean => {
+  if (!/^\s*[[{]/.test(text)) return false
+  for (const instead of ["", "0"]) {
+    try {
+      let isFound = false
+      without(readJson(writtenIn(text, instead)) as Json, "names and looks", "", () => (isFound = true), level + 1)
+      return isFound
+    } catch {
+      continue
+    }
+  }
+  return false
+}
+
+const isText = (text: string, looked: Looked, level: number): boolean => {
+  if (text.length > longestText) return false
+  const own = writtenIn(text, "")
+  if (isPlainlySecret(own) || isSchemed(own)) return true
+  // What was shown in the place of one, and is written back.
+  return looked === "names and looks" && (text === mask || hasParameter(own) || isJsonWithSecret(text, level))
+}
+
+/** The value with a mask for each credential; itself where there are none. Told of each: where it stood. */
+export const without = (
+  value: Json,
+  looked: Looked,
+  path: string,
+  tell: (path: string) => void,
+  level = 0,
+  under = false
+): Json => {
+  if ((under && isWritten(value)) || (typeof value === "string" && isText(value, looked, level))) {
+    tell(path)
+    return mask
+  }
+  if (typeof value !== "object" || value === null || isExactNumber(value) || level > mostLevels) return value
+  const inside = (of: Json, at: string, isUnder: boolean): Json =>
+    without(of, looked, at, tell, level + 1, isUnder && looked === "names and looks")
+  if (Array.isArray(value)) {
+    const items = value as ReadonlyArray<Json>
+    // `["authorization", "…"]` is a pair of a name and its value.
+    const isPair = items.length === 2 && typeof items[0] === "string" && isSecret(items[0])
+    const shown = items.map((one, i) => inside(one, `${path}[${i}]`, under || (isPair && i === 1)))
+    return shown.every((one, i) => one === items[i]) ? value : shown
+  }
+  const entries = Object.entries(value as { readonly [name: string]: Json })
+  // A list of headers or parameters may name each: `{"name": "authorization", "value": "…"}`.
+  const isNamed = entries.some(([name, of]) => typeof of === "string" && nameNames.test(name) && isSecret(of))
+  let isChanged = false
+  const shown = entries.map(([name, of]): [string, Json] => {
+    const at = path === "" ? name : `${path}.${name}`
+    const after = inside(of, at, under || isSecret(name) || (isNamed && valueNames.test(name)))
+    isChanged ||= after !== of
+    return [name, after]
+  })
+  return isChanged ? Object.fromEntries(shown) : value
+}
+
+/** Inputs as they are shown. */
+export const shownInputs = <Value>(inputs: Value, looked: Looked = "names and looks"): Value =>
+  without(inputs as Json, looked, "", () => {}) as Value
+
+/** Where credentials stand in inputs, at the most so many. */
+export const placesIn = (inputs: unknown, looked: Looked = "names and looks"): ReadonlyArray<string> => {
+  const places: Array<string> = []
+  without(inputs as Json, looked, "", (place) => void places.push(place))
+  return places.slice(0, mostPlaces)
+}
+
+const mostPlaces = 20

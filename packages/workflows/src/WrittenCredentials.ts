@@ -1,5 +1,5 @@
 import { isExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
-import { readJson } from "@tidegate/model/JsonText"
+import { parseJson } from "@tidegate/model/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
 import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
@@ -70,13 +70,11 @@ const hasParameter = (text: string): boolean =>
 const isJsonWithSecret = (text: string, level: number): boolean => {
   if (!/^\s*[[{]/.test(text)) return false
   for (const instead of ["", "0"]) {
-    try {
-      let isFound = false
-      without(readJson(writtenIn(text, instead)) as Json, "names and looks", "", () => (isFound = true), level + 1)
-      return isFound
-    } catch {
-      continue
-    }
+    const parsed = parseJson(writtenIn(text, instead))
+    if (parsed.kind !== "json") continue
+    let isFound = false
+    without(parsed.value as Json, "names and looks", "", () => (isFound = true), level + 1)
+    return isFound
   }
   return false
 }

@@ -989,7 +989,7 @@ export interface paths {
     }
     /**
      * Count events over time, by the status that they have now
-     * @description Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them. processing_count is what is being delivered as far as it is noted, which it is of destinations with a rate. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.
+     * @description Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them. processing_count is what is being delivered: of destinations with a rate all of it, of others what takes longer than a second or two. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.
      */
     get: operations["getEventMetrics"]
     put?: never

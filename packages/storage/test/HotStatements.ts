@@ -8,7 +8,7 @@ import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
 import { readDeliverySettings } from "@tidegate/storage/DeliverySettings"
 import { storeHold } from "@tidegate/storage/DestinationHolds"
-import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { dueRows, dueWork, noteStarts, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
 import { migrate } from "@tidegate/storage/Migrations"
@@ -283,6 +283,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "marking 20 paced deliveries": {
     file: "journal/MarkStatement.ts",
     run: (events) => committing(markCommit(events.map((eventId) => ({ eventId, startedAt: Date.now() }))))
+  },
+  "noting 20 slow deliveries": {
+    file: "DeliveryRows.ts",
+    run: (events) => noteStarts(events.map((id) => [id, Date.now()] as const))
   },
   "storing 20 proxy exchanges": {
     file: "ProxyExchanges.ts",

@@ -49,17 +49,22 @@ const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
 const connect = Effect.fnUntraced(function* (count: number, salt: string) {
   const sql = yield* SqlClient.SqlClient
   const stamps = sql.literal("now(), now()")
-  const rows = sql`(select ${salt} || i as id from generate_series(1, ${count}::int) i) as rows`
   yield* sql`insert into teams (id, name) values ('tm', 'tm') on conflict do nothing`
-  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
-    select 'src_' || id, 'tm', id, 'WEBHOOK', '{}', ${stamps} from ${rows}`
-  yield* sql`insert into destinations (id, team_id, name, type, config, created_at, updated_at)
-    select 'dst_' || id, 'tm', id, 'HTTP', '{}'::jsonb, ${stamps} from ${rows}
-    union all select ${destination}, 'tm', 'one', 'HTTP', '{}'::jsonb, ${stamps} on conflict do nothing`
-  yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
-    select 'con_' || id, 'tm', id, 'src_' || id, case id when ${salt} || 1 then ${destination} else 'dst_' || id end, '[]', ${stamps}
-    from ${rows}`
+  // Each row raises its team's count: one transaction would look through all the versions of that row that it has made before.
+  for (let from = 1; from <= count; from += atOnce) {
+    const rows = sql`(select ${salt} || i as id from generate_series(${from}::int, ${Math.min(count, from + atOnce - 1)}::int) i) as rows`
+    yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+      select 'src_' || id, 'tm', id, 'WEBHOOK', '{}', ${stamps} from ${rows}`
+    yield* sql`insert into destinations (id, team_id, name, type, config, created_at, updated_at)
+      select 'dst_' || id, 'tm', id, 'HTTP', '{}'::jsonb, ${stamps} from ${rows}
+      union all select ${destination}, 'tm', 'one', 'HTTP', '{}'::jsonb, ${stamps} on conflict do nothing`
+    yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
+      select 'con_' || id, 'tm', id, 'src_' || id, case id when ${salt} || 1 then ${destination} else 'dst_' || id end, '[]', ${stamps}
+      from ${rows}`
+  }
 })
+/** Rows of one statement. */
+const atOnce = 500
 
 /** So many pending events, due now, with requests that wait for slow rules, and as many connections; answers the ids of the first 20. */
 export const fill = Effect.fnUntraced(function* (count: number) {

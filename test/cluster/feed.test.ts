@@ -76,6 +76,13 @@ describe("somebody who follows events", () => {
     })
     expect(JSON.parse(body).code).toBeUndefined()
     await waitUntil("all are retried", async () => (await stored()).length === 4 * requests)
+    // What is stored is shown when no older transaction is under way: those of other databases of the server count.
+    await waitUntil("all can be shown", async () => {
+      const [row] = await gateways.query(
+        "select max(txid) < pg_snapshot_xmin(pg_current_snapshot()) as shown from event_feed"
+      )
+      return row!["shown"] === true
+    })
     over = true
 
     const all = (await stored()).toSorted()

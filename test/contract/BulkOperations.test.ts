@@ -349,6 +349,24 @@ describe("a bulk operation", () => {
     for (const filter of [{ status: "DONE" }, { from: "yesterday" }, { q: 1 }, { source_id: {} }, ...twice]) {
       expect(await codeOf("/events/bulk_operations", filter)).toEqual([400, "VALIDATION_ERROR"])
     }
+    // A text that its caller left blank by mistake would narrow nothing, and the rest of the filter find too much.
+    for (const name of [
+      "q",
+      "search",
+      "batch_operation_id",
+      "bulk_operation_id",
+      "retry_kind",
+      "status",
+      "request_id"
+    ]) {
+      for (const blank of ["", " "]) {
+        const { body, status } = await gateway.call("POST", "/events/bulk_operations", {
+          from: "now-1h",
+          [name]: blank
+        })
+        expect([status, body.code, body.data.fields[0].path]).toEqual([400, "VALIDATION_ERROR", name])
+      }
+    }
     expect(await codeOf("/requests/bulk_operations", { status: "FAILED" })).toEqual([400, "VALIDATION_ERROR"])
     expect(await codeOf("/events/bulk_operations", { from: "now", to: "now-1h" })).toEqual([400, "INVALID_TIME_RANGE"])
     expect(await codeOf("/events/bulk_operations/bch_none")).toEqual([404, "NOT_FOUND"])

@@ -124,6 +124,41 @@ describe("metrics", () => {
     expect(answer.body.message).toContain(says)
   })
 
+  it("tell what is being delivered by its destination, with a rate or without, as soon as it takes longer than a second or two", async ({
+    gateway,
+    target
+  }) => {
+    const answered = Promise.withResolvers<void>()
+    target.reply = async (response) => {
+      await answered.promise
+      response.end("ok")
+    }
+    const { source } = await gateway.route(target)
+    const other = await gateway.route(target, { destination: { rate_limit: 5 } })
+    for (const { id } of [source, source, other.source]) {
+      expect((await fetch(`${gateway.origin}/e/${id}`, { method: "POST", body: "{}" })).status).toBe(200)
+    }
+    const sums = async (id: string) => {
+      const { series } = await gateway.api("GET", `/metrics/events?from=now-2h&to=now&granularity=1h&source_id=${id}`)
+      const sum = (measure: "processing_count" | "queued_count" | "delivered_count") =>
+        series.reduce((total, bucket) => total + (bucket[measure] ?? 0), 0)
+      return { processing: sum("processing_count"), queued: sum("queued_count"), delivered: sum("delivered_count") }
+    }
+    const told = (id: string, processing: number, delivered: number) =>
+      gateway.eventually(`${processing} are being delivered, ${delivered} are`, async () => {
+        const found = await sums(id)
+        return found.processing === processing && found.delivered === delivered && found.queued === 0 ? true : null
+      })
+    try {
+      await told(other.source.id, 1, 0)
+      await told(source.id, 2, 0)
+    } finally {
+      answered.resolve()
+    }
+    await told(source.id, 0, 2)
+    await told(other.source.id, 0, 1)
+  })
+
   it("that take long keep nobody else: not another team, no list and no sender; and end when nobody waits for them", async ({
     gateway,
     lived

@@ -167,6 +167,40 @@ describe("the records", () => {
     }
   })
 
+  it("of events are followed by what never changes about them: a feed takes no window and no state", async ({
+    gateway
+  }) => {
+    const lasting = {
+      request_id: "req_1",
+      source_id: "src_1",
+      connection_id: "web_1",
+      destination_id: "des_1",
+      batch_operation_id: "bch_1",
+      is_retry: "true",
+      retry_kind: "bulk",
+      q: "order-1"
+    }
+    const begun = await gateway.call("GET", `/events?after=now&${new URLSearchParams(lasting).toString()}`)
+    expect([begun.status, begun.body.models, begun.body.has_more]).toEqual([200, [], false])
+    const refused = {
+      from: "now-1h",
+      to: "now",
+      start: "now-1h",
+      end: "now",
+      cursor: "x",
+      next: "x",
+      status: "FAILED",
+      error_code: "TIMEOUT",
+      response_status: "500",
+      resolved: "false",
+      batch_operation_scope: "targets"
+    }
+    for (const [name, value] of Object.entries(refused)) {
+      const { body, status } = await gateway.call("GET", `/events?after=now&${name}=${value}`)
+      expect([status, body.code, body.data?.fields[0].path]).toEqual([400, "VALIDATION_ERROR", name])
+    }
+  })
+
   it("of project secrets tell when one was rotated", async ({ gateway }) => {
     const { body } = await gateway.call("POST", "/project-secrets/rotate", { rotate: ["signing_secret"] })
     const read = (await gateway.call("GET", "/project-secrets")).body

@@ -989,7 +989,7 @@ export interface paths {
     }
     /**
      * Count events over time, by the status that they have now
-     * @description Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them. processing_count is what is being delivered as far as it is noted, which it is of destinations with a rate. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.
+     * @description Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them. processing_count is what is being delivered: of destinations with a rate all of it, of others what takes longer than a second or two. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.
      */
     get: operations["getEventMetrics"]
     put?: never
@@ -7735,6 +7735,7 @@ export interface components {
       truncated: boolean
     }
     ProfileWrite: {
+      /** @description 1 to 120 characters that can be seen. Spaces around it are left out */
       name: string
     }
     /** @description A key of a team, without what it is recognised by. */
@@ -7783,6 +7784,7 @@ export interface components {
     ProjectKeyPatch: {
       /** @description The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing */
       execute_grants?: string[]
+      /** @description For people; need not be unique. Spaces around it are left out */
       name?: string
       /** @description Calls a minute; 240 unless told */
       rate_limit_per_minute?: number
@@ -7797,6 +7799,7 @@ export interface components {
     ProjectKeyWrite: {
       /** @description The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing */
       execute_grants?: string[]
+      /** @description For people; need not be unique. Spaces around it are left out */
       name: string
       /** @description Calls a minute; 240 unless told */
       rate_limit_per_minute?: number
@@ -10114,6 +10117,7 @@ export interface components {
       role?: "owner" | "member"
     }
     TeamPatch: {
+      /** @description 1 to 120 characters that can be seen. Spaces around it are left out */
       name?: string
       /** @description Counts from the next run of retention on, in both directions; what is gone does not come back */
       retention?: {
@@ -10133,6 +10137,7 @@ export interface components {
       record_days: number
     }
     TeamWrite: {
+      /** @description 1 to 120 characters that can be seen. Spaces around it are left out */
       name: string
       /** @description Its first owner; the caller, unless told */
       owner?: string

@@ -14,7 +14,7 @@ import {
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { shortened } from "./Cutting.ts"
 import { filled, filledJson, template, TemplateText } from "./Rendering.ts"
-import { needed, setting } from "./Settings.ts"
+import { faultsOfBlanks, needed, setting } from "./Settings.ts"
 import { blocksOf } from "./SlackBlocks.ts"
 
 const api = "https://slack.com"
@@ -74,6 +74,7 @@ export const chatBot = connector({
     )
   },
   pace: { perSecond: 1, because: "the API takes one message a second to a channel" },
+  check: (settings) => faultsOfBlanks(settings, "blocks_template"),
   auths: ["CHAT_BOT_TOKEN"],
   origins: [api],
   credentials: "mask",

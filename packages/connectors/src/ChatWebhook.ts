@@ -7,7 +7,7 @@ import { type Answer, connector, payloadPerStep, type Verdict } from "./Connecto
 import { shortenedPoints } from "./Cutting.ts"
 import { embedsOf, fetchedUrl, picturesOf } from "./DiscordEmbeds.ts"
 import { type DeliveryTemplate, type Fill, filledJson, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { HttpUrl, needed, secret, setting } from "./Settings.ts"
+import { faultsOfBlanks, HttpUrl, needed, secret, setting } from "./Settings.ts"
 
 /** More is refused by the API. */
 const longestContent = 2_000
@@ -57,10 +57,15 @@ export const chatWebhook = connector({
     )
   },
   pace: { perSecond: 2, because: "the API takes five messages in two seconds through a webhook" },
-  check: ({ avatar_url }) =>
-    avatar_url !== null && !avatar_url.includes("{{") && urlFault(avatar_url, 2_048) !== null
-      ? [{ path: "config.avatar_url", message: "must be an absolute http or https URL, or a template of one" }]
-      : [],
+  check: (settings) => {
+    const { avatar_url, embeds } = settings
+    return [
+      ...(avatar_url !== null && !avatar_url.includes("{{") && urlFault(avatar_url, 2_048) !== null
+        ? [{ path: "config.avatar_url", message: "must be an absolute http or https URL, or a template of one" }]
+        : []),
+      ...faultsOfBlanks(settings, "embeds", ...(embeds === null ? (["content_template"] as const) : []))
+    ]
+  },
   auths: ["NO_AUTH"],
   credentials: "mask",
   perStep: payloadPerStep("What {{payload}} stands for where there is no content_template"),

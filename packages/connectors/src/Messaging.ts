@@ -13,7 +13,7 @@ import {
   TemplateText,
   Unrenderable
 } from "./Rendering.ts"
-import { type FieldErrors, needed, type Pace, setting, text } from "./Settings.ts"
+import { faultsOfBlanks, type FieldErrors, needed, type Pace, setting, text } from "./Settings.ts"
 
 /** Text messages by an API (Twilio, Messages). */
 
@@ -82,16 +82,13 @@ const perNumber: Pace = {
 const Media = TemplateText(2_048)
 const manyMedia = "must be a list of 1 to 10 URLs"
 
-const faultsOfSender = ({
-  from,
-  messaging_service_sid
-}: {
+const faultsOfSender = (settings: {
   readonly from: string | null
   readonly messaging_service_sid: string | null
 }): FieldErrors =>
-  from === null && messaging_service_sid === null
+  settings.from === null && settings.messaging_service_sid === null
     ? [{ path: "config.from", message: "is required: the sender, or config.messaging_service_sid" }]
-    : []
+    : faultsOfBlanks(settings, "from")
 
 /** What a call says of who sends to whom. */
 interface Numbers {
@@ -277,7 +274,7 @@ export const messagingChat = connector({
       ...faultsOfSender(settings),
       ...(body_template === null && content_sid === null
         ? [{ path: "config.body_template", message: "is required: the text of the message, or config.content_sid" }]
-        : []),
+        : faultsOfBlanks(settings, "content_variables", ...(content_sid === null ? (["body_template"] as const) : []))),
       ...(content_sid !== null && messaging_service_sid === null
         ? [{ path: "config.messaging_service_sid", message: "is required with config.content_sid" }]
         : []),

@@ -14,7 +14,17 @@ import {
   Refusal
 } from "./Connector.ts"
 import { type Fill, filled, filledJson, filling, payloadOf, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { concurrency, type FieldErrors, HttpUrl, needed, pacing, setting, type SettingsOf, text } from "./Settings.ts"
+import {
+  concurrency,
+  faultsOfBlanks,
+  type FieldErrors,
+  HttpUrl,
+  needed,
+  pacing,
+  setting,
+  type SettingsOf,
+  text
+} from "./Settings.ts"
 import { signer } from "./SignedRequest.ts"
 
 /** Object stores that speak S3: each event becomes an object, and a repeated delivery writes the same object again. */
@@ -85,7 +95,10 @@ const stored = {
 type Stored = SettingsOf<typeof stored>
 
 /** What is wrong with a key that no event changes. */
-const faultsOfKey = ({ key_template }: Pick<Stored, "key_template">): FieldErrors => {
+const faultsOfKey = (settings: Pick<Stored, "key_template">): FieldErrors => {
+  const { key_template } = settings
+  const blank = faultsOfBlanks(settings, "key_template")
+  if (blank.length > 0) return blank
   const fault = key_template.includes("{{") ? null : keyFault(key_template)
   return fault === null
     ? []

@@ -166,6 +166,15 @@ const notBlank = Schema.makeFilter<unknown>(
   (value) => typeof value !== "string" || value.trim() !== "" || "must not be empty"
 )
 
+/** What is wrong with texts that may be left out, and of which a blank one makes nothing that can be sent: each delivery would fail. */
+export const faultsOfBlanks = <S extends object>(settings: S, ...names: ReadonlyArray<keyof S & string>): FieldErrors =>
+  names.flatMap((name) => {
+    const value: unknown = settings[name]
+    return typeof value === "string" && value.trim() === ""
+      ? [{ path: `config.${name}`, message: "must not be empty" }]
+      : []
+  })
+
 /** The members of a written `config`, each of which may be left out. */
 export const writtenMembers = (
   settings: Settings,

@@ -551,6 +551,32 @@ describe("MESSAGING", () => {
     expect(faultsOf("MESSAGING_SMS", { to: "1", body_template: "x", messaging_service_sid: "MG1" })).toEqual([])
   })
 
+  it("refuses blank texts that nothing could be sent with, as it refuses those that are missing", () => {
+    const blank = " "
+    const message = { to: "+15005550006", from: "+15005550001", body_template: "x" }
+    const hook = { url: "https://discord.com/api/webhooks/1/token" }
+    const bot = { channel: "C1", text_template: "x" }
+    const store = { account_id: "a".repeat(32), bucket: "archive", region: "eu-central-1" }
+    const service = { messaging_service_sid: `MG${"0".repeat(32)}`, content_sid: `HX${"0".repeat(32)}` }
+    for (const [type, config, wrong] of [
+      ["MESSAGING_SMS", { ...message, from: blank }, "from"],
+      ["MESSAGING_MMS", { ...message, from: "", media_urls: ["https://example.com/a.png"] }, "from"],
+      ["MESSAGING_CHAT", { ...message, from: blank }, "from"],
+      ["MESSAGING_CHAT", { ...message, body_template: blank }, "body_template"],
+      ["MESSAGING_CHAT", { ...message, ...service, content_variables: blank }, "content_variables"],
+      ["CHAT_WEBHOOK", { ...hook, content_template: blank }, "content_template"],
+      ["CHAT_WEBHOOK", { ...hook, embeds: blank }, "embeds"],
+      ["CHAT_BOT", { ...bot, blocks_template: blank }, "blocks_template"],
+      ["OBJECT_STORE_S", { ...store, key_template: blank }, "key_template"],
+      ["OBJECT_STORE_R", { ...store, key_template: blank }, "key_template"]
+    ] as const) {
+      expect(faultsOf(type, config), type).toEqual([`config.${wrong} must not be empty`])
+    }
+    // A message of embeds alone, or of a stored template alone, has no text of its own.
+    expect(faultsOf("CHAT_WEBHOOK", { ...hook, content_template: "", embeds: "[]" })).toEqual([])
+    expect(faultsOf("MESSAGING_CHAT", { ...message, ...service, body_template: "" })).toEqual([])
+  })
+
   it("tells the API's own number for what is wrong", () => {
     const sender = open("MESSAGING_SMS", { auth, config })
     expect(sender.judge(answer(400, { code: 21211, message: "The 'To' number is not valid" }))).toEqual({

@@ -155,7 +155,7 @@ export const eventFilters = {
     words: ["retries", "targets", "related"],
     description:
       "Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both",
-    lasts: true
+    lasts: false
   },
   is_retry: isRetry,
   retry_kind: retryKind,

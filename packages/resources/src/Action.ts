@@ -48,7 +48,8 @@ const longestName = 128
 const mostInputBytes = 262_144
 
 const Key = text.check(
-  Schema.isPattern(/^[a-z0-9_.]{1,96}$/, { message: "must be a key of the catalog: small letters, digits, _ and ." })
+  // The flag, because only such patterns are told in the document.
+  Schema.isPattern(/^[a-z0-9_.]{1,96}$/u, { message: "must be a key of the catalog: small letters, digits, _ and ." })
 )
 
 const Inputs = Schema.JsonObject.annotate({

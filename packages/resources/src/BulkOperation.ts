@@ -40,9 +40,12 @@ const Rate = Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
   message: `must be a whole number from ${rateBounds.minimum} to ${rateBounds.maximum}`
 })
 
+/** The same of a text: a blank one would narrow nothing. */
+const Said = short.check(Schema.makeFilter((given) => given.trim() !== "" || "must not be blank"))
+
 const inputOf = (declared: RecordFilter): Schema.Top => {
   if (declared.kind === "word") return OneOf(declared.words)
-  return declared.kind === "flag" ? Flag : declared.kind === "text" ? short : Values
+  return declared.kind === "flag" ? Flag : declared.kind === "text" ? Said : Values
 }
 
 /** A member for each name of each filter. */

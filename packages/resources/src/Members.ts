@@ -1,5 +1,6 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import * as Characters from "@tidegate/model/Characters"
+import { describedAs } from "./DescribedAs.ts"
 import { isStorable } from "./Input.ts"
 
 /**
@@ -57,6 +58,16 @@ export const nameUpTo = (longest: number) => {
 
 /** The name of any resource. */
 export const Name = nameUpTo(155).annotate({ description: "Printable characters, unique in the team" })
+
+/**
+ * A name that is taken without the spaces around it. The document is of what is written, before these are left out: checks of what is left would not
+ * be told there.
+ */
+export const trimmedName = (longest: number, judged: Schema.Codec<string>, description: string) =>
+  text.pipe(
+    describedAs(nameUpTo(longest).annotate({ description: `${description}. Spaces around it are left out` })),
+    Schema.decodeTo(judged, SchemaTransformation.trim())
+  )
 
 const storableUpTo = (longest: number) => (value: string | null) =>
   value === null ||

@@ -124,6 +124,22 @@ export const pendingEvents = Effect.fnUntraced(function* (
 })
 
 /**
+ * Notes that these deliveries are under way, and since when (Unix ms), as a pace does before they start. A row that somebody else is writing is left
+ * out: its attempt is being recorded. So this waits for nobody, and no two statements wait for each other.
+ */
+export const noteStarts = Effect.fnUntraced(function* (
+  starts: ReadonlyArray<readonly [event: string, at: number]>
+): Effect.fn.Return<void, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const ids = Columns.text(starts.map(([id]) => id))
+  yield* sql`
+    update deliveries set started_at = s.at
+    from unnest(${ids}, ${Columns.timestamptz(starts.map(([, at]) => at))}) as s (id, at)
+    where deliveries.event_id = s.id
+      and deliveries.ctid = any(array(select ctid from deliveries where event_id = any(${ids}) for update skip locked))`
+})
+
+/**
  * When the destination has started deliveries since `since` (Unix ms), oldest first, in slices of `slice` ms: attempts
  * recorded, and paced deliveries that were marked and have not been. Both are found by when they were, whatever waits.
  */

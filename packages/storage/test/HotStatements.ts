@@ -8,7 +8,7 @@ import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
 import { readDeliverySettings } from "@tidegate/storage/DeliverySettings"
 import { storeHold } from "@tidegate/storage/DestinationHolds"
-import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { dueRows, dueWork, noteStarts, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
 import { migrate } from "@tidegate/storage/Migrations"
@@ -49,17 +49,22 @@ const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
 const connect = Effect.fnUntraced(function* (count: number, salt: string) {
   const sql = yield* SqlClient.SqlClient
   const stamps = sql.literal("now(), now()")
-  const rows = sql`(select ${salt} || i as id from generate_series(1, ${count}::int) i) as rows`
   yield* sql`insert into teams (id, name) values ('tm', 'tm') on conflict do nothing`
-  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
-    select 'src_' || id, 'tm', id, 'WEBHOOK', '{}', ${stamps} from ${rows}`
-  yield* sql`insert into destinations (id, team_id, name, type, config, created_at, updated_at)
-    select 'dst_' || id, 'tm', id, 'HTTP', '{}'::jsonb, ${stamps} from ${rows}
-    union all select ${destination}, 'tm', 'one', 'HTTP', '{}'::jsonb, ${stamps} on conflict do nothing`
-  yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
-    select 'con_' || id, 'tm', id, 'src_' || id, case id when ${salt} || 1 then ${destination} else 'dst_' || id end, '[]', ${stamps}
-    from ${rows}`
+  // Each row raises its team's count: one transaction would look through all the versions of that row that it has made before.
+  for (let from = 1; from <= count; from += atOnce) {
+    const rows = sql`(select ${salt} || i as id from generate_series(${from}::int, ${Math.min(count, from + atOnce - 1)}::int) i) as rows`
+    yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+      select 'src_' || id, 'tm', id, 'WEBHOOK', '{}', ${stamps} from ${rows}`
+    yield* sql`insert into destinations (id, team_id, name, type, config, created_at, updated_at)
+      select 'dst_' || id, 'tm', id, 'HTTP', '{}'::jsonb, ${stamps} from ${rows}
+      union all select ${destination}, 'tm', 'one', 'HTTP', '{}'::jsonb, ${stamps} on conflict do nothing`
+    yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
+      select 'con_' || id, 'tm', id, 'src_' || id, case id when ${salt} || 1 then ${destination} else 'dst_' || id end, '[]', ${stamps}
+      from ${rows}`
+  }
 })
+/** Rows of one statement. */
+const atOnce = 500
 
 /** So many pending events, due now, with requests that wait for slow rules, and as many connections; answers the ids of the first 20. */
 export const fill = Effect.fnUntraced(function* (count: number) {
@@ -283,6 +288,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "marking 20 paced deliveries": {
     file: "journal/MarkStatement.ts",
     run: (events) => committing(markCommit(events.map((eventId) => ({ eventId, startedAt: Date.now() }))))
+  },
+  "noting 20 slow deliveries": {
+    file: "DeliveryRows.ts",
+    run: (events) => noteStarts(events.map((id) => [id, Date.now()] as const))
   },
   "storing 20 proxy exchanges": {
     file: "ProxyExchanges.ts",

@@ -99,6 +99,24 @@ describe("the document", () => {
     ])
   })
 
+  it("a name that is written tells how long it may be", ({ document }) => {
+    const written = Object.entries<Body>(document.json.components.schemas).flatMap(([schema, { properties }]) =>
+      /(?:Write|Patch)$/.test(schema) && properties?.name !== undefined ? [[schema, properties.name] as const] : []
+    )
+    expect(written.map(([schema]) => schema)).toEqual(
+      expect.arrayContaining(["ProfileWrite", "TeamWrite", "TeamPatch", "ProjectKeyWrite", "ProjectKeyPatch"])
+    )
+    for (const [schema, name] of written) {
+      const told = { least: name.minLength, most: name.maxLength, pattern: name.pattern }
+      if (schema.startsWith("Filter"))
+        expect(told, schema).toMatchObject({ pattern: expect.stringContaining("{1,155}") })
+      else expect(told, schema).toEqual({ least: 1, most: expect.any(Number), pattern: "\\S" })
+    }
+    const { ActionWrite, TeamMemberWrite } = document.json.components.schemas
+    expect(ActionWrite.properties.provider_key.pattern).toBe("^[a-z0-9_.]{1,96}$")
+    expect(TeamMemberWrite.properties.email.pattern).toContain("@")
+  })
+
   it("an operation names the codes that it can fail with, and no others", ({ document }) => {
     const codes = (id: string, status: number): ReadonlyArray<string> => {
       const schema = document.operation(id).spec.responses[status]?.content["application/json"].schema

@@ -3,8 +3,7 @@ import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { type Principals, ofOneself } from "@tidegate/model/Permission"
 import { NewSession, Session } from "@tidegate/model/Session"
-import { describedAs } from "@tidegate/resources/DescribedAs"
-import { printable } from "@tidegate/resources/Members"
+import { printable, trimmedName } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { ApiErrors } from "./ApiError.ts"
 import { Authorization } from "./Authorization.ts"
@@ -12,18 +11,16 @@ import { ids, newSession, session } from "./Examples.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const Name = Schema.Trim.check(Characters.between(1, 120), printable)
+const Name = trimmedName(
+  120,
+  Schema.String.check(Characters.between(1, 120), printable),
+  "1 to 120 characters that can be seen"
+)
 
 /** What a user may change of themselves. */
 export const profile = bodyOf(
   Schema.Struct({
-    name: Name.pipe(
-      describedAs(
-        Schema.String.check(Characters.between(1, 120)).annotate({
-          description: "1 to 120 characters that can be seen; spaces around it are left out"
-        })
-      )
-    )
+    name: Name
   }).annotate({
     identifier: "ProfileWrite"
   })

@@ -44,7 +44,7 @@ export class MetricsApi extends HttpApiGroup.make("metrics")
         id: "getEventMetrics",
         permission: reading,
         summary: "Count events over time, by the status that they have now",
-        description: `${series} processing_count is what is being delivered as far as it is noted, which it is of destinations with a rate. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.`,
+        description: `${series} processing_count is what is being delivered: of destinations with a rate all of it, of others what takes longer than a second or two. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.`,
         answer: Examples.eventSeries,
         errors: ["INVALID_TIME_RANGE"]
       })

@@ -13,16 +13,14 @@ import {
   ProjectKey,
   usualPerMinute
 } from "@tidegate/model/ProjectKey"
-import { nameUpTo } from "@tidegate/resources/Members"
+import { nameUpTo, trimmedName } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { Authorization } from "./Authorization.ts"
 import { keyDecisions, newProjectKey, projectKey } from "./ProjectKeysExamples.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const Name = Schema.Trim.pipe(Schema.decodeTo(nameUpTo(mostNameCharacters))).annotate({
-  description: "For people; need not be unique. Spaces around it are left out"
-})
+const Name = trimmedName(mostNameCharacters, nameUpTo(mostNameCharacters), "For people; need not be unique")
 
 const Scopes = Schema.Array(KeyScope)
   .check(Schema.isMinLength(1), Schema.isUnique())

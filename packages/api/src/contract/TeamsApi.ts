@@ -10,8 +10,7 @@ import {
   reading
 } from "@tidegate/model/Permission"
 import { OwnTeam, Team, TeamMember, TeamRole } from "@tidegate/model/Team"
-import { describedAs } from "@tidegate/resources/DescribedAs"
-import { printable } from "@tidegate/resources/Members"
+import { printable, trimmedName } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { Authorization } from "./Authorization.ts"
 import { ids, ownTeam, team, teamMember } from "./Examples.ts"
@@ -19,18 +18,16 @@ import { Deleted } from "./Group.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const Name = Schema.Trim.check(Characters.between(1, 120), printable).pipe(
-  describedAs(
-    Schema.String.check(Characters.between(1, 120)).annotate({
-      description: "1 to 120 characters that can be seen; spaces around it are left out"
-    })
-  )
+const Name = trimmedName(
+  120,
+  Schema.String.check(Characters.between(1, 120), printable),
+  "1 to 120 characters that can be seen"
 )
 
 /** Somebody is named by their address: whoever has only guessed an id learns nothing of whom it is. */
 const Address = Schema.String.check(
   Characters.upTo(254),
-  Schema.isPattern(/^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/, { message: "must be an e-mail address" })
+  Schema.isPattern(/^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/u, { message: "must be an e-mail address" })
 ).annotate({ description: "The address that their identity provider has verified, or will have" })
 
 const Days = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))).annotate({

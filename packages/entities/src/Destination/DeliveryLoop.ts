@@ -4,7 +4,7 @@ import type { RatePeriod } from "@tidegate/model/Destination"
 import { passed } from "@tidegate/model/TestSignal"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
-import { recentStarts } from "@tidegate/storage/DeliveryRows"
+import { noteStarts, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Tracing } from "@tidegate/telemetry/Tracing"
 import { setAside } from "../InHand.ts"
@@ -35,6 +35,8 @@ import type { Heard, Listening, TunnelResult } from "./TunnelProtocol.ts"
 const drainPatience = "10 seconds"
 /** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
 const linger = "1 second"
+/** A delivery that takes so long (ms) is noted to be under way, at the next look: what is quicker is over before anybody could be told. */
+const slowMs = 1_000
 /** A connection that stays unknown is asked about no more often than this (ms). */
 const unknownEveryMs = 1_000
 /**
@@ -81,6 +83,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   /** Deliveries started and not yet recorded, by event; and those started since the last reload began. */
   const unrecorded = new Map<string, number>()
   let startedMeanwhile: Array<number> | null = null
+  /** Those of them that were noted, because they take long. */
+  const noted = new Map<string, number>()
   const cancelling = new Set<string>()
   let held = false
   /** Batches given so far. */
@@ -254,12 +258,23 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       yield* Effect.yieldNow
     }
   })
+  /** Notes what takes long, all of it by one statement. Where there is a pace, everything is noted before it starts. */
+  const noteSlow = Effect.suspend(() => {
+    for (const [id, at] of noted) if (unrecorded.get(id) !== at) noted.delete(id)
+    if (pacing !== null || !holdsLease()) return Effect.void
+    const until = now() - slowMs
+    const slow = [...unrecorded].filter(([id, at]) => at <= until && noted.get(id) !== at)
+    if (slow.length === 0) return Effect.void
+    for (const [id, at] of slow) noted.set(id, at)
+    return Effect.ignore(noteStarts(slow))
+  })
   /** Ends once the queue has been idle from one look to the next. */
   const idle = Effect.gen(function* () {
     let before: number
     do {
       before = given
       yield* Effect.sleep(linger)
+      yield* noteSlow
     } while (queue.nextAt !== null || given !== before)
   })
   const runPump = Effect.raceFirst(runTimers, idle).pipe(

@@ -2,8 +2,15 @@ import type { IsSecretName } from "./SecretNames.ts"
 
 /** Secrets in commands that somebody has pasted: `curl -u name:password`, `--token x`. Each character is looked at a few times. */
 
+/** Flags of curl that take no value may stand before the `u` in one word: `-sSu name:password`. */
+const flag = String.raw`-[0-46aBfgGiIjklLMnNOpqRsSvV#]{0,12}[uU][ \t]*|--(?:proxy-)?user[ \t=]+`
+/** A word as a shell reads it: some of it may be in quotes, with spaces. */
+const word = String.raw`(?:"[^"\n]{0,1000}"?|'[^'\n]{0,1000}'?|\\.|[^\s"'\\]){1,1000}`
 /** `-u name:password`, with or without quotes: the name stays. */
-const userFlag = /(?<=^|\s)(-[uU][ \t]*|--(?:proxy-)?user[ \t=]+)(["']?)([^\s"':]{0,256}:)([^\s"']{1,1000})/g
+const userFlag = new RegExp(
+  String.raw`(?<=^|\s)(${flag})(?:("[^":\n]{0,256}:)(?:\\.|[^"\\\n]){1,1000}|('[^':\n]{0,256}:)[^'\n]{1,1000}|(["']?[^\s"':]{0,256}["']?:)${word})`,
+  "g"
+)
 /** `--name value`; behind `=` a value is found by its name, as anywhere. */
 const namedFlag =
   /(?<=^|\s)(--?([a-zA-Z][\w-]{1,63})[ \t]+)("[^"\n]{1,1000}"?|'[^'\n]{1,1000}'?|[^\s"'-][^\s"']{0,1000})/g
@@ -11,6 +18,10 @@ const namedFlag =
 export const commandSecretsRemoved = (text: string, isSecret: IsSecretName, mask: string): string =>
   text.includes("-")
     ? text
-        .replaceAll(userFlag, (_, flag: string, quote: string, name: string) => flag + quote + name + mask)
+        .replaceAll(
+          userFlag,
+          (_, before: string, quoted?: string, single?: string, bare?: string) =>
+            `${before}${quoted ?? single ?? bare ?? ""}${mask}`
+        )
         .replaceAll(namedFlag, (whole, flag: string, name: string) => (isSecret(name) ? flag + mask : whole))
     : text

@@ -32,16 +32,20 @@ const cellAt = (text: string, from: number, separator: string): Cell => {
   return { to: at, ends: text[at] !== separator }
 }
 
+/** Lines before the head: blank ones, and the one that tells a spreadsheet the separator. */
+const beforeHead = /^(?:[ \t\ufeff]*\r?\n|\ufeff?sep=.\r?\n){0,100}/
+
 const nameOf = (written: string): string => written.trim().replaceAll('"', "")
 
 /** The numbers of the columns that are secret, by the first line of a table; null: it is none, or has none that is. */
 const secretColumns = (
   text: string,
   isSecret: IsSecretName
-): { readonly separator: string; readonly columns: ReadonlySet<number> } | null => {
-  const end = text.indexOf("\n")
-  if (end < 0 || end > longestHead) return null
-  const head = text.slice(0, end).replace(/\r$/, "")
+): { readonly separator: string; readonly columns: ReadonlySet<number>; readonly end: number } | null => {
+  const start = beforeHead.exec(text.slice(0, longestHead))?.[0].length ?? 0
+  const end = text.indexOf("\n", start)
+  if (end < 0 || end - start > longestHead) return null
+  const head = text.slice(start, end).replace(/\r$/, "")
   for (const separator of separators) {
     if (!head.includes(separator)) continue
     const columns = new Set<number>()
@@ -55,7 +59,7 @@ const secretColumns = (
       if (ends) break
       from = to + 1
     }
-    if (columns.size > 0) return { separator, columns }
+    if (columns.size > 0) return { separator, columns, end }
   }
   return null
 }
@@ -68,8 +72,8 @@ export function* secretColumnsRemoved(
 ): Generator<void, string | null, void> {
   const found = secretColumns(text, isSecret)
   if (found === null) return null
-  const { columns, separator } = found
-  let at = text.indexOf("\n") + 1
+  const { columns, end, separator } = found
+  let at = end + 1
   const pieces = [text.slice(0, at)]
   let column = 0
   let kept = at

@@ -141,9 +141,23 @@ const text: ReadonlyArray<readonly [name: string, (secret: string) => string, co
   ["PHP", (secret) => `$config['api_key'] = '${secret}';`],
   ["a command that signs in", (secret) => `curl -s -u ada:${secret} https://example.com`],
   ["a command that signs in, in quotes", (secret) => `$ curl --user "ada:${secret}" https://example.com`],
+  ["a command that signs in, beside other flags", (secret) => `curl -sSu ada:${secret} https://example.com`],
+  ["a command that signs in, in one word with other flags", (secret) => `curl -sSLuada:${secret} https://example.com`],
+  [
+    "a command that signs in by a password with spaces",
+    (secret) => `curl -u 'ada:first ${secret}' https://example.com`
+  ],
+  [
+    "a command that signs in by a password with quotes",
+    (secret) => `curl -u "ada:a\\"b ${secret}" https://example.com`
+  ],
+  ["a command that signs in by a quoted password", (secret) => `curl -u ada:"first ${secret}" https://example.com`],
+  ["a command that signs in by a quoted name", (secret) => `curl -U "ada":${secret} https://example.com`],
   ["a command's flag", (secret) => `mysql --host db --password ${secret} shop`],
   ["a column of CSV", (secret) => `name,password,note\nada,${secret},x\nbob,"${secret} ""q""\nmore",y\n`, "text/csv"],
   ["a column of CSV with semicolons", (secret) => `"name";"API key"\r\n"ada";${secret}\r\n`, "text/csv"],
+  ["a column of CSV behind the line of its separator", (secret) => `sep=;\r\nid;passwd\r\n1;${secret}\r\n`, "text/csv"],
+  ["a column of CSV behind blank lines", (secret) => `\n\nid,password\n1,${secret}\n`, "text/csv"],
   ["a column of TSV that has no end", (secret) => `id\ttoken\n1\t"${secret}\n2\t${secret}`],
   ["a command", (secret) => `curl -u user: -d token=${secret} https://example.com`],
   ["a long text", (secret) => `${"x ".repeat(30_000)}password: ${secret}\n${"y ".repeat(30_000)}`]

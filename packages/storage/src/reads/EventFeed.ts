@@ -3,7 +3,7 @@ import * as Characters from "@tidegate/model/Characters"
 import { Clock, Effect, Option, Result, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { prefixes } from "@tidegate/model/Ids"
+import { idTime, prefixes } from "@tidegate/model/Ids"
 import type { FilterKey } from "./Cursor.ts"
 import { type EventFilter, plan } from "./EventPlan.ts"
 import { type EventRow, eventTable } from "./EventRow.ts"
@@ -21,7 +21,7 @@ const examineAtMost = 10_000
 /** Events that are looked up by one statement. */
 const lookedUpAtOnce = 500
 
-/** Where a reader goes on: behind so many events of an entry. `at`: when it was told so (Unix ms). */
+/** Where a reader goes on: behind so many events of an entry. `at`: what comes behind it was stored since (Unix ms). */
 interface Position {
   readonly txid: string
   readonly entry: string
@@ -69,7 +69,7 @@ const readAfter = (key: FilterKey, text: string): Result.Result<Position, Gatewa
 }
 
 interface Horizon {
-  /** The oldest transaction under way, and the next one. */
+  /** The oldest transaction under way, and the next one: what is below the oldest is seen by every later statement. */
   readonly oldest: string
   readonly next: string
   /** What was stored before (Unix ms) may be gone. */
@@ -94,13 +94,13 @@ interface Entry {
   readonly event_ids: ReadonlyArray<string>
 }
 
-const entriesFrom = Effect.fnUntraced(function* (team: string, { entry, txid }: Position) {
+/** In the order of numbers: a bare "txid" would be the text that is selected, of which "1000" comes before "999". */
+const entriesFrom = Effect.fnUntraced(function* (team: string, { entry, txid }: Position, { oldest }: Horizon) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<Entry>`
     select id, txid::text as txid, event_ids from event_feed
-    where team_id = ${team} and (txid, id) >= (${txid}::xid8, ${entry})
-      and txid < pg_snapshot_xmin(pg_current_snapshot())
-    order by txid, id limit ${entriesAtOnce}`.unprepared
+    where team_id = ${team} and (txid, id) >= (${txid}::xid8, ${entry}) and txid < ${oldest}::xid8
+    order by event_feed.txid, event_feed.id limit ${entriesAtOnce}`.unprepared
 })
 
 /** An event of an entry, and where a reader is who has taken it. */
@@ -145,15 +145,21 @@ export const follow = Effect.fnUntraced(function* (
       "what came behind the cursor is not all kept any more: begin anew, by after=now"
     )
   }
+  // Behind the horizon's look: a filter that gathers ids finds all that the entries below the horizon have.
   const { driven, ids, residual } = yield* plan(team, filter, { lower: prefixes.event, upper: `${prefixes.event}~` })
   const wanted = ids === null ? null : new Set(ids)
   const table = eventTable(sql, at)
 
   const rows: Array<EventRow> = []
   let position = start
-  const page = (more: boolean) => ({ rows, cursor: feedCursor(key, { ...position, at }), more })
+  const page = (more: boolean) => ({
+    rows,
+    // Who is not at the end may be far behind: it is not new because it was read now.
+    cursor: feedCursor(key, { ...position, at: more ? Math.max(start.at, idTime(position.entry) ?? 0) : at }),
+    more
+  })
   for (let examined = 0; examined < examineAtMost;) {
-    const part = fedBy(yield* entriesFrom(team, position), position).slice(0, lookedUpAtOnce)
+    const part = fedBy(yield* entriesFrom(team, position, horizon), position).slice(0, lookedUpAtOnce)
     if (part.length === 0) return page(false)
     const looked = part.map(({ id }) => id).filter((id) => wanted?.has(id) ?? true)
     const options = { team, table, ids: looked, bounds: [], residual: [...residual, ...driven] }
@@ -163,7 +169,7 @@ export const follow = Effect.fnUntraced(function* (
       if (rows.length === limit) return page(true)
       const row = byId.get(id)
       if (row !== undefined) rows.push(row)
-      position = { ...behind, at }
+      position = { at: start.at, ...behind }
     }
     examined += part.length
   }

@@ -105,16 +105,22 @@ const look = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
     ${sql.literal(table.joins)}
     where ${sql.and(residual.length === 0 ? [sql.literal("true")] : residual)}
     ${order} ${sql.literal(`limit ${wanted}`)}`.unprepared
-  if (residual.length === 0 || rows.length === wanted) return { rows, examinedTo: null }
+  if (residual.length === 0 || (one && rows.length === wanted)) return { rows, examinedTo: null }
 
   const ends = yield* sql<{ id: string }>`
     ${over((value) => along(`${alias}.id`, value, sql.literal(`offset ${perValue - 1} limit 1`)))}`.unprepared
-  return { rows, examinedTo: furthest(ends, dir) }
+  const examinedTo = furthest(ends, dir)
+  // What one value has beyond where another's look ended is no part of this: what that other has before it is not known yet.
+  return { rows: rows.filter(({ id }) => reaches(id, examinedTo, dir)), examinedTo }
 })
 
 /** Of the ids that several scans stopped at, the one that all of them have reached. */
 const furthest = (ends: ReadonlyArray<{ readonly id: string }>, dir: "asc" | "desc"): string | null =>
   ends.reduce<string | null>((end, { id }) => (end === null || (dir === "desc" ? id > end : id < end) ? id : end), null)
+
+/** Whether an id is not beyond where a scan ended; null: it has come to the end of all. */
+const reaches = (id: string, end: string | null, dir: "asc" | "desc"): boolean =>
+  end === null || (dir === "desc" ? id >= end : id <= end)
 
 /** The rows of these ids that meet the conditions, as `scan` answers them. */
 export const pick = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
@@ -153,7 +159,7 @@ export const toPage = <Row extends { readonly id: string }>(
   )
   const byId = new Map<string, Row>()
   for (const { rows } of parts) {
-    for (const row of rows) if (end === null || (dir === "desc" ? row.id >= end : row.id <= end)) byId.set(row.id, row)
+    for (const row of rows) if (reaches(row.id, end, dir)) byId.set(row.id, row)
   }
   const sign = dir === "desc" ? -1 : 1
   const rows = [...byId.values()].sort((a, b) => (a.id < b.id ? -sign : sign))

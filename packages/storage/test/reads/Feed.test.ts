@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { feedCursor } from "../../src/reads/EventFeed.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import { eventFilterOf } from "../../src/reads/Narrowing.ts"
 import { writeFeed } from "../../src/journal/FeedStatement.ts"
@@ -107,6 +108,23 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
+  it.effect("goes by the numbers of transactions, and not by their digits", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      const ids: Array<string> = []
+      for (const txid of ["9", "10", "98", "99", "100", "101"]) {
+        const id = yield* insertEvent(connection)
+        yield* sql`insert into event_feed (id, team_id, txid, event_ids)
+          values (${`fed_${id.slice(prefixes.event.length)}`}, ${team}, ${txid}::xid8, ${[id]}::text[])`
+        ids.push(id)
+      }
+      const narrowing = { connection_id: [connection.id] }
+      const after = feedCursor(JSON.stringify(narrowing), { txid: "9", entry: "", taken: 0, at: Date.now() })
+      for (const limit of [1, 4, 100]) expect((yield* readAll(after, limit, narrowing)).ids).toEqual(ids)
+    })
+  )
+
   it.effect("waits with what comes behind a transaction that is still under way, and then shows both, each once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -179,6 +197,43 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
+  it.effect("leaves out nothing that is stored while a page is being made of a filter that gathers ids", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      const first = yield* insertEvent(connection)
+      const [{ request_id } = { request_id: "" }] = yield* sql<{ request_id: string }>`
+        select request_id from events where id = ${first}`
+      const narrowing = { request_id: [request_id] }
+      yield* allShown
+      const { next_cursor: after } = yield* pageBehind("now", 100, narrowing)
+      const held = yield* Deferred.make<void>()
+      const store = yield* Deferred.make<void>()
+      // The entries wait for this transaction, the events that the filter gathers do not.
+      const writer = yield* Effect.gen(function* () {
+        yield* sql`lock table event_feed in access exclusive mode`
+        yield* Deferred.succeed(held, undefined)
+        yield* Deferred.await(store)
+        const id = yield* insertEvent(connection)
+        yield* sql`update events set request_id = ${request_id}, retry_parent_event_id = ${first}, retry_kind = 'single'
+          where id = ${id}`
+        yield* note([id])
+        return id
+      }).pipe(sql.withTransaction, Effect.forkChild)
+      yield* Deferred.await(held)
+      const reader = yield* Effect.forkChild(pageBehind(after, 100, narrowing))
+      for (;;) {
+        const waiting = yield* sql`select 1 from pg_locks where relation = 'event_feed'::regclass and not granted`
+        if (waiting.length > 0) break
+      }
+      yield* Deferred.succeed(store, undefined)
+      const id = yield* Fiber.join(writer)
+      const page = yield* Fiber.join(reader)
+      const behind = yield* readAll(page.next_cursor, 100, narrowing)
+      expect([...page.models.map((event) => event.id), ...behind.ids]).toEqual([id])
+    })
+  )
+
   it.effect("is narrowed as lists are, and is its team's own", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* createConnection(), yield* createConnection()]
@@ -213,8 +268,22 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
       yield* sql`update teams set records_cleared_to = now() + interval '1 minute' where id = ${team}`
       expect(yield* refused(after)).toBe("INVALID_CURSOR")
       yield* sql`update teams set records_cleared_to = null where id = ${team}`
+      // A reader that is far behind does not become newer by reading: what it has not read yet was stored since it was last at the end.
+      const connection = yield* createConnection()
+      const old = new Date(Date.now() - 7_200_000)
+      for (let n = 0; n < 3; n++) yield* stored(connection, old)
+      yield* allShown
+      const taken = Date.now()
+      while (Date.now() === taken) continue
+      const cleared = new Date()
+      const page = yield* pageBehind(after, 1)
+      expect(page.has_more).toBe(true)
+      yield* sql`update teams set records_cleared_to = ${cleared} where id = ${team}`
+      expect(yield* refused(page.next_cursor)).toBe("INVALID_CURSOR")
+      yield* sql`update teams set records_cleared_to = null where id = ${team}`
+      expect((yield* readAll(page.next_cursor)).ids).toHaveLength(2)
       expect(yield* refused(newId(prefixes.event, 0))).toBe("INVALID_CURSOR")
-      expect((yield* pageBehind(after)).models).toEqual([])
+      expect((yield* pageBehind(after)).models).toHaveLength(3)
     })
   )
 })

@@ -157,6 +157,20 @@ const planned = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowin
   return rows.map(({ target_id }) => target_id)
 })
 
+/** Each pair of the filters that have a value of their own, with the ids that meet both. */
+const pairsOf = (filters: {
+  readonly [name: string]: readonly [BulkNarrowing[string], ReadonlyArray<string>]
+}): ReadonlyArray<readonly [narrowing: BulkNarrowing, ids: ReadonlyArray<string>]> => {
+  const all = Object.entries(filters)
+  return all.flatMap(([one, [value, ids]], n) =>
+    all
+      .slice(n + 1)
+      .map(
+        ([other, [also, those]]) => [{ [one]: value, [other]: also }, ids.filter((id) => those.includes(id))] as const
+      )
+  )
+}
+
 layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })("the declared filters", (it) => {
   it.effect("select the same rows in lists, counts, series and the plans of bulk operations", () =>
     Effect.gen(function* () {
@@ -179,6 +193,13 @@ layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           const sum = yield* summed(of, narrowing)
           if (sum !== null) expect(sum, `series of ${of} by ${name}`).toBe(wanted.length)
           expect((yield* planned(of, narrowing)).toSorted(), `plan of ${of} by ${name}`).toEqual(wanted)
+        }
+        for (const [narrowing, ids] of pairsOf(meets[of])) {
+          const [wanted, name] = [[...ids].toSorted(), Object.keys(narrowing).join(" and ")]
+          expect((yield* listed(of, narrowing)).map(({ id }) => id).toSorted(), `${of} by ${name}`).toEqual(wanted)
+          expect(yield* counted(of, narrowing), `count of ${of} by ${name}`).toBe(wanted.length)
+          const sum = yield* summed(of, narrowing)
+          if (sum !== null) expect(sum, `series of ${of} by ${name}`).toBe(wanted.length)
         }
       }
     })

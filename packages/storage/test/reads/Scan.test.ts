@@ -163,4 +163,37 @@ layer(filled, { excludeTestServices: true })("a rare match among many rows", (te
       expect(found).toEqual(expected.map(({ id }) => id))
     })
   )
+
+  test.effect(
+    "of a busy destination and a quiet one are in their order, however far back those of the quiet one go",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [quiet, busy] = (yield* sql<{ id: string }>`select id from destinations order by id limit 2`).map(
+          ({ id }) => id
+        ) as [string, string]
+        yield* sql`update events set destination_id = ${busy}, error_code = null where destination_id <> ${quiet}`
+        // Those of the busy one are behind more of its events than are looked at together, and newer than those of the quiet one.
+        yield* sql`update events set error_code = 'RARE' where id in (
+        select id from events where destination_id = ${busy} order by id desc offset 11000 limit 5)`
+        yield* sql`update events set error_code = 'RARE' where id in (
+        select id from events where destination_id = ${quiet} order by id limit 40)`
+        const expected = yield* sql<{ id: string }>`select id from events where error_code = 'RARE' order by id desc`
+        const filter: EventReads.EventFilter = { ...anyEvent, destinations: [quiet, busy], errorCodes: ["RARE"] }
+        const found: Array<string> = []
+        let cursor: string | undefined
+        do {
+          const page = yield* EventReads.list(
+            team,
+            filter,
+            { key: "k", window: {}, cursor, limit: 10 },
+            { data: false }
+          )
+          expect(page.count).toBeGreaterThan(0)
+          found.push(...page.models.map(({ id }) => id))
+          cursor = page.next_cursor ?? undefined
+        } while (cursor !== undefined)
+        expect(found).toEqual(expected.map(({ id }) => id))
+      })
+  )
 })

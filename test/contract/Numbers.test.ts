@@ -165,6 +165,34 @@ describe("ids beyond 2^53", () => {
     expect(detail).toContain(`"order":${id}`)
   })
 
+  it("are another definition where a workflow's differ in them alone, and another setting and condition", async ({
+    gateway,
+    told
+  }) => {
+    const source = await gateway.source()
+    const steps = (number: string) =>
+      `[{"id":"large","kind":"filter","config":{"conditions":{"trigger":{"body":{"id":{"$gt":${number}}}}}}}]`
+    const made = await told(
+      "POST",
+      "/workflows",
+      `{"name":"${gateway.name("workflow")}","source_id":"${source.id}","steps":${steps(first)},
+        "edges":[{"source_type":"trigger","source_step_id":null,"target_step_id":"large"}]}`
+    )
+    const path = `/workflows/${JSON.parse(made).id}`
+    const same = await told("PATCH", path, `{"version":1,"steps":${steps(first)}}`)
+    expect(JSON.parse(same).version).toBe(1)
+    const other = await told("PATCH", path, `{"version":1,"steps":${steps(id)}}`)
+    expect(JSON.parse(other).version).toBe(2)
+    expect(await told("GET", path)).toContain(`"$gt":${id}`)
+
+    const twice = await request(gateway.port, {
+      path: "/v1/filters",
+      headers: [...json, ["authorization", `Bearer ${await gateway.session("owner")}`]],
+      body: `{"name":"${gateway.name("filter")}","conditions":{"body":{"id":${first}}},"body":{"id":${id}}}`
+    })
+    expect([twice.status, twice.body]).toEqual([400, expect.stringContaining("cannot be used together")])
+  })
+
   it("keep their digits in a transformation that leaves them, and a body that it leaves stays byte for byte", async ({
     accept,
     gateway,

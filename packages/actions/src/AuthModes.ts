@@ -1,3 +1,4 @@
+import { didYouMean } from "@tidegate/model/NearestName"
 import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
 import { HeaderSecret, Identifier, OneOf, OutboundHeaderName, TextSecret } from "@tidegate/signatures/AuthSettings"
 import { Result, Schema } from "effect"
@@ -22,6 +23,12 @@ interface Mode<Fields extends Schema.Struct.Fields> extends Pick<AuthMode, "key"
 
 type Known = AuthMode & { readonly carried: (values: Schema.JsonObject) => Carried }
 
+/** Refuses a member of credentials that nobody knows. */
+export const notOf = (mode: string, path: string, known: ReadonlyArray<string>): Complaint => ({
+  path,
+  message: `is not a field of the credentials of ${mode}${didYouMean(path, known)}`
+})
+
 const mode = <const Fields extends Schema.Struct.Fields>({ carried, fields, key, schemas }: Mode<Fields>): Known => {
   const schema = Schema.Struct(schemas) as unknown as Schema.ConstraintDecoder<Schema.JsonObject>
   return {
@@ -30,9 +37,8 @@ const mode = <const Fields extends Schema.Struct.Fields>({ carried, fields, key,
     judge: (credentials): Result.Result<Schema.JsonObject, ReadonlyArray<Complaint>> => {
       // A schema without members lets everything pass.
       const strange = Object.keys(credentials).filter((name) => !Object.hasOwn(schemas, name))
-      const message = `is not a field of the credentials of ${key}`
       return strange.length > 0
-        ? Result.fail(strange.map((path) => ({ path, message })))
+        ? Result.fail(strange.map((path) => notOf(key, path, Object.keys(schemas))))
         : decodeAll(schema, credentials, `the credentials of ${key}`)
     },
     // It is given what its own schemas have judged.

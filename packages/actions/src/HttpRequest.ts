@@ -1,4 +1,5 @@
 import { HttpUrl, setting, text } from "@tidegate/connectors/Settings"
+import { type ExactNumber, isExactNumber } from "@tidegate/model/ExactNumber"
 import type { Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import { isHeaderName, isSetByGateway } from "@tidegate/signatures/AuthSettings"
@@ -13,7 +14,11 @@ import { type Credentials, invalid, type SentTo } from "./Provider.ts"
 
 const mostValues = 100
 
-const One = Schema.Union([text, Schema.Finite, Schema.Boolean])
+/** Its schema is that of a number: the document knows one kind. */
+const Digits = Schema.Unknown.check(
+  Schema.makeFilter((value) => isExactNumber(value), { toJsonSchema: () => ({ type: "number" }) })
+) as unknown as Schema.Codec<ExactNumber>
+const One = Schema.Union([text, Schema.Finite, Digits, Schema.Boolean])
 
 /** Names and values: a list stands for a name that is repeated. */
 const Pairs = Schema.Record(Schema.String, Schema.Union([One, Schema.Array(One)])).check(
@@ -45,7 +50,7 @@ export const requestInputs = {
 /** Each name as often as it has values. */
 export const entriesOf = (pairs: Pairs | null): ReadonlyArray<readonly [string, string]> =>
   Object.entries(pairs ?? {}).flatMap(([name, value]) =>
-    (typeof value === "object" ? value : [value]).map((one) => [name, String(one)] as const)
+    (Array.isArray(value) ? value : [value]).map((one) => [name, String(one)] as const)
   )
 
 /** By lower-case name, as a message has them. It inherits no name that nobody wrote. */

@@ -1,3 +1,4 @@
+import { didYouMean } from "@tidegate/model/NearestName"
 import { compilingMapping } from "@tidegate/templates/Mapping"
 import type { Parts } from "@tidegate/model/Parts"
 import type { Complaint } from "@tidegate/rules/Decode"
@@ -17,7 +18,7 @@ export function* faultsOfInputs(action: Action, inputs: Inputs): Parts<ReadonlyA
   // Of a pure one the step has a say in what is taken, by its options.
   const compiled = action.pure ? null : action.compile({ invocation_inputs: inputs, config: {} } as unknown as Step)
   return [
-    ...strange.map((path) => ({ path, message: "is no input of this action" })),
+    ...strange.map((path) => ({ path, message: `is no input of this action${didYouMean(path, names ?? [])}` })),
     ...(Result.isFailure(mapped) ? [mapped.failure] : []),
     ...(compiled !== null && Result.isFailure(compiled)
       ? compiled.failure.map(({ field, message }) => ({ path: field.replace(/^invocation_inputs\.?/, ""), message }))

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import { readNumber } from "@tidegate/model/ExactNumber"
 import { callOf } from "@tidegate/actions/Providers"
 import { noCredentials } from "@tidegate/actions/Provider"
 
@@ -28,6 +29,23 @@ describe("a request", () => {
         url: "https://api.example.com/a?x=1&y=2&y=3&key=a-secret-key",
         shownUrl: "https://api.example.com/a?x=1&y=2&y=3",
         headers: ["x-a", "1", "user-agent", "event-gateway/1", "content-type", "application/json"]
+      }
+    })
+  })
+
+  it("has numbers with all their digits in its query and its headers", () => {
+    const id = readNumber("12345678901234567891") as unknown as number
+    const call = Result.getOrThrow(
+      callOf(
+        request,
+        { url: "https://api.example.com/", method: "GET", query: { id, more: [1, id] }, headers: { "x-id": id } },
+        noCredentials
+      )
+    )
+    expect(call).toMatchObject({
+      request: {
+        url: "https://api.example.com/?id=12345678901234567891&more=1&more=12345678901234567891",
+        headers: expect.arrayContaining(["x-id", "12345678901234567891"])
       }
     })
   })

@@ -1,3 +1,4 @@
+import { hash, randomBytes } from "node:crypto"
 import { Clock, Context, Effect } from "effect"
 import { newId, type Prefix, seededId } from "@tidegate/model/Ids"
 
@@ -12,4 +13,15 @@ export const idOfCall = (prefix: Prefix): Effect.Effect<string> =>
     seed === null
       ? Effect.map(Clock.currentTimeMillis, (now) => newId(prefix, now))
       : Effect.succeed(seededId(prefix, seed.at, seed.text))
+  )
+
+/** The same of things whose ids are so many hexadecimal digits, without a time. */
+export const hexIdOfCall = (prefix: Prefix, digits: number): Effect.Effect<string> =>
+  Effect.map(
+    Seed,
+    (seed) =>
+      prefix +
+      (seed === null
+        ? randomBytes(digits / 2).toString("hex")
+        : hash("sha256", `${prefix}${seed.text}`).slice(0, digits))
   )

@@ -12,6 +12,7 @@ import { refusedCondition, tagRead } from "./Conditional.ts"
 import { CorsOrigins, crossOrigin, type Openness } from "./CrossOrigin.ts"
 import { fieldFaults } from "./FieldFaults.ts"
 import { isNotBuilt } from "./NotBuilt.ts"
+import { judgeNoBody } from "./handlers/JsonBody.ts"
 import { Handling, handlingOf, judgeQuery } from "./strict/Handling.ts"
 
 interface KnownPath {
@@ -168,7 +169,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
           if (refused !== null) return answer(respond(refused))
           const { answered, handled } = handlingOf(request)
           // Of others it is judged when it is known who asks.
-          const judged = handled.operation?.isPublic === true ? Effect.andThen(Effect.orDie(judgeQuery), app) : app
+          const judged =
+            handled.operation?.isPublic === true
+              ? Effect.andThen(Effect.orDie(Effect.andThen(judgeQuery, judgeNoBody)), app)
+              : app
           return judged.pipe(
             Effect.provideService(HttpServerRequest.HttpServerRequest, request),
             Effect.provideService(Handling, handled),

@@ -2,14 +2,16 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { keyOf } from "../src/Idempotency.ts"
-import { call, layer as server, teams } from "./ControlServer.ts"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { type Answer, call, teams } from "./ControlServer.ts"
+import { siteAdmin, withAdmins } from "./SignedIn.ts"
 
 const post = (path: string, key: string, body: unknown, more: { readonly key?: string } = {}) =>
   call("POST", path, { headers: { "idempotency-key": key }, body, ...more })
 
 const source = (name: string) => ({ name, type: "WEBHOOK" })
 
-layer(server, { excludeTestServices: true })("a call with an idempotency key", (it) => {
+layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key", (it) => {
   it.effect("is carried out once, and answers the same again", () =>
     Effect.gen(function* () {
       const first = yield* post("/sources", '"one"', source("one"))
@@ -100,6 +102,53 @@ layer(server, { excludeTestServices: true })("a call with an idempotency key", (
       expect([again.status, again.body.id]).toEqual([200, first.body.id])
       expect(again.headers.get("idempotent-replayed")).toBe(null)
     })
+  )
+
+  it.effect(
+    "makes one fixture, share, key of the project and team, too, whose secret is the one that was answered last",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { token: session } = yield* siteAdmin
+        const made = yield* call("POST", "/sources", { body: source("of-many") })
+        const request_id = newId(prefixes.request, Date.now())
+        yield* sql`insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
+          events_count, ignored_count, ingested_at, created_at, updated_at)
+        values (${request_id}, ${teams.a.id}, ${made.body.id}, 'accepted', false, 'POST', '/', '', '{}', 'x', 1, 0, 0, now(), now(), now())`
+        const name = "once"
+        for (const [path, body] of [
+          ["/request-fixtures", { request_id, name }],
+          [`/requests/${request_id}/share`, { title: name }],
+          ["/project-api-keys", { name, scopes: ["control:read"] }],
+          ["/teams", { name }]
+        ] as const) {
+          const sent = () => post(path, `once${path}`, body, { key: session })
+          const first = yield* sent()
+          expect([path, Math.floor(first.status / 100), first.body.message]).toEqual([path, 2, undefined])
+          yield* sql`update idempotency_keys set status = null, answer = null, held_until = now() - interval '1 second'
+          where begun_at = (select max(begun_at) from idempotency_keys)`
+          const again = yield* sent()
+          const idOf = ({ body }: Answer) => (body.data ?? body).id
+          expect([path, again.status, idOf(again)]).toEqual([path, first.status, idOf(first)])
+          expect(again.headers.get("idempotent-replayed")).toBe(null)
+          if (path === "/project-api-keys") {
+            const statusOf = ({ body }: Answer) =>
+              Effect.map(call("GET", "/sources", { key: body.data.api_key }), ({ status }) => status)
+            expect([yield* statusOf(again), yield* statusOf(first)]).toEqual([200, 401])
+          }
+          if (path.endsWith("/share")) {
+            const statusOf = ({ body }: Answer) =>
+              Effect.map(call("GET", `/shares/request/${body.token}`, { key: null }), ({ status }) => status)
+            expect([yield* statusOf(again), yield* statusOf(first)]).toEqual([200, 404])
+          }
+        }
+        const [counted] = yield* sql`select
+        (select count(*)::int from request_fixtures where name = ${name}) as fixtures,
+        (select count(*)::int from request_shares where title = ${name}) as shares,
+        (select count(*)::int from project_api_keys where name = ${name}) as keys,
+        (select count(*)::int from teams where name = ${name}) as teams`
+        expect(counted).toEqual({ fixtures: 1, shares: 1, keys: 1, teams: 1 })
+      })
   )
 
   it.effect("has to have a key that can be told", () =>

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { hashToken } from "@tidegate/storage/Secrets"
-import { teams } from "./ControlServer.ts"
+import { SignInSettings } from "../src/SignInSettings.ts"
+import { layer, teams } from "./ControlServer.ts"
 
 /** Somebody new who owns team A, and is signed in for an hour. */
 export const somebody = Effect.gen(function* () {
@@ -13,4 +14,24 @@ export const somebody = Effect.gen(function* () {
   yield* sql`insert into memberships values (${teams.a.id}, ${user}, 'owner', now())`
   yield* sql`insert into sessions values (${hashToken(token)}, ${user}, ${teams.a.id}, now(), now() + interval '1 hour')`
   return { user, token }
+})
+
+const root = "root@example.com"
+
+/** The control API with a site admin. */
+export const withAdmins = layer.pipe(
+  Layer.provide(
+    Layer.effect(
+      SignInSettings,
+      Effect.map(SignInSettings, (settings) => ({ ...settings, siteAdmins: new Set([root]) }))
+    )
+  )
+)
+
+/** Somebody who may call whatever there is. */
+export const siteAdmin = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { token, user } = yield* somebody
+  yield* sql`update users set email = ${root}, email_verified = true where id = ${user}`
+  return { token }
 })

@@ -52,6 +52,41 @@ layer(server, { excludeTestServices: true })("workflows with what they stand on"
     })
   )
 
+  it.effect("what it leaves open is told, of a source that it makes and of the workflow", () =>
+    Effect.gen(function* () {
+      const body = {
+        source: { name: unique("shop"), type: "STRIPE" },
+        workflow: { name: unique("flow"), steps, edges }
+      }
+      const first = yield* save(body)
+      expect(first.body.warnings).toEqual([
+        { code: "NOT_VERIFIED", message: expect.stringContaining("webhook_secret_key"), path: "source.config.auth" }
+      ])
+      // Of one that was there nothing was written.
+      const [{ id: workflow_id }, { id: source_id }] = [first.body.workflow, first.body.source]
+      const second = yield* save({ workflow_id, source_id, workflow: { description: "again" } })
+      expect([second.status, second.body.warnings]).toEqual([200, undefined])
+      const trim = { action: { provider_key: "formatter", action_key: "text.trim" }, kind: "action" }
+      const unknown = yield* save({
+        workflow_id,
+        source_id,
+        workflow: {
+          steps: [
+            { ...trim, id: "first", invocation_inputs: { input: "a" } },
+            { ...trim, id: "second", invocation_inputs: { input: "{{steps.first.output.reslut}}" } }
+          ],
+          edges: [
+            { source_type: "trigger", target_step_id: "first" },
+            { source_type: "step", source_step_id: "first", target_step_id: "second" }
+          ]
+        }
+      })
+      expect(unknown.body.warnings).toMatchObject([
+        { code: "OUTPUT_MEMBER_UNKNOWN", path: expect.stringMatching(/^workflow\.steps/) }
+      ])
+    })
+  )
+
   it.effect("actions are saved with it, and its steps name them by their refs", () =>
     Effect.gen(function* () {
       const [name, shop, ledger] = [unique("flow"), unique("shop"), unique("ledger")]

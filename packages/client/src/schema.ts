@@ -10744,6 +10744,8 @@ export interface components {
         workflow: boolean
       }
       source: components["schemas"]["Source"] | null
+      /** @description What is left open of the workflow, and of a source that was made, where there is something */
+      warnings?: components["schemas"]["Warning"][]
       workflow: components["schemas"]["Workflow"]
     }
     /**

@@ -1,3 +1,4 @@
+import { isJsonNumber } from "@tidegate/model/ExactNumber"
 import { urlFault } from "@tidegate/model/UrlFault"
 import { pointsOf, shortenedPoints } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
@@ -21,7 +22,7 @@ const isObject = (value: unknown): value is Embed =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const textOf = (value: unknown): string =>
-  typeof value === "string" ? value.trim() : typeof value === "number" || typeof value === "boolean" ? `${value}` : ""
+  typeof value === "string" ? value.trim() : isJsonNumber(value) || typeof value === "boolean" ? String(value) : ""
 
 /** Room that is left for the texts of a message. */
 interface Room {

@@ -1,3 +1,4 @@
+import { isJsonNumber } from "@tidegate/model/ExactNumber"
 import { shortened } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
 
@@ -57,7 +58,7 @@ const cut = (text: string, longest: number): string =>
 
 const textOf = (text: Part, longest: number, orNothing: boolean): Part | null => {
   const { text: written } = text
-  const said = typeof written === "string" ? written : typeof written === "number" ? String(written) : ""
+  const said = typeof written === "string" ? written : isJsonNumber(written) ? String(written) : ""
   if (said.trim() === "" && !orNothing) return null
   const made = { ...text, text: said.trim() === "" ? nothing : cut(said, longest) }
   // Else the API goes through the text once more, and takes names in it for mentions and links.

@@ -27,4 +27,21 @@ describe("a number with more digits than a double", () => {
     })
     expect(sent(chat, event(payload)).text).toContain(`order ${id} {\\"id\\":${id},\\"rate\\":0.1000000000000000055}`)
   })
+
+  it("is the text of an embed, a field and a block where a number stands for one", () => {
+    const chat = opened("CHAT_WEBHOOK", {
+      url: "https://discord.com/api/webhooks/1/t",
+      content_template: "",
+      embeds: '[{"title":{{payload.id}},"fields":[{"name":{{payload.id}},"value":{{payload.order.rate}}}]}]'
+    })
+    expect(JSON.parse(sent(chat, event(payload)).text).embeds).toEqual([
+      { title: id, fields: [{ name: id, value: "0.1000000000000000055" }] }
+    ])
+    const bot = opened("CHAT_BOT", {
+      channel: "C1",
+      text_template: "x",
+      blocks_template: '[{"type":"section","text":{"type":"plain_text","text":{{payload.id}}}}]'
+    })
+    expect(JSON.parse(sent(bot, event(payload)).text).blocks[0].text.text).toBe(id)
+  })
 })

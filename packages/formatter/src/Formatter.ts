@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { type FormatterCode, formatterCodes, type FormatterStage } from "@tidegate/model/FormatterCode"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { Fault, type FaultDetails } from "./engine/Fault.ts"
 import type { Reading, Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
@@ -99,7 +100,10 @@ const optionsOf = (operation: Operation, given: Readonly<Record<string, unknown>
   for (const name of Object.keys(given)) {
     const field = Object.hasOwn(operation.fields, name) ? operation.fields[name] : undefined
     if (field === undefined || field.mappable) {
-      const why = field === undefined ? "there is no such option" : "it is an input, and no option"
+      const why =
+        field === undefined
+          ? `there is no such option${didYouMean(name, Object.keys(operation.fields))}`
+          : "it is an input, and no option"
       throw new Fault("FORMATTER_CONFIG_INVALID", `${name.slice(0, 64)}: ${why}`, { field: name.slice(0, 64) })
     }
   }

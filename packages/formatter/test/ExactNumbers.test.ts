@@ -93,3 +93,16 @@ it("a table is looked up by all digits, and what passes through stays a number",
     '"result":12345678901234567891'
   )
 })
+
+it("a number that is found in a text is none where it would be rounded", () => {
+  const found = (input: string) => outcomeOf("text.extract_number", { input }, { as: "number" })
+  expect(found("rate 0.1000000000000000055")).toMatchObject({
+    output: { result: "0.1000000000000000055" },
+    warnings: ["NUMBER_AS_TEXT"]
+  })
+  expect(found("rate 0.10")).toMatchObject({ output: { result: 0.1 }, warnings: [] })
+  const csv = "a,b\n123456789012345.123456789012345,1.50"
+  expect(outcomeOf("utility.import_csv", { csv }, { types: "infer" })).toMatchObject({
+    output: { line_items: [{ a: "123456789012345.123456789012345", b: 1.5 }] }
+  })
+})

@@ -153,6 +153,25 @@ const ofEither = (value: number | ExactNumber): Decimal =>
 export const areEqualNumbers = (a: number | ExactNumber, b: number | ExactNumber): boolean =>
   typeof a === "number" || typeof b === "number" ? a === b : isSame(a.decimal, b.decimal)
 
+/** Whether two values of JSON are one: objects whatever the order of their members. What compares by members alone takes two such numbers for the same. */
+export const isSameJson = (a: unknown, b: unknown): boolean => {
+  if (isJsonNumber(a) || isJsonNumber(b)) return isJsonNumber(a) && isJsonNumber(b) && areEqualNumbers(a, b)
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((one, index) => isSameJson(one, b[index]))
+    )
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return a === b
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name], b[name]))
+  )
+}
+
 /** Their sum, by their decimals: 0.1 and 0.2 are 0.3. Null where that has more digits than a number may. */
 export const addNumbers = (a: number | ExactNumber, b: number | ExactNumber): number | ExactNumber | null => {
   if (Number.isSafeInteger(a) && Number.isSafeInteger(b)) {

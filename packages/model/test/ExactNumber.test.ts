@@ -8,6 +8,7 @@ import {
   compareNumbers,
   ExactNumber,
   isExactNumber,
+  isSameJson,
   longestNumber,
   mostExactNumbers,
   plainNumber,
@@ -118,6 +119,32 @@ describe("a number that JavaScript would round", () => {
     const large = LargeJson.of(Buffer.from(`{"x":"${"x".repeat(70_000)}","id":12345678901234567891}`))!
     expect(String(large.reach([{ kind: "key", key: "id" }])[0])).toBe("12345678901234567891")
   })
+})
+
+describe("values of JSON", () => {
+  const same = (a: string, b: string) => [isSameJson(parsed(a), parsed(b)), isSameJson(parsed(b), parsed(a))]
+
+  it.each([
+    ['{"a":12345678901234567891,"b":[1]}', '{"b":[1.0],"a":12345678901234567891.0}'],
+    ['[1e400,{"a":null}]', '[10e399,{"a":null}]'],
+    ['"x"', '"x"'],
+    ["0", "-0"]
+  ])("are the same: %s and %s", (a, b) => expect(same(a, b)).toEqual([true, true]))
+
+  it.each([
+    ['{"a":12345678901234567891}', '{"a":12345678901234567892}'],
+    ["[1e400]", "[1e401]"],
+    ["[0.1]", "[0.1000000000000000055]"],
+    ["[12345678901234567891]", '["12345678901234567891"]'],
+    ["12345678901234567891", "{}"],
+    ["[]", "{}"],
+    ["[1,2]", "[2,1]"],
+    ['{"a":1}', '{"a":1,"b":null}'],
+    ['{"a":null}', '{"b":null}'],
+    ['{"__proto__":1}', '{"a":1}'],
+    ["null", "{}"],
+    ["null", "false"]
+  ])("are not the same: %s and %s", (a, b) => expect(same(a, b)).toEqual([false, false]))
 })
 
 describe("numbers of JSON", () => {

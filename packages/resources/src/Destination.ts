@@ -6,8 +6,9 @@ import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settin
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { hasMasks } from "@tidegate/signatures/Masking"
-import { authTypeFault, outboundAuthOf, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { authTypeFault, outboundAuthOf, validateWrittenOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { authMembers, changeAuth, checkAuth } from "./AuthInput.ts"
 import { DestinationPatch, DestinationRecord, DestinationWrite } from "./destination/Document.ts"
 import { example } from "./destination/Example.ts"
@@ -78,7 +79,10 @@ const anyBody = bodyWith(writtenMembers(pacing, {}))
 const settingsOfOthers = ({ none = {}, settings, type }: Connector, config: Members): FieldErrors =>
   Object.keys(config)
     .filter((name) => flat.includes(name) && !(name in authMembers) && !(name in settings) && !(name in none))
-    .map((name) => ({ path: `config.${name}`, message: `is no setting of ${type} destinations` }))
+    .map((name) => ({
+      path: `config.${name}`,
+      message: `is no setting of ${type} destinations${didYouMean(name, Object.keys(settings))}`
+    }))
 
 /** Judges what is written, with its settings in `config`, by its type, which is `stored` where it names none. */
 const judge = <A>(
@@ -105,7 +109,7 @@ const judge = <A>(
 const allowedBy =
   ({ auths }: Connector) =>
   (authType: unknown, auth: unknown) =>
-    validateOutboundAuth(authType, auth, auths)
+    validateWrittenOutboundAuth(authType, auth, auths)
 
 /** The settings of a type, written whole or on top of others, where masks stand for the secrets of `stored`. */
 const settingsOver = (connector: Connector, written: Config, stored: DestinationFields | null, under: Config = {}) =>

@@ -1,9 +1,10 @@
-import { isDeepStrictEqual } from "node:util"
 import { Option, Predicate, Result, Schema } from "effect"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
+import { isSameJson } from "@tidegate/model/ExactNumber"
 import { Filter, ListedFilter } from "@tidegate/model/Filter"
 import { type ErrorCode, fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { administering, bySessions, reading } from "@tidegate/model/Permission"
 import { FilterConditions } from "@tidegate/model/Rule"
 import { compileFilter } from "@tidegate/rules/Filter"
@@ -78,7 +79,7 @@ export const judgeConditions = (written: unknown, path = "conditions"): Result.R
     return fault(
       "RULE_INVALID",
       unknown,
-      `is nothing that can be asked about: there are ${conditionTargets.join(", ")}`
+      `is nothing that can be asked about: there are ${conditionTargets.join(", ")}${didYouMean(unknown, conditionTargets)}`
     )
   }
   const conditions = askedOf(written)
@@ -99,7 +100,7 @@ const conditionsOf = (body: Members): Result.Result<FilterConditions | undefined
       : judgeConditions(Object.fromEntries(flat.map((target) => [target, body[target]])))
   }
   // A record that is written back has both.
-  const isSame = (target: string) => isDeepStrictEqual(body[target], (conditions as Members | null)?.[target])
+  const isSame = (target: string) => isSameJson(body[target], (conditions as Members | null)?.[target])
   const beside = flat.find((target) => body[target] !== null && !isSame(target))
   return beside === undefined
     ? judgeConditions(conditions)

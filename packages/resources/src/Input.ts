@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from "node:util"
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
+import { isSameJson } from "@tidegate/model/ExactNumber"
 import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
 /** How the bodies of all resources are judged. Members that nobody knows are ignored. */
@@ -122,7 +122,7 @@ export const nestConfig = (input: Schema.Json, names: ReadonlyArray<string>): Re
     for (const name of names) {
       const flat = body[name]
       if (flat === undefined) continue
-      if (Object.hasOwn(config, name) && !isDeepStrictEqual(config[name], flat)) {
+      if (Object.hasOwn(config, name) && !isSameJson(config[name], flat)) {
         faults.push({ path: name, message: `differs from config.${name}, which is the same setting` })
       }
       config[name] = flat

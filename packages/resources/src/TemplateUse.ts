@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { isId, prefixes } from "@tidegate/model/Ids"
+import { didYouMean } from "@tidegate/model/NearestName"
 import type { WorkflowTemplate, WorkflowTemplateDetail } from "@tidegate/model/WorkflowTemplate"
 import type { Binding, Template } from "@tidegate/workflows/templates/Template"
 import { templateOf, templates } from "@tidegate/workflows/templates/Templates"
@@ -88,7 +89,10 @@ export const instantiated = (template: Template, written: Members): Result.Resul
       }),
       ...Object.keys(given)
         .filter((key) => !known.has(key))
-        .map((key) => ({ path: `bindings.${key}`.slice(0, 120), message: "is nothing that the template is given" }))
+        .map((key) => ({
+          path: `bindings.${key}`.slice(0, 120),
+          message: `is nothing that the template is given${didYouMean(key, known)}`
+        }))
     ]
     const [first] = faults
     if (first !== undefined) {

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { type FieldError, GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { type Prefix, prefixes } from "@tidegate/model/Ids"
+import { Warning } from "@tidegate/model/Warning"
 import { limits } from "@tidegate/workflows/Limits"
 import { action } from "./Action.ts"
 import { asObject, type FieldErrors, type Members, orInvalid } from "./Input.ts"
@@ -77,9 +78,26 @@ export const WorkflowAggregate = Schema.Struct({
   workflow: workflow.record,
   source: Schema.NullOr(source.record),
   actions: Schema.Array(action.record).annotate({ description: "Those that were made" }),
-  created: Schema.Struct({ workflow: Schema.Boolean, source: Schema.Boolean, actions: Schema.Array(Schema.String) })
+  created: Schema.Struct({ workflow: Schema.Boolean, source: Schema.Boolean, actions: Schema.Array(Schema.String) }),
+  warnings: Schema.optionalKey(
+    Schema.Array(Warning).annotate({
+      description: "What is left open of the workflow, and of a source that was made, where there is something"
+    })
+  )
 }).annotate({ identifier: "WorkflowAggregate" })
 export type WorkflowAggregate = typeof WorkflowAggregate.Type
+
+/** The warnings of its parts, with the places that they have in it. */
+export const warningsOfParts = (
+  { created, source: made }: WorkflowAggregate,
+  ofWorkflow: ReadonlyArray<Warning>
+): ReadonlyArray<Warning> => {
+  const ofSource = made !== null && created.source && typeof source.warnings === "function" ? source.warnings(made) : []
+  const within =
+    (part: string) =>
+    ({ code, message, path }: Warning) => ({ code, message, path: `${part}.${path}` })
+  return [...ofWorkflow.map(within("workflow")), ...ofSource.map(within("source"))]
+}
 
 /** What a body says, each part by itself still to be judged. */
 interface Parts {

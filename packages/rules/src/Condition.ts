@@ -1,5 +1,6 @@
 import { isJsonObject } from "@tidegate/model/ExactNumber"
 import { maxPathLength, parsePath, positionOf } from "@tidegate/model/JsonPath"
+import { didYouMean } from "@tidegate/model/NearestName"
 import type { Parts } from "@tidegate/model/Parts"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
@@ -146,7 +147,8 @@ class Compiler {
     }
     const operator = operatorOf(key)
     if (operator === undefined) {
-      if (key.startsWith("$")) refuse(path, `is not an operator: there are ${operatorNames}`)
+      if (key.startsWith("$"))
+        refuse(path, `is not an operator: there are ${operatorNames}${didYouMean(key, operatorNames.split(", "))}`)
       if (subject === "text") refuse(path, "is not an operator, and a text has no fields")
     } else if (key.startsWith("$") || subject === "text") {
       return { ...(yield* this.operator(operator, operand, path)), field: false }

@@ -9,6 +9,7 @@ import { tokenAuthTypes } from "./outbound/OAuth.ts"
 import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
 import { serviceSignature } from "./outbound/ServiceSignature.ts"
+import { unknownSettings, unlessRefused } from "./SettingNames.ts"
 
 export type { DeliveryAuth, OutboundAuthType }
 
@@ -93,6 +94,26 @@ export const validateOutboundAuth = (
         : Result.fail(faults)
     }
   )
+}
+
+/**
+ * The same of settings as somebody has written them, where a name that is only nearly right is refused: `diabled` would leave on what was to be off.
+ * What is stored is not judged so: a newer version may have written more.
+ */
+export const validateWrittenOutboundAuth = (
+  authType: unknown,
+  auth: unknown,
+  allowed: ReadonlyArray<string>
+): Result.Result<OutboundAuth, FieldErrors> => {
+  const validated = validateOutboundAuth(authType, auth, allowed)
+  const row = authType === undefined ? undefined : outboundAuthOf(authType)
+  if (row === undefined || !allowed.includes(row.type) || !Predicate.isObject(auth)) return validated
+  const expanded = row.expand === undefined ? auth : Result.getOrElse(row.expand(auth as Schema.JsonObject), () => ({}))
+  // Whoever switches it off leaves what was read where it stands.
+  const rows = row === noAuth ? outboundAuthTypes : [row]
+  const aliases = rows.flatMap(({ aliases, settings }) => Object.keys(settings).concat(Object.keys(aliases)))
+  const own = { names: [...Object.keys(row.settings), "disabled"], aliases }
+  return unlessRefused(unknownSettings(`auth_type ${row.type}`, own, expanded), validated)
 }
 
 /**

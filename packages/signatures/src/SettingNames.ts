@@ -1,4 +1,5 @@
 import { Predicate, Result } from "effect"
+import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "./AuthSettings.ts"
 
 /** A name as somebody may have meant it: `topicArn`, `topic-arn` and `TOPIC_ARN` are `topic_arn`. */
@@ -43,7 +44,7 @@ export const unknownSettings = (whose: string, { aliases, names }: OwnNames, wri
           ? `is written config.auth.${spelling}`
           : place !== undefined
             ? belongs(place)
-            : `is no setting of ${whose}: config.auth takes ${names.join(", ")}`
+            : `is no setting of ${whose}: config.auth takes ${names.join(", ")}${didYouMean(name, names)}`
       return { path: `config.auth.${name}`, message }
     })
 }

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { generateKeyPairSync } from "node:crypto"
-import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import {
+  compileOutboundAuth,
+  outboundAuthTypes,
+  validateOutboundAuth,
+  validateWrittenOutboundAuth
+} from "@tidegate/signatures/OutboundAuth"
 
 const normalised = (authType: unknown, auth: unknown) => Result.getOrThrow(validateOutboundAuth(authType, auth))
 const compiled = (authType: unknown, auth: unknown) => compileOutboundAuth(normalised(authType, auth))
@@ -39,6 +44,52 @@ describe("types without settings", () => {
       { path: "config.auth.disabled", message: "must be true or false" }
     ])
     expect(errors("NO_AUTH", "none")).toStrictEqual([{ path: "config.auth", message: "must be an object" }])
+  })
+})
+
+describe("what somebody has written", () => {
+  const every = outboundAuthTypes.map(({ type }) => type)
+  const refused = (authType: unknown, auth: unknown) =>
+    Result.getOrThrow(Result.flip(validateWrittenOutboundAuth(authType, auth, every))).map(
+      ({ message, path }) => `${path} ${message}`
+    )
+
+  it("may have no name that is only nearly right, in any type: it would be left out in silence", () => {
+    for (const { settings, type } of outboundAuthTypes) {
+      const takes = `is no setting of auth_type ${type}: config.auth takes ${[...Object.keys(settings), "disabled"].join(", ")}`
+      expect(refused(type, { diabled: true })).toContain(`config.auth.diabled ${takes}; did you mean disabled?`)
+      expect(refused(type, { zzz_of_nobody: null })).toContain(`config.auth.zzz_of_nobody ${takes}`)
+    }
+    expect(refused(null, { zzz_of_nobody: 1 })).toHaveLength(1)
+    // What was read, and is written back with another auth_type.
+    expect(validateWrittenOutboundAuth(null, { header_name: "x-token", value: "****oken" }, every)).toStrictEqual(
+      Result.succeed({ auth_type: null, auth: {} })
+    )
+    expect(refused("CUSTOM_HEADER", { header_name: "host", valeu: "s" })).toStrictEqual([
+      "config.auth.valeu is no setting of auth_type CUSTOM_HEADER: config.auth takes header_name, value, disabled; did you mean value?",
+      "config.auth.header_name must not be a header that the gateway or HTTP itself sets",
+      "config.auth.value is required"
+    ])
+  })
+
+  it("may have the other names that there are, and what stands for several", () => {
+    const written = (authType: string, auth: unknown) =>
+      Result.getOrThrow(validateWrittenOutboundAuth(authType, auth, every)).auth
+    expect(written("CUSTOM_HEADER", { header_name: "x-token", header_value: "s" })).toStrictEqual({
+      header_name: "x-token",
+      value: "s"
+    })
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+    const file = {
+      type: "service_account",
+      client_email: "a@b.test",
+      private_key: privateKey.export({ type: "pkcs8", format: "pem" }),
+      universe_domain: "x"
+    }
+    expect(written("SERVICE_ACCOUNT", { service_account_key: JSON.stringify(file), scope: "s" })).toMatchObject({
+      client_email: "a@b.test"
+    })
+    expect(refused("SERVICE_ACCOUNT", { service_account_key: JSON.stringify(file), scpoe: "s" })).toHaveLength(1)
   })
 })
 

@@ -72,6 +72,8 @@ export const fixtureOf = Effect.fnUntraced(function* (
 
 /** Copies a request of the team, as long as its payload is stored. */
 export const createFixture = Effect.fnUntraced(function* (given: {
+  /** With an id of its caller's it is made once, however often that is carried out. */
+  readonly id?: string
   readonly team_id: string
   readonly request_id: string
   readonly name: string
@@ -80,7 +82,7 @@ export const createFixture = Effect.fnUntraced(function* (given: {
   const sql = yield* SqlClient.SqlClient
   const { description, name, request_id, team_id } = given
   const nowMs = yield* Clock.currentTimeMillis
-  const id = newId(prefixes.fixture, nowMs)
+  const { id = newId(prefixes.fixture, nowMs) } = given
   const now = new Date(nowMs)
   const made = yield* sql.withTransaction(
     Effect.andThen(
@@ -91,7 +93,8 @@ export const createFixture = Effect.fnUntraced(function* (given: {
         select ${id}, team_id, ${name}, ${description}, source_id, id, method, path, query, headers, presented, body, verified,
           external_id, original_ip, ${now}, ${now}
         from requests where id = ${request_id} and team_id = ${team_id} and body is not null and headers <> ${payloadGone}
-          and (select count(*) from request_fixtures where team_id = ${team_id}) < ${mostFixtures}
+          and (select count(*) from request_fixtures where team_id = ${team_id} and id <> ${id}) < ${mostFixtures}
+        on conflict (id) do update set id = excluded.id
         returning 1`
     )
   )

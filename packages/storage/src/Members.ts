@@ -137,14 +137,15 @@ export interface Who {
 const userOf = ({ issuer, user }: Who) =>
   Effect.flatMap(findUser(user, issuer), (found) => (found === null ? expect(user, issuer) : Effect.succeed(found)))
 
-/** A new team, with its first owner. */
+/** A new team, with its first owner. `given`: its id, with which it is made once, however often that is carried out. */
 export const createTeam = Effect.fnUntraced(function* (
   name: string,
-  owner: Who
+  owner: Who,
+  given?: string
 ): Effect.fn.Return<string, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
-  const id = newId(prefixes.team, now)
+  const id = given ?? newId(prefixes.team, now)
   yield* transaction(sql)(
     Effect.gen(function* () {
       const user = yield* userOf(owner)

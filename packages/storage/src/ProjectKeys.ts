@@ -132,14 +132,18 @@ export interface MadeKey {
   readonly api_key: string
 }
 
-/** Makes a key, unless the team has as many as it may: it is held meanwhile, so that keys made at once are counted one after the other. */
+const newKeyId = () => `pak_${randomBytes(16).toString("hex")}`
+
+/** Makes a key, unless the team has as many as it may: it is held meanwhile, so that keys made at once are counted one after the other.
+ * `id`: of a call that is carried out again it is the same, and the key is the one that is answered now: nobody has the other.
+ */
 export const createKey = Effect.fnUntraced(function* (
   team_id: string,
   { execute_grants, name, rate_limit_per_minute, scopes }: Omit<KeyPolicy, "status">,
-  created_by_user_id: string | null
+  created_by_user_id: string | null,
+  id: string = newKeyId()
 ): Effect.fn.Return<MadeKey, GatewayError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
-  const id = `pak_${randomBytes(16).toString("hex")}`
   const api_key = newProjectKey(randomInt)
   const lookup = lookupOf(api_key)
   const now = new Date(yield* Clock.currentTimeMillis)
@@ -160,7 +164,8 @@ export const createKey = Effect.fnUntraced(function* (
           created_by_user_id, created_at, updated_at)
         values (${id}, ${team_id}, ${name}, ${lookup}, ${hmacOf(pepper, api_key)}, ${pepper.version}, ${[...scopes]},
           ${[...(execute_grants ?? [])]}, ${rate_limit_per_minute}, ${created_by_user_id}, ${now}, ${now})
-        on conflict (id) do nothing`
+        on conflict (id) do update set lookup = excluded.lookup, key_hmac = excluded.key_hmac, pepper = excluded.pepper
+        where project_api_keys.team_id = excluded.team_id`
       yield* sql`delete from project_api_keys where id in (
         select id from project_api_keys where team_id = ${team_id} and status = 'revoked' and not legacy
         order by revoked_at desc, id desc offset ${mostRevoked})`

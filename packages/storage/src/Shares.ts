@@ -42,16 +42,23 @@ interface ShareOf {
   readonly includeBody: boolean
 }
 
-/** A new link to a request; `urlOf` its token. */
+const newShareId = () => `shr_${randomBytes(12).toString("hex")}`
+
+/**
+ * A new link to a request; `urlOf` its token. `shareId`: of a call that is carried out again it is the same, and the link is the one that is answered
+ * now: nobody has the other.
+ */
 export const share = Effect.fnUntraced(function* (
   { expiresAt, includeBody, request_id, secretNames, team_id, title }: ShareOf,
-  urlOf: (token: string) => string
+  urlOf: (token: string) => string,
+  shareId: string = newShareId()
 ): Effect.fn.Return<Share, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { created_at, data = null, id, source_id, status, verified } = yield* RequestReads.detail(team_id, request_id)
   if (data === null) return yield* fail("PAYLOAD_UNAVAILABLE", "the payload of the request is no longer stored")
   // Asked before the long work, and again by the statement that makes it.
-  const isFull = yield* sql`select from request_shares where team_id = ${team_id} offset ${mostShares - 1} limit 1`
+  const isFull =
+    yield* sql`select from request_shares where team_id = ${team_id} and id <> ${shareId} offset ${mostShares - 1} limit 1`
   if (isFull.length > 0) return yield* tooMany
 
   // Long work on what a stranger sent; what is looked at is bounded there.
@@ -59,7 +66,6 @@ export const share = Effect.fnUntraced(function* (
   const request: SharedRequest = { id, status, verified, created_at, ...shown }
 
   const now = new Date(yield* Clock.currentTimeMillis)
-  const shareId = `shr_${randomBytes(12).toString("hex")}`
   const token = `rsh_${randomBytes(24).toString("hex")}`
   const made = yield* sql.withTransaction(
     Effect.andThen(
@@ -68,7 +74,10 @@ export const share = Effect.fnUntraced(function* (
         insert into request_shares (id, team_id, request_id, token_hash, title, snapshot, expires_at, forgotten_at, created_at, updated_at)
         select ${shareId}, ${team_id}, ${request_id}, ${hashToken(token)}, ${title}::text, ${JSON.stringify(request)}, ${expiresAt}::timestamptz,
           ${new Date(expiresAt.getTime() + rememberedMs)}::timestamptz, ${now}::timestamptz, ${now}::timestamptz
-        where (select count(*) from request_shares where team_id = ${team_id}) < ${mostShares} returning 1`
+        where (select count(*) from request_shares where team_id = ${team_id} and id <> ${shareId}) < ${mostShares}
+        on conflict (id) do update set token_hash = excluded.token_hash, updated_at = excluded.updated_at
+          where request_shares.team_id = excluded.team_id
+        returning 1`
     )
   )
   if (made.length === 0) return yield* tooMany

@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from "node:util"
 import { Context, Effect, Layer, Result, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { isSameJson } from "@tidegate/model/ExactNumber"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
@@ -184,7 +184,7 @@ const make = Effect.gen(function* () {
     const references = referencesOf(steps)
     const saved = yield* savedActions(team_id, references)
     // What is stored goes on as it was written, whatever is refused by now: it can be paused, and named anew.
-    const isStored = before !== null && isDeepStrictEqual([before.steps, before.edges], [steps, edges])
+    const isStored = before !== null && isSameJson([before.steps, before.edges], [steps, edges])
     const catalog = yield* catalogFor(steps, saved, filters)
     const result = yield* inTurns(judging(steps, edges, isStored ? { ...catalog, isStored } : catalog))
     const found = yield* lookUp(
@@ -368,7 +368,7 @@ const make = Effect.gen(function* () {
       }
       const { edges, steps } = yield* compiled(team_id, written, keptBy(before, written.steps), new Map(), before)
       const after = { ...written, steps, edges }
-      if (before !== null && versioned.every((field) => isDeepStrictEqual(before[field], after[field]))) return null
+      if (before !== null && versioned.every((field) => isSameJson(before[field], after[field]))) return null
       return {
         ...next,
         steps: JSON.stringify(steps),
@@ -410,7 +410,7 @@ export const keepVersion = (
   { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow,
   by: string | null
 ) => {
-  const isSame = before !== null && isDeepStrictEqual([before.steps, before.edges], [steps, edges])
+  const isSame = before !== null && isSameJson([before.steps, before.edges], [steps, edges])
   const defined_in = isSame
     ? sql`(select defined_in from workflow_versions where workflow_id = ${id} and version = ${before.version})`
     : sql`${version}`
@@ -431,7 +431,7 @@ const newCredentials = (
     among: ReadonlyArray<{ readonly id: string }>,
     id: string | null
   ) =>
-    isDeepStrictEqual(
+    isSameJson(
       kept.find((one) => one.id === id) ?? null,
       among.find((one) => one.id === id)
     )

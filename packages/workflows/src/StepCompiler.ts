@@ -221,7 +221,11 @@ class StepCompiler implements Compiler {
     const written = Object.fromEntries(
       Object.entries(step.config).filter(([member]) => !Object.hasOwn(kind.config.fields, member))
     )
-    const read = decodeAll(Schema.Struct({ ...fields, note }), written, `a ${kind.kind} step's config`)
+    // The kind's own are judged by the kind; here they are what somebody may have meant.
+    const own = Object.fromEntries(
+      Object.keys(kind.config.fields).map((name) => [name, Schema.optionalKey(Schema.Unknown)])
+    )
+    const read = decodeAll(Schema.Struct({ ...own, ...fields, note }), written, `a ${kind.kind} step's config`)
     if (Result.isFailure(read)) {
       for (const { message, path } of read.failure) {
         this.issue(path.startsWith("retry") ? "RETRY_INVALID" : "STEP_CONFIG_INVALID", within("config", path), message)
@@ -256,7 +260,11 @@ class StepCompiler implements Compiler {
       if (taken.includes(name)) continue
       if (this.around.issues.isFull) return
       const known = taken.length === 0 ? "takes no inputs" : `takes ${taken.join(", ")}`
-      this.issue("STEP_CONFIG_INVALID", within(field, name), `is no input of this step, which ${known}`)
+      this.issue(
+        "STEP_CONFIG_INVALID",
+        within(field, name),
+        `is no input of this step, which ${known}${didYouMean(name, taken)}`
+      )
     }
   }
 

@@ -60,7 +60,9 @@ export const workflowTrials: Section = {
       of("workflow_id version source_id source source.* workflow workflow.*", saved),
       of("actions actions[].*", acting)
     ],
-    WorkflowAggregate: []
+    WorkflowAggregate: [
+      of("warnings", aggregated("what it leaves open is told, of a source that it makes and of the workflow"))
+    ]
   },
   states: [
     row("a test is in no list and in no metric", sampled),

@@ -1,3 +1,4 @@
+import { didYouMean } from "@tidegate/model/NearestName"
 import { type CliFailure, usage } from "../Failure.ts"
 import { type Entry, type Kind, kinds, members, needed, normalRules, referred, type Row, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
@@ -59,7 +60,7 @@ const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyA
   else if (value["version"] !== version) faults.add(["version"], `version must be ${version}`)
   for (const name of Object.keys(file)) {
     if (name !== "version" && !(kinds as ReadonlyArray<string>).includes(name))
-      faults.add([name], `${name} is not known`)
+      faults.add([name], `${name} is not known${didYouMean(name, ["version", ...kinds])}`)
   }
   const entries = (kind: Kind): ReadonlyArray<Entry | null> => {
     const list = file[kind] ?? []
@@ -79,7 +80,8 @@ const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyA
         return null
       }
       for (const name of Object.keys(entry)) {
-        if (!members[kind].includes(name)) faults.add([...path, name], `a ${singular[kind]} has no ${name}`)
+        if (!members[kind].includes(name))
+          faults.add([...path, name], `a ${singular[kind]} has no ${name}${didYouMean(name, members[kind])}`)
       }
       const lacking = needed[kind].filter((name) => entry[name] === undefined || entry[name] === null)
       for (const name of lacking) faults.add(path, `${name} is needed`)

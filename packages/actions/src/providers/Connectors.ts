@@ -8,6 +8,7 @@ import type { Json } from "@tidegate/model/Rule"
 import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
 import { type OutboundAuth, outboundAuthOf, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { Result, Schema, SchemaParser } from "effect"
+import { notOf } from "../AuthModes.ts"
 import {
   type AuthMode,
   calling,
@@ -112,7 +113,15 @@ const modeOf = (row: Connector, type: string): AuthMode => {
       const aliases = outboundAuthOf(type)!.aliases
       const unknown = strange.filter((name) => !Object.hasOwn(aliases, name) && name !== "service_account_key")
       if (unknown.length > 0) {
-        return Result.fail(unknown.map((path) => ({ path, message: `is not a field of the credentials of ${type}` })))
+        return Result.fail(
+          unknown.map((path) =>
+            notOf(
+              type,
+              path,
+              fields.map(({ key }) => key)
+            )
+          )
+        )
       }
       return Result.flatMap(decodeAll(own, written, "the credentials"), (judged) =>
         Result.mapBoth(validateOutboundAuth(type, rest, row.auths), {

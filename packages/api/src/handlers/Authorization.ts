@@ -18,6 +18,7 @@ import { KeyLimits } from "../KeyLimits.ts"
 import { perMinute, RateLimits } from "../RateLimit.ts"
 import { judgeQuery } from "../strict/Handling.ts"
 import { read } from "./Calls.ts"
+import { judgeNoBody } from "./JsonBody.ts"
 
 /** Team keys and users are counted only once they have proven to be one. */
 const mostKeys = 100_000
@@ -173,7 +174,7 @@ export const layer: Layer.Layer<
             route,
             isCall: true
           })
-          return yield* once(Effect.provideService(effect, CurrentTeam, who), who)
+          return yield* once(Effect.andThen(judgeNoBody, Effect.provideService(effect, CurrentTeam, who)), who)
         })
     })
   })

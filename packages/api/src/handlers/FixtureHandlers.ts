@@ -66,7 +66,10 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
           const input = yield* Effect.fromResult(fixtureBody.judge(yield* readJsonObject(request)))
-          return yield* reading(Fixtures.createFixture({ ...input, team_id, description: input.description ?? null }))
+          const id = yield* idOfCall(prefixes.fixture)
+          return yield* reading(
+            Fixtures.createFixture({ ...input, id, team_id, description: input.description ?? null })
+          )
         })
       )
       .handle("retrieve", ({ params }) =>

@@ -1,13 +1,14 @@
 import { isUtf8 } from "node:buffer"
 import { Context, Effect, Schema, type Scope, Semaphore, Stream } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { HttpServerRequest } from "effect/http"
+import { isJsonObject } from "@tidegate/model/ExactNumber"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/model/JsonText"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
-import { judgeMembers } from "../strict/Handling.ts"
-import type { Found } from "../strict/Unknown.ts"
+import { Handling, judgeMembers } from "../strict/Handling.ts"
+import { type Found, longestPath, mostFaults } from "../strict/Unknown.ts"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -152,6 +153,31 @@ export const readJsonObjectIfAny = (
     ? Effect.succeed({})
     : readJsonObject(request, largest)
 }
+
+/** More than this nobody writes where nothing is read. */
+const largestUnread = 64 * 1024
+
+/** Refuses what is written to a call that takes no body: whoever pauses something `until` tomorrow believes that it goes on then. */
+export const judgeNoBody: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest> = Effect.scoped(
+  Effect.gen(function* () {
+    const { isLenient, operation } = yield* Handling
+    if (operation?.isBodyless !== true || isLenient) return
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { "content-length": length, "transfer-encoding": encoding } = request.headers
+    if (encoding === undefined && (length === undefined || length === "0")) return
+    const bytes = yield* wholeBody(request, largestUnread)
+    if (bytes.length === 0) return
+    const parsed = parseJson(bytes, limits)
+    const value = parsed.kind === "json" ? (parsed.value as Schema.Json) : undefined
+    if (value === null) return
+    const faults = isJsonObject(value)
+      ? Object.keys(value)
+          .slice(0, mostFaults)
+          .map((name) => ({ path: name.slice(0, longestPath), message: "is not known here: this call takes no body" }))
+      : [{ path: "body", message: "is not taken by this call" }]
+    if (faults.length > 0) yield* invalid(faults)
+  })
+)
 
 const tooLarge = (largest: number): GatewayError =>
   fail("PAYLOAD_TOO_LARGE", `the body is larger than ${largest} bytes`)

@@ -17,6 +17,7 @@ import {
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import { hexIdOfCall } from "../CallIds.ts"
 import { changed, created } from "../contract/ProjectKeysApi.ts"
 import { grantable, grantOf } from "../contract/RouteKeys.ts"
 import { KeyAudit } from "../KeyAudit.ts"
@@ -139,7 +140,7 @@ export const layer = HttpApiBuilder.group(
             rate_limit_per_minute
           }
           yield* coherent(policy)
-          const { api_key, key } = yield* writing(createKey(team, policy, by))
+          const { api_key, key } = yield* writing(createKey(team, policy, by, yield* hexIdOfCall("pak_", 32)))
           yield* note(`POST:${routes}`, key)
           return { data: { ...shown(key), api_key } }
         })

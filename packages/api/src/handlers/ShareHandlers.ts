@@ -7,6 +7,7 @@ import { shareBody } from "@tidegate/resources/ShareInput"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import { listShares, openShare, revokeShare, revokeShares, share } from "@tidegate/storage/Shares"
 import { client, isRefusal, spend } from "../Credentials.ts"
+import { hexIdOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { perMinute } from "../RateLimit.ts"
@@ -35,7 +36,11 @@ export const layer = HttpApiBuilder.group(
           const now = yield* Clock.currentTimeMillis
           const input = yield* Effect.fromResult(shareBody.judge(yield* readJsonObjectIfAny(request), now))
           return yield* reading(
-            share({ ...input, team_id, request_id: params.id }, (token) => `${publicUrl}/v1/shares/request/${token}`)
+            share(
+              { ...input, team_id, request_id: params.id },
+              (token) => `${publicUrl}/v1/shares/request/${token}`,
+              yield* hexIdOfCall("shr_", 24)
+            )
           )
         })
       )

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
 import { userOf } from "@tidegate/model/Session"
 import type { TeamMember } from "@tidegate/model/Team"
 import type { Database } from "@tidegate/storage/Database"
@@ -16,6 +17,7 @@ import {
 } from "@tidegate/storage/Members"
 import { demoUser } from "@tidegate/storage/People"
 import { readTeam, teamsOf, updateTeam } from "@tidegate/storage/TeamSettings"
+import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { memberPatch, memberWrite, teamPatch, teamWrite } from "../contract/TeamsApi.ts"
@@ -61,7 +63,8 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { by } = yield* asked
           const { name, owner } = yield* Effect.fromResult(teamWrite.judge(yield* readJsonObject(request)))
-          const id = yield* writing(createTeam(name, { user: owner ?? by ?? "", issuer }))
+          const made = yield* idOfCall(prefixes.team)
+          const id = yield* writing(createTeam(name, { user: owner ?? by ?? "", issuer }, made))
           return yield* reading(readTeam(id))
         })
       )

@@ -5,7 +5,8 @@ import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import { maxSourceBody, maxWorkflowValues } from "@tidegate/model/BodyLimits"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Ingress } from "@tidegate/model/Ingress"
-import { judgeAggregate } from "@tidegate/resources/WorkflowAggregate"
+import { judgeAggregate, warningsOfParts } from "@tidegate/resources/WorkflowAggregate"
+import { Workflows } from "@tidegate/storage/Workflows"
 import { Api } from "../contract/Api.ts"
 import { asked, askOwner, ownersOf, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
@@ -15,7 +16,7 @@ export const layer = HttpApiBuilder.group(
   Api,
   "workflowAggregates",
   Effect.fnUntraced(function* (handlers) {
-    const ingress = yield* Ingress
+    const [ingress, store] = [yield* Ingress, yield* Workflows]
     const { fresh, owner } = ownersOf(prefixes.workflow, "workflow", yield* WorkflowEntity.client)
     return handlers.handleRaw("save", ({ request }: WithBody) =>
       Effect.gen(function* () {
@@ -24,7 +25,10 @@ export const layer = HttpApiBuilder.group(
         const judged = judgeAggregate(written, (prefix) => newId(prefix, now), { now: new Date(now), ingress })
         const { message, workflow_id } = yield* Effect.fromResult(judged)
         const actor = workflow_id === null ? yield* fresh : yield* owner(workflow_id)
-        return yield* askOwner(actor.Save({ ...(yield* asked), command: randomUUID(), input: message }))
+        const saved = yield* askOwner(actor.Save({ ...(yield* asked), command: randomUUID(), input: message }))
+        const { edges = [], steps = [], team_id } = saved.workflow
+        const warnings = warningsOfParts(saved, yield* store.warnings(team_id, { steps, edges }))
+        return warnings.length === 0 ? saved : { ...saved, warnings }
       })
     )
   })

@@ -11,6 +11,8 @@ export interface KnownOperation {
   /** The names of its query parameters; null: any are taken. */
   readonly query: ReadonlySet<string> | null
   readonly body: Shape
+  /** Whether there is nothing that could be written. Of a read that is not asked: a body means nothing there. */
+  readonly isBodyless: boolean
   /** What it answers, where that may be written back. */
   readonly readBack: Shape | null
 }
@@ -42,6 +44,7 @@ const make = (): ReadonlyMap<string, KnownOperation> => {
         isPublic: Array.isArray(operation["security"]) && operation["security"].length === 0,
         query: operation[anyParametersMark] === true ? null : new Set(parameters.map(({ name }) => String(name))),
         body: body === undefined ? [] : shapes.of(body),
+        isBodyless: method !== "get" && operation["requestBody"] === undefined && operation[anyParametersMark] !== true,
         readBack: isReadBack ? within(shapes.of(at(answer, "content", "application/json", "schema"))) : null
       })
     }

@@ -5,9 +5,9 @@ import { didYouMean } from "@tidegate/model/NearestName"
 import { type Lazy, membersOf, type ObjectShape, type Shape } from "./Shape.ts"
 
 /** What is told of one body: nobody reads a longer list to its end. */
-const mostFaults = 20
+export const mostFaults = 20
 /** Of a path that is longer the beginning is told. */
-const longestPath = 200
+export const longestPath = 200
 
 /** How a body is looked at. */
 export interface Looking {

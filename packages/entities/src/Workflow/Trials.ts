@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Semaphore } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { didYouMean } from "@tidegate/model/NearestName"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { mocksOf, storedSample, type WorkflowTrialInput } from "@tidegate/resources/WorkflowTrial"
 import type { Database } from "@tidegate/storage/Database"
@@ -163,9 +164,10 @@ const requestOf = Effect.fnUntraced(function* (
 })
 
 const positionOf = ({ plan }: Workflow, path: string, id: string) => {
-  const index = plan.findIndex(({ step }) => step.id === id)
+  const ids = plan.map(({ step }) => step.id)
+  const index = ids.indexOf(id)
   return index === -1
-    ? Effect.fail(invalid([{ path, message: "names no step of the workflow" }]))
+    ? Effect.fail(invalid([{ path, message: `names no step of the workflow${didYouMean(id, ids)}` }]))
     : Effect.succeed(index)
 }
 

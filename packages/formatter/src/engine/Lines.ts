@@ -1,4 +1,5 @@
 import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { didYouMean } from "@tidegate/model/NearestName"
 import { Fault, previewOf, tooMuch } from "./Fault.ts"
 import type { Reading } from "./Field.ts"
 import { limits } from "./Limits.ts"
@@ -28,10 +29,11 @@ export const linesOf = (
   inputs: Readonly<Record<string, unknown>>,
   warn: Reading["warn"]
 ): Lines => {
+  const known = fields.map(([name]) => name)
   for (const name of Object.keys(inputs)) {
-    if (!fields.some(([known]) => known === name)) {
+    if (!known.includes(name)) {
       const field = name.slice(0, 64)
-      throw new Fault("FORMATTER_INPUT_INVALID", `${field}: there is no such input`, {
+      throw new Fault("FORMATTER_INPUT_INVALID", `${field}: there is no such input${didYouMean(name, known)}`, {
         field,
         value_preview: previewOf(inputs[name])
       })

@@ -1,3 +1,4 @@
+import { readNumber } from "@tidegate/model/ExactNumber"
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, either, num, operation, string } from "../engine/Operation.ts"
 import { numberIn } from "../number/Numerals.ts"
@@ -31,9 +32,9 @@ export const extractNumber = operation({
     const read = found.flatMap((one): ReadonlyArray<string | number> => {
       const plain = numberIn(one, decimal_mark)
       if (plain === null) return []
-      const value = Number(plain)
-      if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return [value]
-      call.warn("NUMBER_AS_TEXT", "a number is too large, and given as text", "input")
+      const value = readNumber(plain)
+      if (typeof value === "number" && (!Number.isInteger(value) || Number.isSafeInteger(value))) return [value]
+      call.warn("NUMBER_AS_TEXT", "a number has more digits than a number keeps, and is given as text", "input")
       return [plain]
     })
     return chosen(read, which, call)

@@ -1,13 +1,17 @@
 import type { Schema } from "effect"
+import { readNumber } from "@tidegate/model/ExactNumber"
 import { tooMuch } from "../engine/Fault.ts"
 import { option, select, text } from "../engine/Fields.ts"
 import { array, bool, type Call, int, object, operation, string } from "../engine/Operation.ts"
 import { csvLimits, dialects, guessed, rowsOf } from "./Csv.ts"
 
+/** A longer one stays a text: it is a key more often than an amount. */
 const numeral = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/
 
 const inferred = (cell: string): Schema.Json => {
-  if (numeral.test(cell)) return Number(cell)
+  const number = numeral.test(cell) ? readNumber(cell) : null
+  // One that would be rounded stays what it is.
+  if (typeof number === "number") return number
   return cell === "true" || cell === "false" ? cell === "true" : cell
 }
 

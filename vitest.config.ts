@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
 // Only a test that hangs takes so long: what a test says of time must hold on a machine that is busy with other work.
@@ -24,38 +25,59 @@ const dear = [
   "packages/api/test/{Commands,EveryList,Lists,Transformations}.test.ts",
   "packages/telemetry/test/Otlp.test.ts"
 ]
-/** Nothing is kept in their modules: the files of a worker share them, which halves the processor time. */
-const pure = ["connectors", "model", "resources", "rules", "signatures", "templates"].map(
-  (name) => `packages/${name}/test/**/*.test.ts`
-)
+/**
+ * What a worker has loaded serves all its files, which halves the processor time. A suite that leaves something behind in what it imports
+ * would be told by the ones after it: a suite puts back what it changes (timers, environment), and gives its names to no one else's things.
+ */
+const sharing = { isolate: false }
+
+/**
+ * Suites that hold the gateway to times: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
+ * after all others, one at a time. A new suite of the gateway runs beside others unless it is named here.
+ */
+const measuring = [
+  "test/cluster/{actions,rates,redisKeys,sharing}.test.ts",
+  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,Transformations}.test.ts",
+  "test/security/{HostileAnswers,LargeDefinitions,Strangers}.test.ts"
+]
 
 export default defineConfig({
   test: {
     globalSetup: ["test/globalSetup.ts"],
     setupFiles: ["test/support/seeded.ts"],
+    // Vitest leaves one processor to itself, which is half of a small machine.
+    maxWorkers: "100%",
     projects: [
       {
         extends: true,
-        // With the pure ones, what runs in one process beside PostgreSQL: `npm run test:quick`.
-        test: { ...shared, name: "quick", include: inPackages, exclude: [...dear, ...pure] }
+        // What runs in one process beside PostgreSQL: `npm run test:quick`.
+        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: dear }
       },
       {
         extends: true,
-        test: { ...shared, name: "quick-pure", include: pure, isolate: false }
-      },
-      {
-        extends: true,
-        test: { ...shared, name: "processes", include: dear }
+        test: { ...shared, ...sharing, name: "processes", include: dear }
       },
       {
         extends: true,
         test: {
           ...shared,
+          ...sharing,
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
-          // They start real processes and mind the time these take: one suite at a time, after the others.
-          fileParallelism: false,
+          exclude: ["**/node_modules/**", ...measuring],
+          // They wait for processes of their own as much as they work: two of them keep two processors busy.
+          maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
+        }
+      },
+      {
+        extends: true,
+        test: {
+          ...shared,
+          name: "measuring",
+          include: measuring,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 }
         }
       }
     ]

@@ -31,8 +31,7 @@ const targets = {
   pack: [["apps/cli/pack.mjs", ...rest]],
   // Node strips types without reading them: a suite can pass that does not compile. Suites that are named run alone.
   test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
-  // Alone on the machine, and waited for: on all cores, where a whole run leaves one to what it tests.
-  quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick*", "--maxWorkers=100%", ...rest]],
+  quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
   bench: [["benchmarks/src/main.ts", ...rest]],
   check,

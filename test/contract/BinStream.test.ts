@@ -7,7 +7,7 @@ import type { Body, Gateway } from "../support/Gateway.ts"
 import { newId } from "@tidegate/model/Ids"
 import { hashToken } from "@tidegate/storage/Secrets"
 import { binsTeam } from "@tidegate/storage/Teams"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 import { eventually } from "../support/Waiting.ts"
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest"
 import type { BulkOperation } from "@tidegate/model/BulkOperation"
 import type { Rules, Source } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /** Retries of many at once: contract 7.5. */
 

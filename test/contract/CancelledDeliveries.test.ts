@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { it } from "../support/it.ts"
+import { ownIt as it } from "../support/it.ts"
 import { hanging, saying } from "../support/Target.ts"
 import { patience } from "../support/Waiting.ts"
 

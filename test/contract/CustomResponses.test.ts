@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign as signBytes } from "node:crypto"
 import { describe, expect } from "vitest"
 import type { Source, SourceConfig } from "../support/Contract.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /** What a source answers in its own words: contract 2.4. The answer is all that changes; what came in is routed. */
 

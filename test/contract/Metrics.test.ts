@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { request } from "../support/RawHttp.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 import { Session } from "../support/Session.ts"
 
 /** What counts, series and summaries tell of what has just happened, by the API alone. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { expect } from "vitest"
 import type { Source } from "../support/Contract.ts"
 import { type Answer, type Conversation, request, requestBytes, talk } from "../support/RawHttp.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /** Without its database the gateway promises nothing: senders are told to come again. */
 

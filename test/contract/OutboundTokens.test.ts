@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { it as base } from "../support/it.ts"
+import { ownIt as base } from "../support/it.ts"
 import type { DestinationConfig } from "../support/Contract.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { Target } from "../support/Target.ts"

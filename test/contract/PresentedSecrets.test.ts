@@ -4,7 +4,7 @@ import type { Body } from "../support/Gateway.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
 import { dumpOf, Planted } from "../support/Planted.ts"
 import type { Received } from "../support/Target.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /**
  * What a sender presents is its credential: the target gets it as it came, and nobody else: no row, no answer, no log. See

@@ -12,7 +12,7 @@ import { getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
 import { describe, expect } from "vitest"
 import type { Source, SourceConfig } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /**
  * Requests of providers, signed by what the provider or the standard publishes, sent to a source of the provider's type.

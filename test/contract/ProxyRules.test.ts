@@ -2,9 +2,12 @@ import { describe, expect } from "vitest"
 import { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import type { Row } from "../support/sql.ts"
-import { it, idOf } from "./proxying.ts"
+import { it as proxyingIt, idOf } from "./proxying.ts"
 
 /** What a source in proxy mode keeps, and what goes before its upstream: contract 2.5. */
+
+/** Some cut its way to the database. */
+const it = proxyingIt.extend("settings", { scope: "file" }, {})
 
 describe("what is kept of an exchange", () => {
   it("all that the API shows of it, in the request and its trace", async ({

@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http"
 import { describe, expect } from "vitest"
 import { type Body } from "../support/Gateway.ts"
 import { talk } from "../support/RawHttp.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /** Strangers make a receiver, send to it, read it by its token, and somebody with a team keeps it. */
 

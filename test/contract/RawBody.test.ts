@@ -95,11 +95,11 @@ describe("GET /requests/{id}/body", () => {
     receive
   }) => {
     const id = await receive(Buffer.from("ours"), "text/plain")
-    await gateway.sql("insert into teams (id, name) values ('tm_other', 'other')")
-    await gateway.sql("update requests set team_id = 'tm_other' where id = $1", [id])
+    const { team: other } = await gateway.forTeam()
+    await gateway.sql("update requests set team_id = $2 where id = $1", [id, other])
     expect((await download(id)).status).toBe(404)
     expect((await download(id, "GET", { authorization: "" })).status).toBe(401)
-    expect((await download(id, "GET", { "x-team-id": "tm_other" })).status).toBe(403)
+    expect((await download(id, "GET", { "x-team-id": other })).status).toBe(403)
     expect((await download(id, "PUT")).status).toBe(405)
   })
 })

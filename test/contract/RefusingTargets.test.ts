@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 import type { Reply, Target } from "../support/Target.ts"
 
 /** A target that refuses for now holds its destination: contract 13. */

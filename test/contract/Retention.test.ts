@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import type { Rules } from "../support/Contract.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 
 /** What is answered for records that have outlived their payload, and whose each stored row is. */
 

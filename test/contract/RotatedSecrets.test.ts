@@ -1,6 +1,6 @@
 import { expect } from "vitest"
 import { Webhook } from "standardwebhooks"
-import { it } from "../support/it.ts"
+import { ownIt as it } from "../support/it.ts"
 
 /** A signing secret is rotated without a delivery that its receiver would refuse. */
 

@@ -61,7 +61,7 @@ describe("a share", () => {
       body: { user: "u", password: "[redacted]", inner: '{"api_key":"[redacted]"}', ssn: "[redacted]" },
       body_truncated: false
     })
-    for (const kept of [secret, "tm_demo", made.body.token]) expect(text).not.toContain(kept)
+    for (const kept of [secret, gateway.team, made.body.token]) expect(text).not.toContain(kept)
   })
 
   it("ends when it is revoked", async ({ gateway, open, receive }) => {

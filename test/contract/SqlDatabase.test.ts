@@ -1,7 +1,7 @@
 import { Effect, Exit, Scope } from "effect"
 import { expect } from "vitest"
 import { type OwnPostgres, ownPostgres } from "../../packages/sessions/test/OwnPostgres.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 import { blocksOf, shellIn } from "../support/Page.ts"
 import { patience } from "../support/Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"

@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto"
 import { describe, expect } from "vitest"
-import { it, handler, identity } from "./transforming.ts"
+import { it as transformingIt, handler, identity } from "./transforming.ts"
 
 /** Code over time: its changes, its retries, what is told of its runs, and its API. */
+
+/** What all tables hold is compared: nobody else may write to them. */
+const it = transformingIt.extend("settings", { scope: "file" }, {})
 
 describe("a change of the code", () => {
   it("holds from the first request after its answer, and each execution tells the code it ran", async ({

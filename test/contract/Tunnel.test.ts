@@ -4,7 +4,7 @@ import { hashToken } from "@tidegate/storage/Secrets"
 import type { DestinationConfig, Rules } from "../support/Contract.ts"
 import { parseExposition, sampleValue } from "../support/Exposition.ts"
 import type { Body, Gateway } from "../support/Gateway.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 import { type Reply, TunnelClient } from "../support/TunnelClient.ts"
 import { eventually } from "../support/Waiting.ts"
 

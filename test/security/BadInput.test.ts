@@ -12,7 +12,7 @@ import { wrongPaths, wrongQueries } from "./control/WrongTargets.ts"
 import { wrongCode, wrongRuns } from "./control/WrongTransformations.ts"
 import { type SourceName, sources, wrongRequests } from "./ingress/WrongRequests.ts"
 import { wireCases } from "./WrongWire.ts"
-import { it as gatewayIt } from "../support/it.ts"
+import { ownIt as gatewayIt } from "../support/it.ts"
 import { processorOf } from "../support/Watch.ts"
 
 /** Whatever comes in is answered with what is wrong about it, and changes nothing. One gateway takes all of it. */

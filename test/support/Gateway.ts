@@ -4,12 +4,13 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import type { SqlClient } from "effect/sql"
 import { type BulkOf, kindsOf } from "@tidegate/model/BulkOperation"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { hashToken, loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
+import { newApiKey, replaceSecrets, signingSecrets } from "@tidegate/storage/ProjectSecrets"
 import { demoTeam } from "@tidegate/storage/Teams"
 import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -41,28 +42,44 @@ export interface ApiAnswer {
 
 const apiKey = "gwk_contract_test_key"
 
-/** One gateway process that does everything, on a database of its own that its tests can cut it off from. */
-export class Gateway {
-  readonly key = apiKey
+/** What the gateways of a suite and of its neighbours have in common when they are one process. */
+interface Shared {
+  readonly process: GatewayProcess
+  readonly databaseUrl: string
+  readonly home: string
+}
+
+/** What a gateway has that is no one else's. */
+interface Own {
+  /** Its way to the database. */
   readonly link: DatabaseLink
+  readonly scope: Scope.Closeable
+}
+
+/**
+ * One gateway process that does everything, as one team sees it. A suite has it to itself, on a database that it can cut it off from
+ * (`start`); or is one of several teams of it, one after the other (`forTeam`), and leaves the process and the rest of the database alone.
+ */
+export class Gateway {
+  readonly key: string
+  readonly team: string
   readonly #process: GatewayProcess
   readonly #databaseUrl: string
   readonly #home: string
-  readonly #scope: Scope.Closeable
+  readonly #own: Own | null
   #names = 0
 
   private constructor(
-    process: GatewayProcess,
-    link: DatabaseLink,
-    databaseUrl: string,
-    home: string,
-    scope: Scope.Closeable
+    { databaseUrl, home, process }: Shared,
+    { key, team }: { readonly key: string; readonly team: string },
+    own: Own | null
   ) {
+    this.key = key
+    this.team = team
     this.#process = process
-    this.link = link
     this.#databaseUrl = databaseUrl
     this.#home = home
-    this.#scope = scope
+    this.#own = own
   }
 
   /** `settings`: environment variables beside, or instead of, those of every suite. */
@@ -79,7 +96,35 @@ export class Gateway {
       ...settings
     })
     await process.start()
-    return new Gateway(process, link, databaseUrl, folder, scope)
+    return new Gateway({ process, databaseUrl, home: folder }, { key: apiKey, team: demoTeam }, { link, scope })
+  }
+
+  /** The same process as a new team sees it: what others have, or have had, is none of its. */
+  async forTeam(): Promise<Gateway> {
+    const [team, key] = [newId(prefixes.team, Date.now()), newApiKey()]
+    await this.sql("insert into teams (id, name, created_at) values ($1, $1, now())", [team])
+    await this.#stored(replaceSecrets(team, { api_key: key }))
+    return new Gateway(
+      { process: this.#process, databaseUrl: this.#databaseUrl, home: this.#home },
+      { key, team },
+      null
+    )
+  }
+
+  /** What only a suite may do, or read, whose gateway nobody else uses. */
+  #owned(): Own {
+    if (this.#own !== null) return this.#own
+    throw new Error(
+      "This suite shares its gateway. It needs one of its own: import { ownIt as it } from support/it.ts."
+    )
+  }
+
+  get link(): DatabaseLink {
+    return this.#owned().link
+  }
+
+  get runs(): boolean {
+    return this.#process.pid !== null
   }
 
   get port(): number {
@@ -91,23 +136,26 @@ export class Gateway {
   }
 
   get pid(): number {
+    this.#owned()
     return this.#process.pid!
   }
 
   /** Ends the process, and starts it again on the same port, database and home. */
   async restart(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    this.#owned()
     await this.#process.end(signal)
     await this.#process.start()
   }
 
   async close(): Promise<void> {
-    if (this.#process.pid !== null) await this.#process.end("SIGTERM")
-    await this.link.close()
-    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
+    const { link, scope } = this.#owned()
+    if (this.runs) await this.#process.end("SIGTERM")
+    await link.close()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
   }
 
   /** A call of the control API, by the key unless told, whatever it answers. */
-  async call(method: string, path: string, body?: unknown, credential = apiKey): Promise<ApiAnswer> {
+  async call(method: string, path: string, body?: unknown, credential = this.key): Promise<ApiAnswer> {
     const response = await fetch(`${this.origin}/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${credential}`, "content-type": "application/json" },
@@ -129,7 +177,7 @@ export class Gateway {
     return answer.body as Answered<Method, Path>
   }
 
-  /** A name that nothing else of this gateway has. */
+  /** A name that nothing else of this team has. */
   name(prefix: string): string {
     return `${prefix}-${++this.#names}`
   }
@@ -183,6 +231,7 @@ export class Gateway {
 
   /** All that its processes have logged so far. */
   logged(): Promise<string> {
+    this.#owned()
     return readFile(join(this.#home, "gateway.log"), "utf8")
   }
 
@@ -198,6 +247,7 @@ export class Gateway {
 
   /** Waits until nothing is under way: what is due within a minute has been decided, sent and recorded. */
   async settled(): Promise<void> {
+    this.#owned()
     await this.eventually("nothing is under way", async () => {
       const [{ count }] = await this.sql(
         `select (select count(*) from pending_routes) +
@@ -218,26 +268,31 @@ export class Gateway {
     await this.sql(
       `insert into bulk_operations (id, team_id, type, filter, shard, created_at)
       values ($1, $2, $3, jsonb_build_object('from', '2026-01-01T00:00:00.000Z', 'to', '2026-01-01T00:00:00.000Z'), 0, now())`,
-      [id, demoTeam, kindsOf[of][0]]
+      [id, this.team, kindsOf[of][0]]
     )
     return id
   }
 
   /** The secret that signs the team's deliveries: no API shows it, so it is read with the gateway's own keys. */
-  signingSecret(): Promise<string> {
+  async signingSecret(): Promise<string> {
+    const [current] = await this.#stored(signingSecrets(this.team))
+    return Redacted.value(current!.secret)
+  }
+
+  /** What the gateway's own code does with its database and its keys. */
+  #stored<A, E>(work: Effect.Effect<A, E, PgClient.PgClient | SqlClient.SqlClient | Secrets>): Promise<A> {
     const home = this.#home
     return Effect.runPromise(
       Effect.gen(function* () {
         const keys = yield* loadSecretKeys(home)
-        const [current] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
-        return Redacted.value(current!.secret)
+        return yield* Effect.provide(work, Secrets.layer({ keys }))
       }).pipe(Effect.provide([PgClient.layer({ url: Redacted.make(this.#databaseUrl) }), NodeServices.layer]))
     )
   }
 
   /** The token of a session of somebody who is this to a team, made where the gateway keeps them. */
-  async session(role: "owner" | "member" | null, team: string = demoTeam): Promise<string> {
-    const [user, token] = [this.name("usr"), `ses_${randomBytes(32).toString("hex")}`]
+  async session(role: "owner" | "member" | null, team: string = this.team): Promise<string> {
+    const [user, token] = [`usr-${randomBytes(8).toString("hex")}`, `ses_${randomBytes(32).toString("hex")}`]
     await this.sql(
       `insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
         values ($1, 'https://issuer.test', $1, $1 || '@example.com', true, $1, now(), now())`,
@@ -256,11 +311,12 @@ export class Gateway {
 
   /** A credential that may write resources of this kind: the key, or the session of an owner where keys may not. */
   writer({ permissions: { edit } = {} }: AnyResource): Promise<string> {
-    return typeof edit === "object" && !edit.teamKey ? this.session("owner") : Promise.resolve(apiKey)
+    return typeof edit === "object" && !edit.teamKey ? this.session("owner") : Promise.resolve(this.key)
   }
 
   /** Every table with the number of its rows and a hash of all they hold. */
   async state(tables: ReadonlyArray<string> = allTables): Promise<ReadonlyArray<TableState>> {
+    this.#owned()
     return this.sql(
       tables
         .map(

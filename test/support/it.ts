@@ -7,6 +7,25 @@ import { Gateways } from "./Gateways.ts"
 import type { Role } from "./GatewayProcess.ts"
 import { type Reply, Target } from "./Target.ts"
 
+/** Of this process: vitest makes a fixture of a worker once for each suite that extends it. */
+let sharedGateway: Promise<Gateway> | null = null
+
+const startShared = async (): Promise<Gateway> => {
+  sharedGateway ??= Gateway.start()
+  const gateway = await sharedGateway
+  if (gateway.runs) return gateway
+  // A suite has brought it down, and has failed; the next ones are about something else.
+  sharedGateway = null
+  await gateway.close()
+  return startShared()
+}
+
+const closeShared = async (): Promise<void> => {
+  const gateway = sharedGateway
+  sharedGateway = null
+  await (await gateway)?.close()
+}
+
 /**
  * `it` with what the suites of the whole gateway need. What a test names is started for it and ends by itself: `gateway`
  * with the file, the others with the test.
@@ -14,10 +33,19 @@ import { type Reply, Target } from "./Target.ts"
  * A suite adds what is its own: `gatewayIt.extend("send", ({ gateway }) => …)`.
  */
 export const it = test
-  /** Environment variables of `gateway` beside, or instead of, the usual ones. */
-  .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> => ({}))
-  /** One process that does everything, on a database of its own. */
-  .extend("gateway", { scope: "file" }, async ({ settings }, { onCleanup }) => {
+  /** Gives the gateway that the suites of a worker share. It starts with the first one that asks, and ends with the worker. */
+  .extend("shared", { scope: "worker" }, ({}, { onCleanup }) => {
+    onCleanup(closeShared)
+    return startShared
+  })
+  /**
+   * Environment variables of `gateway` beside, or instead of, the usual ones: the suite has a process and a database to itself. Null, unless a suite
+   * says otherwise: it is one of the teams of a gateway whose other suites have run before it, or will.
+   */
+  .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> | null => null)
+  /** One process that does everything, and a team of it. */
+  .extend("gateway", { scope: "file" }, async ({ settings, shared }, { onCleanup }) => {
+    if (settings === null) return (await shared()).forTeam()
     const gateway = await Gateway.start(settings)
     onCleanup(() => gateway.close())
     return gateway
@@ -73,3 +101,9 @@ export const it = test
       return gateways
     }
   })
+
+/**
+ * The same with a gateway of the suite's own: for what one gateway has once. Such are its process (restarts, memory, log), its way to the database, the
+ * public bins, settings of the site and what the metrics say of a process.
+ */
+export const ownIt = it.extend("settings", { scope: "file" }, {})

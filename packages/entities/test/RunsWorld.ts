@@ -35,6 +35,8 @@ const effects = Layer.succeed(Effects, {
 export const worldOf = (journal: typeof RunJournal.layer) =>
   WorkflowBehaviour.layer.pipe(
     Layer.provideMerge(effects),
+    // Suites share what a worker has loaded, and these with it.
+    Layer.provideMerge(Layer.effectDiscard(Effect.sync(() => [sent, coming].forEach((kept) => kept.splice(0))))),
     Layer.provideMerge(
       Layer.mergeAll(Journal.layer, journal, Actions.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
     ),

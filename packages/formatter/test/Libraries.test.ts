@@ -1,9 +1,12 @@
 import { Result } from "effect"
-import { expect, it } from "vitest"
-import { phones } from "../src/engine/Libraries.ts"
-import { regions } from "../src/engine/Regions.ts"
-import { compile, inParts } from "../src/Formatter.ts"
+import { expect, it, vi } from "vitest"
 import { context } from "./Run.ts"
+
+// Other suites of the worker may have loaded the libraries: these modules have loaded none.
+vi.resetModules()
+const { phones } = await import("../src/engine/Libraries.ts")
+const { regions } = await import("../src/engine/Regions.ts")
+const { compile, inParts } = await import("../src/Formatter.ts")
 
 const partsOf = (operation: string, inputs: object): number => {
   const work = inParts(Result.getOrThrow(compile({ operation })), { ...inputs }, context)

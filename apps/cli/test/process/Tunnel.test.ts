@@ -1,8 +1,11 @@
 import { expect } from "vitest"
 import type { Body } from "../../../../test/support/Gateway.ts"
-import { it } from "./it.ts"
+import { it as cliIt } from "./it.ts"
 
 /** `listen` against the gateway itself. */
+
+/** One restarts it. */
+const it = cliIt.extend("settings", { scope: "file" }, {})
 
 const told = (line: string): Body => JSON.parse(line)
 const is = (type: string) => (line: string) => line.includes(`"type":"${type}"`)

@@ -94,6 +94,23 @@ describe("CHAT_WEBHOOK", () => {
     expect(lengths).toEqual([4_096, 6_000 - 4_096 - 50])
   })
 
+  it("counts what stands for an empty half of a field as well", () => {
+    const [long, short] = ["{{payload.long}}", "{{payload.short}}"]
+    const fields = [
+      { name: long, value: long },
+      { name: long, value: short },
+      { name: long, value: "{{payload.none}}" },
+      { name: "one more", value: "of it" }
+    ]
+    const { embeds: list } = made(embeds({ description: long, fields }), {
+      long: "x".repeat(5_000),
+      short: "y".repeat(120)
+    })
+    const texts = list[0].fields.flatMap(({ name, value }: Made) => [name, value]) as ReadonlyArray<string>
+    expect(texts.map(pointsOf)).toEqual([256, 1_024, 256, 120, 247, 1])
+    expect(texts.reduce((sum, text) => sum + pointsOf(text), pointsOf(list[0].description))).toBe(6_000)
+  })
+
   it("says which part of a message was refused", () => {
     const errors = { embeds: { 0: { url: { _errors: [{ code: "URL_TYPE_INVALID_URL", message: "no" }] } } } }
     const body = Buffer.from(JSON.stringify({ code: 50035, message: "Invalid Form Body", errors }))

@@ -1,6 +1,7 @@
 import { expect } from "vitest"
 import { ownIt as gatewayIt } from "../support/it.ts"
 import type { Reply, Target } from "../support/Target.ts"
+import { begin, edge, ended } from "./workflowRuns.ts"
 
 /** A target that refuses for now holds its destination: contract 13. */
 
@@ -60,6 +61,35 @@ it("its other events wait without an attempt, also in the next process, until it
     return states.filter((status: string) => status === "SUCCESSFUL").length === 20 ? states : null
   })
   expect(target.received).toHaveLength(22)
+})
+
+it("a step that is refused holds the events of its destination and the steps of other runs, also in the next process", async ({
+  gateway,
+  send,
+  target,
+  waiting
+}) => {
+  target.reply = refusing({ "retry-after": "500" })
+  const { destination, source } = await gateway.route(target, { rules: retry })
+  const step = { id: "to_it", kind: "destination", resource_id: destination.id }
+  const { post } = await begin(gateway, [step], [edge(null, "to_it")])
+  const refused = await ended(gateway, await post({ body: "{}" }))
+  expect([refused.row.status, target.received.length]).toEqual(["failed", 1])
+  await gateway.eventually("the hold is shown", async () => {
+    const { body } = await gateway.call("GET", `/destinations/${destination.id}`)
+    return body.held_until
+  })
+  await send(source, 3)
+  const run = await post({ body: "{}" })
+  await gateway.restart("SIGKILL")
+  target.reply = (response) => void response.end("ok")
+  const other = await gateway.route(target, { rules: [] })
+  await send(other.source, 1)
+  await target.next(2)
+  expect([target.received.length, await waiting(destination.id)]).toEqual([2, 3])
+  await gateway.api("PATCH", `/destinations/${destination.id}`, { config: { max_concurrency: 10 } })
+  expect((await ended(gateway, run)).row.status).toBe("succeeded")
+  await target.next(6)
 })
 
 /** Takes so many calls in a window of so many ms, and tells by its headers how many are left. */

@@ -23,7 +23,8 @@ const read = ({ body, headers }: Answer): { readonly body: Json; readonly encodi
 const waitOf = ({ headers }: Answer): number | undefined => {
   const [after, date] = [headers["retry-after"], headers["date"]]
   if (typeof after !== "string") return undefined
-  if (/^\d{1,9}$/.test(after)) return Number(after) * 1_000
+  // A fraction is against the standard, and what some APIs say.
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(after)) return Math.ceil(Number(after) * 1_000)
   // By the answer's own date, so that two clocks need not agree.
   const wait = Date.parse(after) - Date.parse(String(date))
   return Number.isNaN(wait) || wait < 0 ? undefined : wait

@@ -48,14 +48,22 @@ const part = (value: unknown, name: string, most: number, room: Room): Embed | n
 
 const picture = (value: unknown): Embed | null => (isObject(value) && textOf(value["url"]) !== "" ? value : null)
 
+/** Half of a field. A blank one counts as well. */
+const halfOf = (value: unknown, most: number, room: Room): string => {
+  const text = cut(value, most, room)
+  if (text !== "") return text
+  room.left -= pointsOf(nothing)
+  return nothing
+}
+
 const fieldsOf = (value: unknown, room: Room): ReadonlyArray<Embed> | null => {
   if (!Array.isArray(value)) return null
   const fields: Array<Embed> = []
   for (const field of value.filter(isObject).slice(0, mostFields)) {
     // What is beyond the room for all would be two texts of nothing.
     if (room.left < 2) break
-    const name = cut(field["name"], longest.name, room) || nothing
-    fields.push({ ...field, name, value: cut(field["value"], longest.value, room) || nothing })
+    const name = halfOf(field["name"], Math.min(longest.name, room.left - 1), room)
+    fields.push({ ...field, name, value: halfOf(field["value"], longest.value, room) })
   }
   return fields.length === 0 ? null : fields
 }

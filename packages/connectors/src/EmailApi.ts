@@ -66,6 +66,7 @@ export const emailApi = connector({
       call: (fill) => {
         const { bcc, cc, replyTo, subject, to } = envelope(fill, compiled)
         const { html, text } = bodies(fill, compiled)
+        const called = name === null ? "" : undecoded(compiled.line(fill, name))
         const addresses = (list: ReadonlyArray<string>) => list.map((email) => ({ email }))
         return {
           url,
@@ -81,7 +82,7 @@ export const emailApi = connector({
             ],
             from: {
               email: compiled.address(fill, sender, "from"),
-              ...(name ? { name: undecoded(compiled.line(fill, name)) } : {})
+              ...(called === "" ? {} : { name: called })
             },
             ...(replyTo === null ? {} : { reply_to: { email: replyTo } }),
             subject: undecoded(subject),

@@ -47,12 +47,24 @@ type MailSettings = SettingsOf<typeof mailSettings>
 const listOf = (recipients: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
   recipients === null ? [] : typeof recipients === "string" ? [recipients] : recipients
 
+const local = /^[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+$/u
+/** A name, or one of its labels alone. What is no letter, digit or dash is read by some as what it looks like: `\uff20` as an at sign. */
+const domain = /^[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)*$/u
+
 /**
- * One address, and nothing that could be read as a second one: nor as an encoded word (`=?utf-8?q?…?=`, RFC 2047), which whoever reads
- * the header decodes into other addresses.
+ * One address, and nothing that could be read as a second one, also by whoever takes signs of full width for those that they stand for: nor as an
+ * encoded word (`=?utf-8?q?…?=`, RFC 2047), which whoever reads the header decodes into other addresses.
  */
-const isAddress = (text: string): boolean =>
-  /^[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+@[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+$/u.test(text) && !isEncodedWord(text)
+const isAddress = (text: string): boolean => {
+  const at = text.lastIndexOf("@")
+  const before = text.slice(0, Math.max(0, at))
+  return (
+    local.test(before) &&
+    local.test(before.normalize("NFKC")) &&
+    domain.test(text.slice(at + 1)) &&
+    !isEncodedWord(text.normalize("NFKC"))
+  )
+}
 
 /** Whether a reader of a header would take some of it for an encoded word. */
 export const isEncodedWord = (text: string): boolean => text.includes("=?")

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { type Escape, xmlEscape } from "@tidegate/templates/Escape"
-import { answered, apiSender, json, judgeCall, located, proved, rejected, waiting } from "./Api.ts"
+import { answered, apiSender, beginsAsObject, json, judgeCall, located, proved, rejected, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { pointsOf, shortenedPoints } from "./Cutting.ts"
 import { type DeliveryTemplate, type Fill, filled, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -123,6 +123,8 @@ export const messenger = connector({
 })
 
 const judge = (answer: Answer): Verdict => {
+  // It repeats the message with its links, which may be longer than what is kept of an answer.
+  if (answer.status === 200 && beginsAsObject(answer, /^\s*\{\s*"ok"\s*:\s*true\b/)) return "successful"
   const { description, error_code, ok, parameters } = answered(answer)
   // The method is there: what is not found is the bot, by its token.
   const verdict = answer.status === 404 ? rejected("HTTP 404", error_code) : judgeCall(answer, error_code)

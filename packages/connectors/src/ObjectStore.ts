@@ -156,10 +156,13 @@ const envelopeOf = (body: Uint8Array, coding: string | null, facts: AttemptFacts
 const codingOf = ({ body, headers }: Pick<Message, "body" | "headers">): string | null => {
   const written = headers["content-encoding"]
   const coding = (typeof written === "string" ? written : "").trim().toLowerCase()
-  if (!/^[a-z][a-z\d-]{0,31}(?:, ?[a-z][a-z\d-]{0,31}){0,3}$/.test(coding) || coding === "identity") return null
+  // Some senders say a charset by it.
+  const names = coding.split(/\s*,\s*/)
+  if (names.length > 4 || !names.every((name) => /^(?:(?:x-)?(?:gzip|compress)|deflate|br|zstd)$/.test(name)))
+    return null
   // A transformation may have written another body under the headers of the request.
   const isGzip = body[0] === 0x1f && body[1] === 0x8b
-  return /^(?:x-)?gzip$/.test(coding) && !isGzip ? null : coding
+  return /^(?:x-)?gzip$/.test(coding) && !isGzip ? null : names.join(", ")
 }
 
 const method = "PUT"

@@ -8,36 +8,75 @@ import { Unrenderable } from "./Rendering.ts"
  */
 
 const mostBlocks = 50
-/** Items of a list, by the type of the block that has it. */
-const mostItems: Readonly<Record<string, number>> = { actions: 25, context: 10, section: 10 }
+/** Items of a list, by what has it. */
+const mostItems: Readonly<Record<string, number>> = {
+  actions: 25,
+  card: 3,
+  carousel: 10,
+  checkboxes: 10,
+  container: 10,
+  context: 10,
+  context_actions: 5,
+  multi_static_select: 100,
+  option_group: 100,
+  overflow: 5,
+  radio_buttons: 10,
+  section: 10,
+  static_select: 100
+}
 /** Of texts, by where they stand: the member that holds the text, in what. */
 const longestTexts: Readonly<Record<string, number>> = {
-  "header.text": 150,
-  "section.text": 3_000,
-  "section.fields": 2_000,
-  "image.title": 2_000,
+  "alert.text": 200,
   "button.text": 75,
+  "card.title": 150,
+  "card.subtitle": 150,
+  "card.body": 200,
+  "card.subtext": 200,
   "confirm.title": 100,
   "confirm.text": 300,
   "confirm.confirm": 30,
   "confirm.deny": 30,
+  "container.title": 150,
+  "container.subtitle": 150,
+  "header.text": 150,
+  "image.title": 2_000,
+  "input.label": 2_000,
+  "input.hint": 2_000,
   "option.text": 75,
   "option.description": 75,
+  "option_group.label": 75,
+  "section.text": 3_000,
+  "section.fields": 2_000,
   "video.title": 200,
   "video.description": 200,
+  "workflow_button.text": 75,
   placeholder: 150
 }
 const longestText = 3_000
+/** Of all blocks of Markdown together. */
 const longestMarkdown = 12_000
-/** Of members that are no texts with markup. A URL that is cut would lead elsewhere. */
+/** Of members that are no texts with markup, by where they stand, or anywhere. A URL that is cut would lead elsewhere. */
 const longestMembers: Readonly<Record<string, number>> = {
-  value: 2_000,
-  alt_text: 2_000,
+  "option.value": 150,
+  "video.author_name": 50,
+  "video.provider_name": 50,
+  accessibility_label: 75,
   action_id: 255,
-  block_id: 255
+  alt_text: 2_000,
+  block_id: 255,
+  value: 2_000
 }
-const urls = new Set(["url", "image_url", "thumbnail_url", "title_url", "video_url", "provider_icon_url"])
+/** Members that need not be there, and may not be empty. */
+const neverEmpty = new Set(["action_id", "block_id"])
 const longestUrl = 3_000
+const longestUrls: Readonly<Record<string, number>> = {
+  url: longestUrl,
+  image_url: longestUrl,
+  thumbnail_url: longestUrl,
+  title_url: 2_000,
+  video_url: longestUrl,
+  provider_icon_url: 2_000
+}
 /** Stands where a text has to be, and is none. */
 const nothing = "—"
 
@@ -65,20 +104,55 @@ const textOf = (text: Part, longest: number, orNothing: boolean): Part | null =>
   return text["type"] === "mrkdwn" && text["verbatim"] === undefined ? { ...made, verbatim: true } : made
 }
 
-const memberOf = (name: string, value: string): string | null => {
+const memberOf = (name: string, of: string, value: string): string | null => {
   const plain = unescaped(value)
-  if (!urls.has(name)) return shortened(plain, longestMembers[name] ?? Number.POSITIVE_INFINITY)
-  if (plain.length > longestUrl) {
-    throw new Unrenderable(`config.blocks_template makes a URL of more than ${longestUrl} characters of this event`)
+  const most = longestUrls[name]
+  if (most === undefined) {
+    const text = shortened(plain, longestMembers[`${of}.${name}`] ?? longestMembers[name] ?? Number.POSITIVE_INFINITY)
+    return text === "" && neverEmpty.has(name) ? null : text
+  }
+  if (plain.length > most) {
+    throw new Unrenderable(`config.blocks_template makes a URL of more than ${most} characters of this event`)
   }
   return plain.trim() === "" ? null : plain
 }
 
-/** Rich texts are laid out by their own parts, which are no text objects. */
-const own = new Set(["rich_text", "table"])
+/** Rich texts and tables are laid out by their own parts, which are no text objects: nothing in them is markup. */
+const own = new Set(["data_table", "rich_text", "table"])
+
+const isEmptyOf = (type: string, value: unknown): boolean =>
+  isPart(value) && value["type"] === type && value["text"] === ""
+
+/** What stands in one of those: as it was before values were escaped. */
+const literal = (value: unknown): unknown => {
+  if (typeof value === "string") return unescaped(value)
+  if (Array.isArray(value)) {
+    const made = (value as ReadonlyArray<unknown>).map(literal)
+    const said = made.filter((one) => !isEmptyOf("text", one))
+    return said.length > 0 || made.length === 0 ? said : [{ type: "text", text: nothing }]
+  }
+  if (!isPart(value)) return value
+  const made: Part = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, literal(one)]))
+  if (made["type"] === "link" && made["url"] === "") return { type: "text", text: made["text"] ?? "" }
+  return isEmptyOf("raw_text", made) ? { ...made, text: nothing } : made
+}
+
+/** What a part is, by its type, or by the member that it stands in where it has none. */
+const kindOf = (name: string, part: Part): string => {
+  if (name === "confirm") return name
+  if (name === "options") return "option"
+  if (name === "option_groups") return "option_group"
+  return name === "positive_button" || name === "negative_button" ? "button" : typeOf(part)
+}
+
+/** Room that is left for all Markdown of a message. */
+interface Room {
+  left: number
+}
 
 /** What stands in a block or in a part of one. `of`: what that is; null: it says nothing, and is left out. */
-const partOf = (part: Part, of: string): Part | null => {
+const partOf = (part: Part, of: string, room: Room): Part | null => {
+  if (own.has(of)) return literal(part) as Part
   const made: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(part)) {
     const longest = longestTexts[`${of}.${name}`] ?? longestTexts[name] ?? longestText
@@ -86,22 +160,34 @@ const partOf = (part: Part, of: string): Part | null => {
       const isNeeded = of !== "section" && of !== "header"
       const text = textOf(value, longest, isNeeded)
       if (text !== null) made[name] = text
-    } else if (Array.isArray(value)) made[name] = itemsOf(value, name, of, longest)
-    else if (isPart(value)) made[name] = partOf(value, name === "confirm" ? name : typeOf(value)) ?? undefined
+    } else if (Array.isArray(value)) made[name] = itemsOf(value, name, of, longest, room)
+    else if (isPart(value)) made[name] = partOf(value, kindOf(name, value), room) ?? undefined
     else if (typeof value === "string") {
-      const isMarkdown = name === "text" && of === "markdown"
-      const text = name === "text" ? cut(value, isMarkdown ? longestMarkdown : longest) : memberOf(name, value)
+      const text = name === "text" ? plainOf(value, of, longest, room) : memberOf(name, of, value)
       if (text !== null) made[name] = text
     } else made[name] = value
   }
   return saysSomething(made, of) ? made : null
 }
 
-const itemsOf = (items: ReadonlyArray<unknown>, name: string, of: string, longest: number): ReadonlyArray<unknown> =>
+const plainOf = (value: string, of: string, longest: number, room: Room): string => {
+  if (of !== "markdown") return cut(value, longest)
+  const text = room.left > 0 ? cut(value, room.left) : ""
+  room.left -= text.length
+  return text
+}
+
+const itemsOf = (
+  items: ReadonlyArray<unknown>,
+  name: string,
+  of: string,
+  longest: number,
+  room: Room
+): ReadonlyArray<unknown> =>
   items
     .flatMap((item) => {
       if (isText(item)) return textOf(item, longest, of === "section") ?? []
-      if (isPart(item)) return partOf(item, name === "options" ? "option" : typeOf(item)) ?? []
+      if (isPart(item)) return partOf(item, kindOf(name, item), room) ?? []
       return [item]
     })
     .slice(0, mostItems[of] ?? Number.POSITIVE_INFINITY)
@@ -113,7 +199,8 @@ const isEmpty = (value: unknown): boolean => value === undefined || (Array.isArr
 const saysSomething = (made: Part, of: string): boolean => {
   if (of === "section") return !isEmpty(made["text"]) || !isEmpty(made["fields"])
   if (of === "header") return !isEmpty(made["text"])
-  if (of === "context" || of === "actions") return !isEmpty(made["elements"])
+  if (["actions", "carousel", "context", "context_actions"].includes(of)) return !isEmpty(made["elements"])
+  if (of === "container") return !isEmpty(made["child_blocks"])
   if (of === "markdown") return typeof made["text"] === "string" && made["text"].trim() !== ""
   if (of === "image") return !isEmpty(made["image_url"]) || !isEmpty(made["slack_file"])
   return true
@@ -126,8 +213,6 @@ export const blocksOf = (made: unknown): ReadonlyArray<unknown> => {
     throw new Unrenderable("config.blocks_template makes neither a list of blocks nor an object with one")
   }
   if (blocks.length > mostBlocks) throw new Unrenderable(`config.blocks_template makes more than ${mostBlocks} blocks`)
-  return blocks.flatMap((block: unknown) => {
-    if (!isPart(block) || own.has(typeOf(block))) return [block]
-    return partOf(block, typeOf(block)) ?? []
-  })
+  const room: Room = { left: longestMarkdown }
+  return blocks.flatMap((block: unknown) => (isPart(block) ? (partOf(block, typeOf(block), room) ?? []) : [block]))
 }

@@ -1,5 +1,7 @@
 import { Effect, Schema } from "effect"
+import { isUtf8 } from "node:buffer"
 import * as Characters from "@tidegate/model/Characters"
+import { decodedBody } from "@tidegate/model/ContentCoding"
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
 import { mostParsedBytes } from "@tidegate/model/LargeJson"
 import { laterTurn } from "@tidegate/model/LoopTurn"
@@ -93,6 +95,23 @@ const jsonOf = (body: Uint8Array): string | SessionFailure => {
   if (isLarge(body) && !beginsAsJson.test(utf8(body.subarray(0, 256)))) return tooLong
   if (isLarge(body) || parseJson(body).kind !== "invalid") return utf8(body)
   return JSON.stringify(utf8(body).replaceAll("\0", "\ufffd"))
+}
+
+/** A text of its bytes would be others. */
+const unreadable = new SessionFailure({
+  code: "REQUEST_TOO_LARGE",
+  message: "the body is compressed in a way that is not known, or has more than 1 MiB once it is not",
+  final: true,
+  broken: false
+})
+
+/** A body as it was before it was compressed: else a column would keep a text of it, from which it cannot be had again. */
+const plainOf = ({ body, headers }: Message): Uint8Array | SessionFailure => {
+  const coding = headers["content-encoding"]
+  if (coding === undefined) return body
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  // Some senders say a charset by it, or name what somebody on the way has undone.
+  return decodedBody(bytes, coding, mostParsedBytes) ?? (isUtf8(bytes) ? body : unreadable)
 }
 
 /** Whether a server says of a large body that it is not JSON; the word that is none may be too long to be repeated to us. */
@@ -243,10 +262,12 @@ export const sqlDatabase = connector({
       connect: Effect.gen(function* () {
         const insert = yield* (yield* SqlServers).open(table)
         const send: Session["send"] = Effect.fnUntraced(function* (message, facts, mayStart) {
-          const large = isLarge(message.body)
+          const body = plainOf(message)
+          if (body instanceof SessionFailure) return yield* body
+          const large = isLarge(body)
           // Each takes milliseconds to be encoded.
           if (large) yield* laterTurn
-          const row = rowOf(message, facts)
+          const row = rowOf({ ...message, body }, facts)
           if (row instanceof SessionFailure) return yield* row
           return yield* insert(row, mayStart).pipe(
             Effect.map(answerOf),

@@ -288,6 +288,13 @@ describe("MESSENGER_MESSAGE", () => {
     expect(JSON.parse(text).text).toBe(expected)
   })
 
+  it("takes a success for one, however many links the message has that it repeats", () => {
+    const long = { ...answer(200, `{"ok":true,"result":{"entities":["${"x".repeat(70_000)}`), bodyTruncated: true }
+    expect(messenger().judge(long)).toBe("successful")
+    expect(messenger().judge({ ...long, body: Buffer.from('{"ok":false,') })).not.toBe("successful")
+    expect(messenger().judge({ ...long, body: Buffer.from("<html>") })).not.toBe("successful")
+  })
+
   it("takes a bot that is not found for a wrong token", () => {
     expect(messenger().judge(answer(404, { ok: false, error_code: 404 }))).toMatchObject({
       code: "AUTH_REJECTED",
@@ -392,6 +399,12 @@ describe("EMAIL_API_EMAIL", () => {
       expect(refusal.message).not.toContain("example.com")
     }
   )
+
+  it("names no sender where the template of the name makes nothing", () => {
+    expect(JSON.parse(sent(mail({ from_name: "{{payload.none}}" }), event({})).text).from).toEqual({
+      email: config.from
+    })
+  })
 
   it("refuses addresses that are none, and more than ten recipients", () => {
     expect(faultsOf("EMAIL_API_EMAIL", { ...config, cc: "a@example.com,b@example.com" })).toEqual([

@@ -94,6 +94,23 @@ describe("CHAT_WEBHOOK", () => {
     expect(lengths).toEqual([4_096, 6_000 - 4_096 - 50])
   })
 
+  it("counts what stands for an empty half of a field as well", () => {
+    const [long, short] = ["{{payload.long}}", "{{payload.short}}"]
+    const fields = [
+      { name: long, value: long },
+      { name: long, value: short },
+      { name: long, value: "{{payload.none}}" },
+      { name: "one more", value: "of it" }
+    ]
+    const { embeds: list } = made(embeds({ description: long, fields }), {
+      long: "x".repeat(5_000),
+      short: "y".repeat(120)
+    })
+    const texts = list[0].fields.flatMap(({ name, value }: Made) => [name, value]) as ReadonlyArray<string>
+    expect(texts.map(pointsOf)).toEqual([256, 1_024, 256, 120, 247, 1])
+    expect(texts.reduce((sum, text) => sum + pointsOf(text), pointsOf(list[0].description))).toBe(6_000)
+  })
+
   it("says which part of a message was refused", () => {
     const errors = { embeds: { 0: { url: { _errors: [{ code: "URL_TYPE_INVALID_URL", message: "no" }] } } } }
     const body = Buffer.from(JSON.stringify({ code: 50035, message: "Invalid Form Body", errors }))
@@ -164,6 +181,103 @@ describe("CHAT_BOT", () => {
     expect(blocks[2]!.fields.map((field: { text: string }) => field.text.length)).toEqual([1, 2_000])
     expect(blocks[3]!.elements).toEqual([plain("x")])
     expect(blocks[4]!.elements).toEqual([{ type: "button", text: plain("—") }])
+  })
+
+  it("cuts each text and each list to the limit of where it stands", () => {
+    const long = "{{payload.long}}"
+    const plain = { type: "plain_text", text: long }
+    const option = { text: plain, description: plain, value: long, url: "https://example.com/" }
+    const many = (count: number, one: object) => Array.from({ length: count }, () => one)
+    const element = (type: string, more: object) => ({ type: "actions", elements: [{ type, ...more }] })
+    const [actions, overflow, radio, select, groups, feedback, card, container, video, input, alert] = laidOut(
+      [
+        element("button", { text: plain, value: long, accessibility_label: long, action_id: "{{payload.none}}" }),
+        element("overflow", { options: many(6, option) }),
+        element("radio_buttons", { options: many(11, option) }),
+        element("static_select", {
+          placeholder: plain,
+          options: many(101, { text: { type: "plain_text", text: "x" }, value: "x" })
+        }),
+        element("static_select", {
+          option_groups: [{ label: plain, options: many(101, { text: { type: "plain_text", text: "x" }, value: "x" }) }]
+        }),
+        { type: "context_actions", elements: many(6, { type: "feedback_buttons", positive_button: { text: plain } }) },
+        { type: "card", title: plain, subtitle: plain, body: plain, actions: many(4, { type: "button", text: plain }) },
+        { type: "container", title: plain, child_blocks: many(11, { type: "divider" }) },
+        { type: "video", title: plain, alt_text: long, author_name: long, video_url: "https://example.com/" },
+        { type: "input", block_id: "{{payload.none}}", label: plain, hint: plain },
+        { type: "alert", text: plain }
+      ],
+      { long: "x".repeat(2_500) }
+    )!
+    const { accessibility_label, action_id, text, value } = actions!["elements"][0]
+    expect([text.text.length, value.length, accessibility_label.length, action_id]).toEqual([75, 2_000, 75, undefined])
+    const options = [overflow, radio, select].map((block) => block!["elements"][0].options)
+    expect(options.map(({ length }) => length)).toEqual([5, 10, 100])
+    const [first] = options[0]
+    expect([first.text.text.length, first.description.text.length, first.value.length]).toEqual([75, 75, 150])
+    expect(select!["elements"][0].placeholder.text).toHaveLength(150)
+    const [group] = groups!["elements"][0].option_groups
+    expect([group.label.text.length, group.options.length]).toEqual([75, 100])
+    expect([feedback!["elements"].length, feedback!["elements"][0].positive_button.text.text.length]).toEqual([5, 75])
+    expect([card!["title"], card!["subtitle"], card!["body"]].map((one) => one.text.length)).toEqual([150, 150, 200])
+    expect([card!["actions"].length, container!["title"].text.length, container!["child_blocks"].length]).toEqual([
+      3, 150, 10
+    ])
+    expect([video!["title"].text.length, video!["alt_text"].length, video!["author_name"].length]).toEqual([
+      200, 2_000, 50
+    ])
+    expect([input!["block_id"], input!["label"].text.length, input!["hint"].text.length]).toEqual([
+      undefined,
+      2_000,
+      2_000
+    ])
+    expect(alert!["text"].text).toHaveLength(200)
+  })
+
+  it("has no more than 12,000 characters in all blocks of Markdown", () => {
+    const markdown = { type: "markdown", text: "{{payload.long}}" }
+    const blocks = laidOut([markdown, markdown, markdown], { long: "x".repeat(7_000) })!
+    expect(blocks.map(({ text }) => text.length)).toEqual([7_000, 5_000])
+  })
+
+  it("has values in rich texts and tables as they are, and none that is empty", () => {
+    const link = "https://example.com/?a=1&b=<2>"
+    const text = (written: string) => ({ type: "text", text: written })
+    const section = (...elements: ReadonlyArray<object>) => ({ type: "rich_text_section", elements })
+    const [rich, table] = laidOut(
+      [
+        {
+          type: "rich_text",
+          elements: [
+            section(text("{{payload.link}}"), text("{{payload.none}}"), { type: "link", url: "{{payload.link}}" }),
+            section({ type: "link", url: "{{payload.none}}", text: "more" }),
+            section(text("{{payload.none}}"))
+          ]
+        },
+        {
+          type: "table",
+          rows: [
+            [
+              { type: "raw_text", text: "{{payload.link}}" },
+              { type: "raw_text", text: "{{payload.none}}" }
+            ]
+          ]
+        }
+      ],
+      { link }
+    )!
+    expect(rich!["elements"]).toEqual([
+      section(text(link), { type: "link", url: link }),
+      section(text("more")),
+      section(text("—"))
+    ])
+    expect(table!["rows"]).toEqual([
+      [
+        { type: "raw_text", text: link },
+        { type: "raw_text", text: "—" }
+      ]
+    ])
   })
 
   it("posts its text alone where no block says anything, and refuses a URL that is too long", () => {

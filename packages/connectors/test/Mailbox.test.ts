@@ -116,6 +116,23 @@ describe("MAILBOX_EMAIL", () => {
     expect(faultsOf("MAILBOX_EMAIL", { to: "a+b=c@example.com" })).toEqual([])
   })
 
+  it("takes letters of any script, and no sign that others take for the end of an address", async () => {
+    // Each looks like a sign of ASCII, or is made one by whoever normalizes it.
+    for (const sign of ["\uff20", "\uff0c", "\ufe13", "\uff1c", "\ufe54", "\uff1d\uff1f"]) {
+      const address = `ops${sign}evil.test@example.com`
+      expect(
+        refusalOf(mailbox({ to: "{{payload.user}}@example.com" }), event({ user: `ops${sign}evil.test` })).code
+      ).toBe("TEMPLATE_ERROR")
+      expect(faultsOf("MAILBOX_EMAIL", { to: address })).toHaveLength(1)
+    }
+    for (const domain of ["a/b", "a|b", "x.", ".x", "a..b", "a\u3002b", "a\uff0eb", "?", "a%b"]) {
+      expect(faultsOf("MAILBOX_EMAIL", { to: `ops@${domain}` })).toHaveLength(1)
+    }
+    const many = ["a@bücher.example", "δοκιμή@παράδειγμα.example", "o'neil+x=y@mail-1.example.com", "root@localhost"]
+    const { read } = await letter({ to: many }, {})
+    expect(read.to).toHaveLength(4)
+  })
+
   const nobody = ["a@example.com, b@example.com", "A <a@example.com>", "a@example.com\u0000", "", "a@b@c.example"]
   it.each([...hostile, ...nobody].map((text) => [text.slice(0, 50), text] as const))(
     "%j is no recipient",

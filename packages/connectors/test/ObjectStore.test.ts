@@ -177,7 +177,12 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     expect(gunzipSync(await read.Body!.transformToByteArray()).toString()).toBe(plain.toString())
     const inside = JSON.parse(Buffer.from(prepared(open(type, here()), compressed("gzip")).body).toString())
     expect(inside).toMatchObject({ payload_content_encoding: "gzip", payload_encoding: "base64" })
-    for (const message of [compressed("identity"), compressed("gzip", plain), compressed("a\r\nb: c")]) {
+    for (const message of [
+      compressed("identity"),
+      compressed("gzip", plain),
+      compressed("utf-8", plain),
+      compressed("a\r\nb: c")
+    ]) {
       expect(prepared(sender, message).headers).not.toContain("content-encoding")
     }
     const templated = open(type, { ...here(), body_template: "{}" })

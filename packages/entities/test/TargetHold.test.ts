@@ -69,6 +69,7 @@ describe("what a target says of when it takes more", () => {
     [200, { "ratelimit-remaining": "0", "ratelimit-reset": "5" }, 5_000],
     [200, { ratelimit: "limit=100, remaining=0, reset=30" }, 30_000],
     [200, { ratelimit: '"burst";r=0;t=30, "day";r=900;t=3600' }, 30_000],
+    [200, { ratelimit: ['"burst";r=0;t=30', '"day";r=900;t=3600'] }, 30_000],
     [429, { "x-ratelimit-reset": "9" }, 9_000]
   ])("%i %j holds for %i ms", (status, headers, ms) => {
     expect(holds(status, headers)).toBe(ms)

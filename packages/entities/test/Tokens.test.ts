@@ -388,6 +388,20 @@ layer(world)("a provider that gives none", (it) => {
       /HTTP 200 \(bad_verification_code\): The code is over\.$/
     ],
     [
+      "says its error in words, with what it was asked with",
+      (_, response) =>
+        void response.writeHead(400).end(JSON.stringify({ error: `No client\nhas ${basic.client_secret}` })),
+      /HTTP 400 \(No client has \*{4}\S{0,4}\)$/
+    ],
+    [
+      "puts its error into an object",
+      (_, response) =>
+        void response.end(
+          JSON.stringify({ error: { message: "The code is used up.", type: "OAuthException", code: 100 } })
+        ),
+      /HTTP 200 \(OAuthException\): The code is used up\.$/
+    ],
+    [
       "says more than anybody reads",
       (_, response) => void response.writeHead(400).end(JSON.stringify({ error_description: "x".repeat(10_000) })),
       /HTTP 400: x{200}…$/
@@ -484,6 +498,20 @@ layer(world)("a provider that gives none", (it) => {
       tokens.configure(other)
       yield* Effect.flip(tokens.obtainBy(other))
       expect(provider.calls.map(({ form }) => form["refresh_token"])).toEqual(["r3fresh", "an0ther"])
+    })
+  )
+
+  it.effect.each([
+    ["90", 90_000],
+    ["90.5", 90_500],
+    ["Fri, 02 Jan 2026 00:01:30 GMT", 90_000]
+  ] as const)("is left alone for as long as it says by Retry-After: %s", ([after, waitMs]) =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      provider.instead = (_, response) =>
+        void response.writeHead(503, { "retry-after": after, date: "Fri, 02 Jan 2026 00:00:00 GMT" }).end()
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      expect((yield* Effect.flip((yield* runner()).obtain)).waitMs).toBe(waitMs)
     })
   )
 

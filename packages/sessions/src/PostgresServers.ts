@@ -1,5 +1,5 @@
-import { make } from "@effect/sql-pg/PgConnection"
-import { Duration, Effect, Exit, Layer, Redacted, Scope, Semaphore } from "effect"
+import { make, type PgConnection } from "@effect/sql-pg/PgConnection"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Redacted, Scope, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { cancelled, SessionFailure } from "@tidegate/connectors/Connector"
 import { type Insert, SqlRefusal, SqlServers, type SqlTable } from "@tidegate/connectors/SqlServers"
@@ -24,7 +24,19 @@ const noPlace = new SessionFailure({
   unsent: true
 })
 
-/** A connection that is signed in. */
+/** A pooler in front of the server has fewer connections of its own than were opened: nothing was sent, and there are others to send by. */
+const fewerLeft = new SessionFailure({
+  code: "TIMEOUT",
+  message: "a pooler in front of the server has no connection left for one more",
+  final: false,
+  broken: false,
+  unsent: true
+})
+
+/** For so long a destination opens no more connections than its pooler had left, unless told (ms). Then more are tried. */
+const usualFewerMs = 300_000
+
+/** A connection that is signed in, and that the server itself has answered by. */
 interface Connection extends Idle {
   readonly insert: (row: ReadonlyArray<string>) => Effect.Effect<number, SqlRefusal | SessionFailure>
   /** Whether it can be used again. */
@@ -44,6 +56,9 @@ export const statementOf = ({ columns, schema, table, timed, unique }: SqlTable)
 const notSignedIn =
   "not connected and signed in within config.connect_timeout: a pooler in front of the server that has no connection left " +
   "keeps others waiting; config.max_concurrency says how many are opened"
+
+/** Signed in at a pooler, which answers nothing. */
+const notServed = new SessionFailure({ code: "TIMEOUT", message: notSignedIn, final: false, broken: true })
 
 /** What has happened, by what the stream was ended with, or by what the server has answered. */
 const failureOf = ({ reason }: SqlError.SqlError, stream: PostgresStream): SqlRefusal | SessionFailure => {
@@ -101,6 +116,7 @@ const isUnharmed = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boole
 const open = Effect.fnUntraced(function* (
   guard: Guard,
   places: Places<Connection>,
+  fewerMs: number,
   table: SqlTable
 ): Effect.fn.Return<Insert, never, Scope.Scope> {
   const scope = yield* Effect.scope
@@ -113,6 +129,45 @@ const open = Effect.fnUntraced(function* (
     .take(share)
     .pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(noPlace) }))
 
+  // Who is interrupted keeps its place until its statement has been stopped: its connection is not used again.
+  const turns = Semaphore.makeUnsafe(table.connections)
+  let open = 0
+  let fewerUntil = 0
+  /**
+   * A pooler that keeps a server's connection for each of its own lets more of them in than it has, and answers the others when one is
+   * closed. Those that are there go on being used, so this may be never.
+   */
+  const fewer = Effect.gen(function* () {
+    if (open === 0) return yield* notServed
+    fewerUntil = (yield* Clock.currentTimeMillis) + fewerMs
+    yield* turns.resize(open)
+    return yield* fewerLeft
+  })
+  const asManyAgain = Effect.gen(function* () {
+    if (fewerUntil === 0 || fewerUntil > (yield* Clock.currentTimeMillis)) return
+    fewerUntil = 0
+    yield* turns.resize(table.connections)
+  })
+
+  /** Nothing is asked, to learn whether there is a server behind a pooler that has let us in. */
+  const proved = Effect.fnUntraced(function* (session: PgConnection, stream: PostgresStream) {
+    let isLate = false
+    const late = Effect.sync(() => {
+      isLate = true
+      // Stopping a statement that no server has begun takes the pooler as long again.
+      stream.destroy()
+    })
+    const timer = yield* Effect.forkChild(Effect.delay(late, Duration.seconds(table.connectTimeout)))
+    yield* session
+      .query("", [], false)
+      .pipe(
+        Effect.catch((error): Effect.Effect<unknown, SessionFailure | SqlRefusal> =>
+          isLate ? fewer : Effect.fail(failureOf(error, stream))
+        )
+      )
+    yield* Fiber.interrupt(timer)
+  })
+
   const opened = Effect.gen(function* () {
     const own = yield* Scope.fork(scope)
     const close = Scope.close(own, Exit.void)
@@ -123,6 +178,8 @@ const open = Effect.fnUntraced(function* (
         return handed
       }
       const { session, stream } = yield* connect(guard, table)
+      yield* proved(session, stream)
+      open++
       const connection: Connection = {
         // Poolers that share a server's connections know no statement by its name.
         insert: (row) =>
@@ -139,6 +196,7 @@ const open = Effect.fnUntraced(function* (
       }
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
+          open--
           places.busy(connection)
           connection.leave()
         })
@@ -165,27 +223,28 @@ const open = Effect.fnUntraced(function* (
       return next === "close" ? connection.close : Effect.void
     })
 
-  // Who is interrupted keeps its place until its statement has been stopped: its connection is not used again.
-  const own = Semaphore.makeUnsafe(table.connections)
   return (row, mayStart) =>
-    own.withPermit(
-      Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(taken), (connection) =>
-          // To get here may have taken as long as a lease lasts.
-          (mayStart() ? restore(connection.insert(row)) : Effect.fail(cancelled)).pipe(
-            Effect.onExit((exit) => (Exit.isSuccess(exit) || isUnharmed(exit) ? given(connection) : connection.close))
+    Effect.andThen(
+      asManyAgain,
+      turns.withPermit(
+        Effect.uninterruptibleMask((restore) =>
+          Effect.flatMap(restore(taken), (connection) =>
+            // To get here may have taken as long as a lease lasts.
+            (mayStart() ? restore(connection.insert(row)) : Effect.fail(cancelled)).pipe(
+              Effect.onExit((exit) => (Exit.isSuccess(exit) || isUnharmed(exit) ? given(connection) : connection.close))
+            )
           )
         )
       )
     )
 })
 
-/** `most`: connections of this process to other people's databases. */
-export const layer = ({ most = usualMost } = {}): Layer.Layer<SqlServers, never, Egress> =>
+/** `most`: connections of this process to other people's databases. `fewerMs`: before a pooler is tried again that had few left. */
+export const layer = ({ fewerMs = usualFewerMs, most = usualMost } = {}): Layer.Layer<SqlServers, never, Egress> =>
   Layer.effect(
     SqlServers,
     Effect.map(Egress, ({ guard }) => {
       const places = new Places<Connection>(most)
-      return SqlServers.of({ open: (table) => open(guard, places, table) })
+      return SqlServers.of({ open: (table) => open(guard, places, fewerMs, table) })
     })
   )

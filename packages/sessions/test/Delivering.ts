@@ -12,12 +12,15 @@ import * as PostgresServers from "../src/PostgresServers.ts"
 import { authority } from "./OwnPostgres.ts"
 
 /** The way to databases on this machine: by `target.test`, and by `other.example`, whose certificate it has not. */
-export const servers = (options: { readonly most?: number; readonly ca?: ReadonlyArray<string> } = {}) =>
-  PostgresServers.layer(options.most === undefined ? {} : { most: options.most }).pipe(
+export const servers = ({
+  ca,
+  ...options
+}: { readonly most?: number; readonly fewerMs?: number; readonly ca?: ReadonlyArray<string> } = {}) =>
+  PostgresServers.layer(options).pipe(
     Layer.provide(
       Egress.layer({
         allow: loopbackOnly,
-        ca: options.ca ?? [authority],
+        ca: ca ?? [authority],
         resolve: (host) => Promise.resolve(host === "nowhere.test" ? [] : ["127.0.0.1"])
       })
     )

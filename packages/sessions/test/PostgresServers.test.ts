@@ -1,9 +1,11 @@
 import { describe, expect, it, layer } from "@effect/vitest"
+import { brotliCompressSync, gzipSync } from "node:zlib"
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { Config } from "@tidegate/connectors/Settings"
 import { tcpTarget } from "../../egress/test/targets.ts"
 import { statementOf } from "../src/PostgresServers.ts"
-import { sent, servers, sessionOf, told } from "./Delivering.ts"
+import { factsOf } from "../../connectors/test/Facts.ts"
+import { endedOf, message, sent, servers, sessionOf, told } from "./Delivering.ts"
 import { ownPostgres, type OwnPostgres } from "./OwnPostgres.ts"
 
 /** Against a real PostgreSQL, in the clear and over TLS. */
@@ -106,6 +108,29 @@ layer(world, { excludeTestServices: true })((it) => {
           expect(told(yield* send({}, body))).toBe(200)
           expect(yield* rows("payload::text")).toEqual([{ payload: stored }])
         })
+      )
+    }
+
+    const json = '{"a": 1}'
+    const compressed = [
+      ["gzip", gzipSync(json), 200],
+      ["br", brotliCompressSync(json), 200],
+      // Of a charset, and of what somebody on the way has undone.
+      ["utf-8", Buffer.from(json), 200],
+      ["gzip", Buffer.from(json), 200],
+      ["compress", Buffer.from([0x1f, 0x9d, 0x90, 0xff]), { code: "REQUEST_TOO_LARGE", final: true, broken: false }],
+      ["gzip", gzipSync("x".repeat(2_000_000)), { code: "REQUEST_TOO_LARGE", final: true, broken: false }]
+    ] as const
+    for (const [coding, body, end] of compressed) {
+      it.effect(`of ${body.length} bytes that say ${coding} of themselves has what they stand for, or nothing`, () =>
+        Effect.gen(function* () {
+          const session = yield* sessionOf(configOf(yield* Foreign), writer)
+          const headers = { "content-type": "application/json", "content-encoding": coding }
+          const one = message(body, { headers })
+          const ended = yield* Effect.exit(session.send(one, factsOf(one), () => true))
+          expect(told(endedOf(ended))).toEqual(end)
+          expect(yield* rows("payload::text")).toEqual(end === 200 ? [{ payload: json }] : [])
+        }).pipe(Effect.scoped)
       )
     }
 

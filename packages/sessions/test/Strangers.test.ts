@@ -54,7 +54,7 @@ const auth = { username: "writer", password: "wr1ter-p4ssword" }
 
 const hmac = (key: Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest()
 
-/** Proves by SCRAM (RFC 5802) to know the password, and then answers so to the statement; requests to stop one are for nobody. */
+/** Proves by SCRAM (RFC 5802) to know the password, and then answers so to each statement; requests to stop one are for nobody. */
 const lettingIn =
   (answer: (socket: Socket) => void) =>
   (socket: Socket): void => {
@@ -69,7 +69,7 @@ const lettingIn =
           const key = hmac(pbkdf2Sync(auth.password, "salt", 4096, 32, "sha256"), "Server Key")
           const proof = hmac(key, [first, challenge, unproved].join(",")).toString("base64")
           socket.write(Buffer.concat([asks(12, `v=${proof}`), welcome]))
-          socket.once("data", () => answer(socket))
+          socket.on("data", () => answer(socket))
         })
       })
     })
@@ -304,7 +304,7 @@ const overTls: ReadonlyArray<readonly [name: string, connection: (socket: Socket
       socket.once("data", (given: Buffer) => {
         if (given.toString("latin1") !== said("p", `${auth.password}\0`).toString("latin1")) return socket.destroy()
         socket.write(welcome)
-        return socket.once("data", () => socket.write(inserted))
+        return socket.on("data", () => socket.write(inserted))
       })
     }),
     200

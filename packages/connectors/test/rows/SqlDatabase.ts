@@ -10,5 +10,5 @@ export const sqlDatabase: ConformanceRow = {
   addresses: {
     host: ({ host }) => ({ config: { ...table, host } })
   },
-  triedWith: "PostgreSQL 18, over TLS and in the clear, and servers that are none"
+  triedWith: "PostgreSQL 18, over TLS and in the clear, PgBouncer where it is installed, and servers that are none"
 }

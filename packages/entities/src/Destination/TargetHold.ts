@@ -57,7 +57,8 @@ const usedUpFor = (headers: Headers, now: number, always: boolean): number | nul
     const ms = wait !== null ? wait * 1_000 : moment === null ? null : untilReset(moment, headers, now)
     if (ms !== null) longest = Math.max(longest ?? 0, ms)
   }
-  const policies = textOf(headers, "ratelimit")
+  // A list, which may stand in several fields.
+  const policies = [headers["ratelimit"] ?? []].flat().join(", ") || null
   if (policies === null || policies.length > 1_024) return longest
   // `"burst";r=0;t=30, "day";r=900;t=3600`, and before that draft `limit=100, remaining=0, reset=30`.
   const older = /(?:^|[,\s])remaining=0(?:$|[,\s])/.test(policies) ? /(?:^|[,\s])reset=(\d{1,9})/.exec(policies) : null

@@ -10,10 +10,12 @@ import {
   genericTokenEndpointRequest,
   processGenericTokenEndpointResponse
 } from "oauth4webapi"
+import type { Answer } from "@tidegate/connectors/Connector"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { decodedBody } from "@tidegate/model/ContentCoding"
 import { parseJson } from "@tidegate/model/JsonText"
+import { parseRetryAfter } from "@tidegate/rules/Retry"
 import { Echoes } from "@tidegate/signatures/Echoes"
 import type { Client, Grant } from "@tidegate/signatures/outbound/Grant"
 
@@ -106,17 +108,23 @@ const authOf = (client: Client | null): ClientAuth => {
 
 /** What the provider says of itself, in words: as much as a person reads, without what it was asked with. */
 const longestWords = 200
-const wordsIn = (said: Readonly<Record<string, unknown>> | null, hidden: Echoes | null): string => {
-  const { error, error_description: description } = said ?? {}
-  const code = typeof error === "string" && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ""
-  if (typeof description !== "string") return code
-  const line = description
+const lineOf = (said: unknown, hidden: Echoes | null): string => {
+  if (typeof said !== "string") return ""
+  const line = said
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
     .trim()
   const shown = hidden === null ? line : hidden.text(line)
-  const cut = shown.length > longestWords ? `${shown.slice(0, longestWords).toWellFormed()}…` : shown
-  return cut === "" ? code : `${code}: ${cut}`
+  return shown.length > longestWords ? `${shown.slice(0, longestWords).toWellFormed()}…` : shown
+}
+
+/** Its error code and its description. Some say either in words of their own, or put both into an object. */
+const wordsIn = (said: Readonly<Record<string, unknown>> | null, hidden: Echoes | null): string => {
+  const { error, error_description } = said ?? {}
+  const own = (typeof error === "object" && error !== null ? error : {}) as Readonly<Record<string, unknown>>
+  const code = lineOf(error ?? null, hidden) || lineOf(own["type"], hidden) || lineOf(own["code"], hidden)
+  const words = lineOf(error_description, hidden) || lineOf(own["message"], hidden)
+  return (code === "" ? "" : ` (${code})`) + (words === "" ? "" : `: ${words}`)
 }
 
 /** What a call is made with that may be shown to nobody; a provider may repeat it. */
@@ -148,9 +156,11 @@ const refusals: ReadonlySet<unknown> = new Set([
   "access_denied"
 ])
 
-const waitOf = (header: unknown): number | null => {
-  const seconds = typeof header === "string" && /^\d{1,9}$/.test(header) ? Number(header) : null
-  return seconds === null ? null : Math.min(seconds * 1_000, longestWaitMs)
+const waitOf = ({ headers }: Pick<Answer, "headers">): number | null => {
+  const [after, date] = [headers["retry-after"], Date.parse(String(headers["date"]))]
+  // By the answer's own date, so that two clocks need not agree.
+  const wait = typeof after === "string" ? parseRetryAfter(after, Number.isNaN(date) ? Date.now() : date) : null
+  return typeof wait === "number" ? Math.min(wait, longestWaitMs) : null
 }
 
 /** The way out, as the library calls it: only an answer that may be tokens is handed on, with as much of it as is used. */
@@ -177,11 +187,11 @@ const fetchBy =
     if (plain === null) throw failed("the token endpoint answers in a content-encoding that cannot be read")
     const said = record(plain)
     // Some providers say no with a 200.
-    if (status !== 200 || (said !== null && typeof said["error"] === "string" && said["access_token"] === undefined)) {
+    if (status !== 200 || (said !== null && said["error"] !== undefined && said["access_token"] === undefined)) {
       const { error } = said ?? {}
       const message = `the token endpoint gives no token: HTTP ${status}${wordsIn(said, hidden)}`
       const refused = status === 401 || (status < 500 && refusals.has(error))
-      throw new NotObtained({ message, refused, waitMs: waitOf(answer.headers["retry-after"]) })
+      throw new NotObtained({ message, refused, waitMs: waitOf(answer) })
     }
     if (said === null) throw failed("the token endpoint answers no JSON object")
     // An ID token is for whoever signs in, which nobody does here. A token without a type is a bearer.

@@ -1,0 +1,190 @@
+import { describe, expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { chmodSync, existsSync, writeFileSync } from "node:fs"
+import { connect, createServer } from "node:net"
+import { join } from "node:path"
+import { temporaryFolder } from "../../../test/temporaryFolder.ts"
+import type { Session } from "@tidegate/connectors/Connector"
+import type { Config } from "@tidegate/connectors/Settings"
+import { type Ended, sent, servers, sessionOf, told } from "./Delivering.ts"
+import { ownPostgres, type OwnPostgres } from "./OwnPostgres.ts"
+
+/** Against a real PgBouncer, where one is installed (`apt-get install pgbouncer`). */
+
+const program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/opt/homebrew/bin/pgbouncer"].find(existsSync)
+
+class Foreign extends Context.Service<Foreign, OwnPostgres>()("Foreign") {}
+
+const writer = { username: "writer", password: "wr1ter-p4ssword" }
+
+const world = Layer.merge(
+  // A pooler that had few left is tried again at once.
+  servers({ fewerMs: 0 }),
+  Layer.effect(
+    Foreign,
+    Effect.gen(function* () {
+      const server = yield* ownPostgres
+      yield* server.query(`create role writer login password '${writer.password}'`)
+      yield* server.query("create table orders (event_id text unique, payload jsonb not null)")
+      yield* server.query("grant all on orders to writer")
+      return server
+    })
+  )
+)
+
+const freePort = Effect.callback<number>((resume) => {
+  const server = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as { port: number }
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const isThere = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy()
+      resume(Effect.succeed(true))
+    }).on("error", () => resume(Effect.succeed(false)))
+  })
+
+const ended = (child: ChildProcess) =>
+  Effect.callback<void>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+    child.kill("SIGKILL")
+  })
+
+interface Pooler {
+  readonly port: number
+  /** Gives it so many connections of its own from now on. */
+  readonly resize: (size: number) => void
+}
+
+/** A pooler in front of the server, with so many connections of its own. */
+const pooler = Effect.fnUntraced(function* (
+  mode: string,
+  size: number
+): Effect.fn.Return<Pooler, never, Foreign | Scope.Scope> {
+  const server = yield* Foreign
+  const folder = yield* temporaryFolder
+  const port = yield* freePort
+  const [settings, users] = [join(folder, "pgbouncer.ini"), join(folder, "users.txt")]
+  const write = (poolSize: number): void =>
+    writeFileSync(
+      settings,
+      [
+        "[databases]",
+        `${server.database} = host=127.0.0.1 port=${server.port}`,
+        "[pgbouncer]",
+        "listen_addr = 127.0.0.1",
+        `listen_port = ${port}`,
+        "unix_socket_dir =",
+        "auth_type = scram-sha-256",
+        `auth_file = ${users}`,
+        `pool_mode = ${mode}`,
+        `default_pool_size = ${poolSize}`,
+        ""
+      ].join("\n")
+    )
+  write(size)
+  writeFileSync(users, `"${writer.username}" "${writer.password}"\n`)
+  // It is not run by root, and then not by whom the files belong to.
+  const as = process.getuid?.() === 0 ? ["-u", "nobody"] : []
+  chmodSync(folder, 0o755)
+  for (const file of [settings, users]) chmodSync(file, 0o644)
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => spawn(program!, ["-q", ...as, settings], { stdio: "ignore" })),
+    ended
+  )
+  while (!(yield* isThere(port))) yield* Effect.sleep("20 millis")
+  return {
+    port,
+    resize: (poolSize) => {
+      write(poolSize)
+      child.kill("SIGHUP")
+    }
+  }
+})
+
+const configOf = ({ database }: OwnPostgres, { port }: Pooler, change: Config = {}): Config => ({
+  host: "127.0.0.1",
+  port,
+  database,
+  table: "orders",
+  event_id_column: "event_id",
+  tls_mode: "disable",
+  connect_timeout: 1,
+  ...change
+})
+
+/** How so many events end that are sent at once. */
+const all = (session: Session, name: string, count: number) =>
+  Effect.all(
+    Array.from({ length: count }, (_, i) => sent(session, "{}", `evt_${name}_${i}`)),
+    { concurrency: "unbounded" }
+  )
+
+const stored = Effect.fnUntraced(function* () {
+  const { query } = yield* Foreign
+  const [row] = yield* query("select count(*)::int as count from orders")
+  yield* query("truncate orders")
+  return Number(row!["count"])
+})
+
+describe.skipIf(program === undefined)("PgBouncer", () => {
+  layer(world, { excludeTestServices: true })((it) => {
+    it.effect.each([
+      ["session", 4, 4],
+      ["session", 2, 2],
+      ["transaction", 4, 4],
+      ["transaction", 1, 4],
+      ["statement", 1, 4]
+    ] as const)("by %s, with %i connections of its own: as many as %i at once are sent", ([mode, size, most]) =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const session = yield* sessionOf(configOf(server, yield* pooler(mode, size), { max_concurrency: most }), writer)
+        const ends = yield* all(session, "a", 20)
+        expect(ends.map(told)).toEqual(Array.from({ length: 20 }, () => 200))
+        expect(yield* stored()).toBe(20)
+      })
+    )
+
+    it.effect(
+      "that has fewer connections than may be opened is held by no more than it has, and tried again later",
+      () =>
+        Effect.gen(function* () {
+          const server = yield* Foreign
+          const pool = yield* pooler("session", 2)
+          const session = yield* sessionOf(configOf(server, pool, { max_concurrency: 4 }), writer)
+          const first = yield* all(session, "first", 20)
+          // What was left over was not sent, which is no attempt; the others have gone by the two that there are.
+          const left = first.filter(({ failure }) => failure !== null)
+          expect(left.map(({ failure }) => [failure!.unsent, failure!.broken])).toEqual([
+            [true, false],
+            [true, false]
+          ])
+          expect(yield* stored()).toBe(18)
+          pool.resize(4)
+          let second: ReadonlyArray<Ended> = []
+          // It reads its settings in its own time.
+          do second = yield* all(session, "second", 20)
+          while ((yield* stored()) < 20)
+          expect(second.map(told)).toEqual(Array.from({ length: 20 }, () => 200))
+        })
+    )
+
+    it.effect("that has none left fails an attempt within the time to connect, and says why", () =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const pool = yield* pooler("session", 1)
+        const holder = yield* sessionOf(configOf(server, pool), writer)
+        expect(told(yield* sent(holder, "{}", "evt_held"))).toBe(200)
+        const { failure } = yield* sent(yield* sessionOf(configOf(server, pool), writer), "{}", "evt_late")
+        expect([failure!.code, failure!.final, failure!.unsent]).toEqual(["TIMEOUT", false, undefined])
+        expect(failure!.message).toContain("config.max_concurrency")
+        expect(yield* stored()).toBe(1)
+      })
+    )
+  })
+})

@@ -30,6 +30,11 @@ describe("an upstream's page, for a browser that may take the origin for the API
         "Origin-Agent-Cluster": "?1",
         "Accept-CH": "Sec-CH-UA-Model",
         "Speculation-Rules": '"/e/rules"',
+        "Observe-Browsing-Topics": "?1",
+        "Attribution-Reporting-Register-Source": "{}",
+        "Attribution-Reporting-Register-OS-Trigger": '"https://evil.example"',
+        "Shared-Storage-Write": "clear",
+        "Ad-Auction-Allowed": "?1",
         "X-Own": "stays",
         "WWW-Authenticate": "Bearer"
       })
@@ -45,6 +50,9 @@ describe("an upstream's page, for a browser that may take the origin for the API
       "www-authenticate": "Bearer"
     })
     for (const name in headers) expect([name, originWide.has(name)]).toEqual([name, false])
+    expect(
+      Object.keys(headers).filter((name) => /^(?:observe|attribution|shared-storage|ad-auction)-/.test(name))
+    ).toEqual([])
     expect(headers).not.toHaveProperty("content-security-policy-report-only")
   })
 

@@ -50,6 +50,16 @@ export const originWide: ReadonlySet<string> = new Set([
   "speculation-rules",
   "supports-loading-mode",
   "activate-storage-access",
+  // What the browser keeps of the origin for advertisers.
+  "observe-browsing-topics",
+  "attribution-reporting-register-source",
+  "attribution-reporting-register-trigger",
+  "attribution-reporting-register-os-source",
+  "attribution-reporting-register-os-trigger",
+  "shared-storage-write",
+  "ad-auction-allowed",
+  "ad-auction-signals",
+  "ad-auction-additional-bid",
   "x-permitted-cross-domain-policies"
 ])
 

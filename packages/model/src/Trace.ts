@@ -38,7 +38,7 @@ export interface TimelineItem extends Schema.Schema.Type<typeof TimelineItem> {}
 
 /**
  * A request with all that became of it. Lists are bounded (see `truncated`): a request with more than three hundred
- * attempts shows the oldest of them, the counts are those of what is shown. Of the data of transformations, bodies above
+ * attempts, or with more than 4 MiB of what they were answered, shows the oldest of them, the counts are those of what is shown. Of the data of transformations, bodies above
  * 64 KiB are left out (`is_large_payload`); an execution's detail has them.
  */
 export const Trace = Schema.Struct({

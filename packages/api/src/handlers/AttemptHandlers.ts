@@ -5,6 +5,7 @@ import * as AttemptReads from "@tidegate/storage/reads/AttemptReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { reader, reporter } from "./Calls.ts"
+import { listing } from "./Listing.ts"
 import { dirOf, given, narrowingOf, pageOf, searchOf, valuesOf } from "./ListInput.ts"
 
 export const layer = HttpApiBuilder.group(
@@ -15,24 +16,27 @@ export const layer = HttpApiBuilder.group(
     const reporting = yield* reporter
 
     return handlers
-      .handle("list", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const dir = dirOf(query.dir)
-          const { error_code, response_status } = yield* narrowingOf(attemptFilters, query)
-          const filter = {
-            events: yield* valuesOf("event_id", query.event_id),
-            request: given(query.request_id),
-            destinations: yield* valuesOf("destination_id", query.destination_id),
-            status: query.status,
-            errorCodes: error_code,
-            answers: response_status,
-            search: yield* searchOf(query)
-          }
-          const page = yield* pageOf("attempts", query, { team, dir, ...filter }, 255)
-          const reads = filter.search === undefined ? reading : reporting
-          return yield* reads(AttemptReads.list(team, filter, dir, { ...page, prev: given(query.prev) }))
-        })
+      .handle(
+        "list",
+        listing(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const dir = dirOf(query.dir)
+            const { error_code, response_status } = yield* narrowingOf(attemptFilters, query)
+            const filter = {
+              events: yield* valuesOf("event_id", query.event_id),
+              request: given(query.request_id),
+              destinations: yield* valuesOf("destination_id", query.destination_id),
+              status: query.status,
+              errorCodes: error_code,
+              answers: response_status,
+              search: yield* searchOf(query)
+            }
+            const page = yield* pageOf("attempts", query, { team, dir, ...filter }, 255)
+            const reads = filter.search === undefined ? reading : reporting
+            return yield* reads(AttemptReads.list(team, filter, dir, { ...page, prev: given(query.prev) }))
+          })
+        )
       )
       .handle("retrieve", ({ params, query }) =>
         Effect.flatMap(CurrentTeam, ({ id: team }) =>

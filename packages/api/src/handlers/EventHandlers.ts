@@ -13,6 +13,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { bulkCalls } from "./BulkHandlers.ts"
 import { askOwner, reader, reporter } from "./Calls.ts"
+import { listing } from "./Listing.ts"
 import { given, includesOf, limitOf, narrowingOf, pageOf, windowOf } from "./ListInput.ts"
 
 /** A feed goes on for ever, by what was so when an event was stored: a window has an end, and a status is another one a moment later. */
@@ -44,22 +45,27 @@ export const layer = HttpApiBuilder.group(
       .handle("bulkOperation", bulk.retrieve)
       .handle("runBulkOperation", bulk.run)
       .handle("cancelBulkOperation", bulk.cancel)
-      .handle("list", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const narrowing = yield* narrowingOf(eventFilters, query)
-          const include = yield* includesOf(query.include, ["data"])
-          const after = given(query.after)
-          if (after !== undefined) {
-            yield* judgeFeed(query, narrowing)
-            const page = { key: filterKey("feed", { team, ...narrowing }), after, limit: limitOf(query.limit, 100) }
-            return yield* reading(EventReads.feed(team, eventFilterOf(narrowing), page, { data: include.has("data") }))
-          }
-          const page = yield* pageOf("events", query, { team, ...narrowing }, 100)
-          const filter = eventFilterOf(narrowing)
-          const reads = filter.search === undefined ? reading : reporting
-          return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))
-        })
+      .handle(
+        "list",
+        listing(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const narrowing = yield* narrowingOf(eventFilters, query)
+            const include = yield* includesOf(query.include, ["data"])
+            const after = given(query.after)
+            if (after !== undefined) {
+              yield* judgeFeed(query, narrowing)
+              const page = { key: filterKey("feed", { team, ...narrowing }), after, limit: limitOf(query.limit, 100) }
+              return yield* reading(
+                EventReads.feed(team, eventFilterOf(narrowing), page, { data: include.has("data") })
+              )
+            }
+            const page = yield* pageOf("events", query, { team, ...narrowing }, 100)
+            const filter = eventFilterOf(narrowing)
+            const reads = filter.search === undefined ? reading : reporting
+            return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))
+          })
+        )
       )
       .handle("count", ({ query }) =>
         Effect.gen(function* () {

@@ -7,6 +7,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { bulkCalls } from "./BulkHandlers.ts"
 import { reader, reporter } from "./Calls.ts"
+import { listing } from "./Listing.ts"
 import { narrowingOf, pageOf, windowOf } from "./ListInput.ts"
 
 export const layer = HttpApiBuilder.group(
@@ -23,13 +24,16 @@ export const layer = HttpApiBuilder.group(
       .handle("bulkOperation", bulk.retrieve)
       .handle("runBulkOperation", bulk.run)
       .handle("cancelBulkOperation", bulk.cancel)
-      .handle("list", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const narrowing = yield* narrowingOf(ignoredEventFilters, query)
-          const page = yield* pageOf("ignored_events", query, { team, ...narrowing }, 100)
-          return yield* reading(IgnoredEventReads.list(team, ignoredFilterOf(narrowing), page))
-        })
+      .handle(
+        "list",
+        listing(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const narrowing = yield* narrowingOf(ignoredEventFilters, query)
+            const page = yield* pageOf("ignored_events", query, { team, ...narrowing }, 100)
+            return yield* reading(IgnoredEventReads.list(team, ignoredFilterOf(narrowing), page))
+          })
+        )
       )
       .handle("count", ({ query }) =>
         Effect.gen(function* () {

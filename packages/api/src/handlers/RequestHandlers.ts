@@ -20,6 +20,7 @@ import { bulkCalls } from "./BulkHandlers.ts"
 import { askOwner, type ById, reader, reporter, type Stores, type WithBody } from "./Calls.ts"
 import { chained } from "./Chained.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
+import { listing, telling } from "./Listing.ts"
 import { includesOf, narrowingOf, pageOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 /**
@@ -79,17 +80,20 @@ export const layer = HttpApiBuilder.group(
       .handle("runBulkOperation", bulk.run)
       .handle("cancelBulkOperation", bulk.cancel)
       .handleRaw("retry", retry)
-      .handle("list", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const narrowing = yield* narrowingOf(requestFilters, query)
-          const include = yield* includesOf(query.include, ["data", "event_summary"])
-          const page = yield* pageOf("requests", query, { team, ...narrowing }, 100)
-          const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
-          const filter = requestFilterOf(narrowing)
-          const reads = filter.search === undefined ? reading : reporting
-          return yield* reads(RequestReads.list(team, filter, page, shown))
-        })
+      .handle(
+        "list",
+        listing(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const narrowing = yield* narrowingOf(requestFilters, query)
+            const include = yield* includesOf(query.include, ["data", "event_summary"])
+            const page = yield* pageOf("requests", query, { team, ...narrowing }, 100)
+            const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
+            const filter = requestFilterOf(narrowing)
+            const reads = filter.search === undefined ? reading : reporting
+            return yield* reads(RequestReads.list(team, filter, page, shown))
+          })
+        )
       )
       .handle("count", ({ query }) =>
         Effect.gen(function* () {
@@ -102,8 +106,9 @@ export const layer = HttpApiBuilder.group(
       .handle("retrieve", ({ params }) =>
         Effect.flatMap(CurrentTeam, ({ id: team }) => reading(RequestReads.detail(team, params.id)))
       )
-      .handle("trace", ({ params }) =>
-        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(TraceReads.get(team, params.id)))
+      .handle(
+        "trace",
+        telling(({ params }) => Effect.flatMap(CurrentTeam, ({ id: team }) => reading(TraceReads.get(team, params.id))))
       )
       .handle("body", ({ params, request }) =>
         Effect.gen(function* () {
@@ -123,37 +128,43 @@ export const layer = HttpApiBuilder.group(
           })
         })
       )
-      .handle("events", ({ params, query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const filter = {
-            ids: yield* valuesOf("id", query.id),
-            statuses: yield* statusesOf(query.status),
-            sources: yield* valuesOf("source_id", query.source_id),
-            connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
-            destinations: yield* valuesOf("destination_id", query.destination_id)
-          }
-          const page = yield* pageOf("request_events", query, { team, request: params.id, ...filter }, 255)
-          return yield* reading(
-            Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
-          )
-        })
-      )
-      .handle("ignoredEvents", ({ params, query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const filter = {
-            ids: yield* valuesOf("id", query.id),
-            connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
-          }
-          const page = yield* pageOf("request_ignored_events", query, { team, request: params.id, ...filter }, 255)
-          return yield* reading(
-            Effect.andThen(
-              RequestReads.check(team, params.id),
-              IgnoredEventReads.ofRequest(team, params.id, filter, page)
+      .handle(
+        "events",
+        listing(({ params, query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const filter = {
+              ids: yield* valuesOf("id", query.id),
+              statuses: yield* statusesOf(query.status),
+              sources: yield* valuesOf("source_id", query.source_id),
+              connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
+              destinations: yield* valuesOf("destination_id", query.destination_id)
+            }
+            const page = yield* pageOf("request_events", query, { team, request: params.id, ...filter }, 255)
+            return yield* reading(
+              Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
             )
-          )
-        })
+          })
+        )
+      )
+      .handle(
+        "ignoredEvents",
+        listing(({ params, query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const filter = {
+              ids: yield* valuesOf("id", query.id),
+              connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
+            }
+            const page = yield* pageOf("request_ignored_events", query, { team, request: params.id, ...filter }, 255)
+            return yield* reading(
+              Effect.andThen(
+                RequestReads.check(team, params.id),
+                IgnoredEventReads.ofRequest(team, params.id, filter, page)
+              )
+            )
+          })
+        )
       )
   })
 )

@@ -14,6 +14,7 @@ import {
   type SwitchOf,
   typeName
 } from "@tidegate/resources/Resource"
+import { ReadTurns } from "@tidegate/storage/Database"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { Store } from "@tidegate/storage/Store"
 import { idOfCall } from "../CallIds.ts"
@@ -30,6 +31,7 @@ import {
   type WithBody
 } from "./Calls.ts"
 import { readWritten, textOf, type Written } from "./JsonBody.ts"
+import { listing } from "./Listing.ts"
 import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
 
 /** What is special about the calls on a resource. */
@@ -112,8 +114,9 @@ export const handle = Effect.fnUntraced(function* <
     shownTo = (_, record) => record,
     warningsOf = (record) => Effect.succeed(typeof resource.warnings === "function" ? resource.warnings(record) : [])
   }: Special<R> = {}
-): Effect.fn.Return<HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>, never, Ingress> {
+): Effect.fn.Return<HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>, never, Ingress | ReadTurns> {
   const ingress = yield* Ingress
+  const { lists } = yield* ReadTurns
   const { fresh, owner } = ownersOf(resource.prefix, resource.name, client as (id: string) => Owner)
 
   const judged = Effect.fnUntraced(function* (
@@ -178,13 +181,14 @@ export const handle = Effect.fnUntraced(function* <
   }
 
   const calls = {
-    list: ({ query }: { readonly query: ListQuery }) =>
+    list: listing(({ query }: { readonly query: ListQuery; readonly endpoint: HttpApiEndpoint.Constraint }) =>
       Effect.gen(function* () {
         const { id: team_id, role } = yield* CurrentTeam
         const wanted = { ...(yield* resourceQueryOf(query)), ...(yield* listed(query)) }
-        const page = yield* read(store.list(team_id, wanted))
+        const page = yield* read(lists.during(team_id)(store.list(team_id, wanted)))
         return { ...page, models: page.models.map((record) => shownTo(role, record)) }
-      }),
+      })
+    ),
     retrieve: ({ params }: ById) =>
       Effect.flatMap(CurrentTeam, ({ id: team_id }) => shown(read(store.get(team_id, params.id)))),
     delete: ({ params }: ById) =>

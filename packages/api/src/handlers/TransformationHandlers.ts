@@ -15,6 +15,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, ownersOf, reader, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
+import { listing } from "./Listing.ts"
 import { logLevelsOf, pageOf, underOneName } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
@@ -60,13 +61,16 @@ export const layer = HttpApiBuilder.group(
       .handleRaw("runByPut", run)
       .handleRaw("validate", validate)
       .handle("capabilities", () => Effect.succeed(capabilities))
-      .handle("executions", ({ params, query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const logLevels = yield* logLevelsOf(query.log_level)
-          const page = yield* pageOf("executions", query, { team, transformation: params.id, logLevels }, 255)
-          return yield* reading(ExecutionReads.list(team, params.id, { logLevels }, page))
-        })
+      .handle(
+        "executions",
+        listing(({ params, query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const logLevels = yield* logLevelsOf(query.log_level)
+            const page = yield* pageOf("executions", query, { team, transformation: params.id, logLevels }, 255)
+            return yield* reading(ExecutionReads.list(team, params.id, { logLevels }, page))
+          })
+        )
       )
       .handle("execution", ({ params }) =>
         Effect.flatMap(CurrentTeam, ({ id: team }) => reading(ExecutionReads.get(team, params.id, params.executionId)))

@@ -16,6 +16,7 @@ import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
 import { askOwner, ownersOf, reader } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
+import { listing } from "./Listing.ts"
 import { limitOf, pageOf, refuseCursors, searchOf, statesOf, valuesOf, windowOf } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
@@ -44,13 +45,16 @@ export const layer = HttpApiBuilder.group(
       warningsOf: ({ edges = [], steps = [], team_id }) => store.warnings(team_id, { steps, edges })
     })
     return handled
-      .handle("runs", ({ params, query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const statuses = yield* statesOf(query.status, RunStatus.literals)
-          const page = yield* pageOf("workflow_runs", query, { team, workflow: params.id, statuses }, 255)
-          return yield* reading(RunReads.list(team, params.id, statuses, page))
-        })
+      .handle(
+        "runs",
+        listing(({ params, query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const statuses = yield* statesOf(query.status, RunStatus.literals)
+            const page = yield* pageOf("workflow_runs", query, { team, workflow: params.id, statuses }, 255)
+            return yield* reading(RunReads.list(team, params.id, statuses, page))
+          })
+        )
       )
       .handle("run", ({ params, query }) =>
         Effect.flatMap(CurrentTeam, ({ id: team }) =>

@@ -4,9 +4,10 @@ import type { Attempt, AttemptStatus } from "@tidegate/model/Attempt"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, isId, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
-import { type AttemptRow, attemptTable, toAttempt } from "./AttemptRow.ts"
+import { type AttemptRow, attemptTable, listedAttempt, type ListedAttemptRow, toAttempt } from "./AttemptRow.ts"
 import { answered } from "./EventPlan.ts"
 import { writeCursor } from "./Cursor.ts"
+import { cut } from "./PageSize.ts"
 import { type PageRequest, resolvePage } from "./Paging.ts"
 import { eventsOfRequests, likePrefix } from "./Relations.ts"
 import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
@@ -76,19 +77,37 @@ const plan = Effect.fnUntraced(function* (
 })
 
 /** The attempts of these events, in the order of their ids: read by the primary key, whole. */
-const ofEvents = Effect.fnUntraced(function* (
+const ofEvents = Effect.fnUntraced(function* <Row extends AttemptRow = AttemptRow>(
   team: string,
   events: ReadonlyArray<string>,
   conditions: ReadonlyArray<Fragment>,
   dir: "asc" | "desc",
-  limit: number
-): Effect.fn.Return<ReadonlyArray<AttemptRow>, SqlError.SqlError, SqlClient.SqlClient> {
+  limit: number,
+  columns = "a.*"
+): Effect.fn.Return<ReadonlyArray<Row>, SqlError.SqlError, SqlClient.SqlClient> {
   if (events.length === 0) return []
   const sql = yield* SqlClient.SqlClient
-  return yield* sql<AttemptRow>`
-    select a.* from attempts a
+  return yield* sql<Row>`
+    select ${sql.literal(columns)} from attempts a
     where ${sql.and([sql`a.event_id = any(${Columns.text(events)})`, sql`a.team_id = ${team}`, ...conditions])}
     ${sql.literal(`order by a.id ${dir} limit ${limit}`)}`.unprepared
+})
+
+/** The same rows with the bodies of their answers. */
+const withBodies = Effect.fnUntraced(function* (
+  team: string,
+  rows: ReadonlyArray<ListedAttemptRow>
+): Effect.fn.Return<ReadonlyArray<AttemptRow>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (rows.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  const events = [...new Set(rows.map(({ event_id }) => event_id))]
+  const [first, last] = Columns.bounds(events)
+  const found = yield* sql<{ id: string; body: Uint8Array | null }>`
+    select a.id, a.body from attempts a
+    where a.event_id = any(${Columns.text(events)}) and a.team_id = ${team} and a.event_id >= ${first} and a.event_id <= ${last}
+      and a.id = any(${Columns.text(rows.map(({ id }) => id))})`.unprepared
+  const bodies = new Map(found.map(({ body, id }) => [id, body]))
+  return rows.map((row) => ({ ...row, body: bodies.get(row.id) ?? null }))
 })
 
 /** A page of attempts in either direction, with cursors both ways. */
@@ -117,9 +136,9 @@ export const list = Effect.fnUntraced(function* (
     sql`a.event_id < ${idBound(prefixes.event, window.to + 1)}`
   ]
   const { limit } = request
-  const part: Scanned<AttemptRow> =
+  const part: Scanned<ListedAttemptRow> =
     found.events === null
-      ? yield* scan<AttemptRow>({
+      ? yield* scan<ListedAttemptRow>({
           team,
           table: attemptTable(sql),
           drive: found.drive,
@@ -129,10 +148,17 @@ export const list = Effect.fnUntraced(function* (
           limit
         })
       : {
-          rows: yield* ofEvents(team, found.events, [...bounds, ...found.residual], reading, limit + 1),
+          rows: yield* ofEvents<ListedAttemptRow>(
+            team,
+            found.events,
+            [...bounds, ...found.residual],
+            reading,
+            limit + 1,
+            listedAttempt
+          ),
           examinedTo: null
         }
-  const page = toPage([part], reading, limit)
+  const page = cut(toPage([part], reading, limit), ({ bytes }) => bytes)
   const rows = back ? page.rows.toReversed() : page.rows
   const cursor = (id: string | undefined, towardsStart: boolean): string | null =>
     id === undefined ? null : writeCursor(request.key, { id, seen: 0, window, back: towardsStart })
@@ -146,7 +172,7 @@ export const list = Effect.fnUntraced(function* (
       prev: back ? cursor(onward, true) : position === null ? null : cursor(rows[0]?.id ?? position.id, true)
     },
     count: rows.length,
-    models: rows.map(toAttempt)
+    models: (yield* withBodies(team, rows)).map(toAttempt)
   }
 })
 
@@ -166,7 +192,9 @@ export const get = Effect.fnUntraced(function* (
   return row === undefined ? yield* notFound("attempt", id) : toAttempt(row)
 })
 
-/** The attempts of these events, oldest first. */
+/** The attempts of these events, oldest first, as far as an answer has room for them; `isCut`: there may be more. */
 export const byEvents = Effect.fnUntraced(function* (team: string, events: ReadonlyArray<string>, limit: number) {
-  return (yield* ofEvents(team, events, [], "asc", limit)).map(toAttempt)
+  const rows = yield* ofEvents<ListedAttemptRow>(team, events, [], "asc", limit, listedAttempt)
+  const page = cut({ rows, next: rows.length === limit ? "" : null }, ({ bytes }) => bytes)
+  return { attempts: (yield* withBodies(team, page.rows)).map(toAttempt), isCut: page.next !== null }
 })

@@ -31,10 +31,22 @@ export interface AttemptRow {
   readonly created_at: Date
 }
 
+/** A row as a list finds it: the body is read when it is known that the page has room for it. */
+export interface ListedAttemptRow extends AttemptRow {
+  readonly body: null
+  readonly bytes: number
+}
+
+/** The columns of a `ListedAttemptRow`. */
+export const listedAttempt = `a.id, a.team_id, a.event_id, a.request_id, a.connection_id, a.source_id, a.destination_id, a.attempt_number,
+  a.trigger, a.status, a.response_status, a.error_code, null as body, a.response_headers, a.requested_url, a.http_method, a.bulk_retry_id,
+  a.successful_at, a.delivered_at, a.responded_at, a.delivery_latency, a.response_latency, a.created_at,
+  coalesce(octet_length(a.body), 0) + coalesce(octet_length(a.response_headers), 0) as bytes`
+
 export const attemptTable = (sql: SqlClient.SqlClient): Table => ({
   name: "attempts",
   alias: "a",
-  columns: sql.literal("a.*"),
+  columns: sql.literal(listedAttempt),
   joins: ""
 })
 

@@ -7,6 +7,7 @@ import { idTime, prefixes } from "@tidegate/model/Ids"
 import type { FilterKey } from "./Cursor.ts"
 import { type EventFilter, plan } from "./EventPlan.ts"
 import { type EventRow, eventTable } from "./EventRow.ts"
+import { eventBytes, largestPage } from "./PageSize.ts"
 import { pick } from "./Scan.ts"
 
 /*
@@ -117,12 +118,13 @@ const fedBy = (entries: ReadonlyArray<Entry>, from: Position): ReadonlyArray<Fed
 
 /**
  * The events behind a position, as they were stored, and the position behind these. Whoever goes on by it is shown every event of the filter once. `more`: there
- * are more to be read now.
+ * are more to be read now. `withData`: the page ends by what its events hold, too.
  */
 export const follow = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
-  { after, key, limit }: FeedPage
+  { after, key, limit }: FeedPage,
+  withData: boolean
 ): Effect.fn.Return<
   { readonly rows: ReadonlyArray<EventRow>; readonly cursor: string; readonly more: boolean },
   GatewayError | SqlError.SqlError,
@@ -151,6 +153,7 @@ export const follow = Effect.fnUntraced(function* (
   const table = eventTable(sql, at)
 
   const rows: Array<EventRow> = []
+  let bytes = 0
   let position = start
   const page = (more: boolean) => ({
     rows,
@@ -165,10 +168,15 @@ export const follow = Effect.fnUntraced(function* (
     const options = { team, table, ids: looked, bounds: [], residual: [...residual, ...driven] }
     const found = yield* pick<EventRow>({ ...options, dir: "asc", limit: looked.length })
     const byId = new Map(found.rows.map((row) => [row.id, row]))
+    const bytesOf = withData ? yield* eventBytes(team, found.rows) : null
     for (const { behind, id } of part) {
       if (rows.length === limit) return page(true)
       const row = byId.get(id)
-      if (row !== undefined) rows.push(row)
+      if (row !== undefined) {
+        bytes += bytesOf?.get(id) ?? 0
+        if (rows.length > 0 && bytes > largestPage) return page(true)
+        rows.push(row)
+      }
       position = { at: start.at, ...behind }
     }
     examined += part.length

@@ -9,6 +9,7 @@ import { eventData } from "./EventPayloads.ts"
 import { dimensions, type EventFilter, hasStatus, plan } from "./EventPlan.ts"
 import { type EventRow, eventTable, toEvent } from "./EventRow.ts"
 import { countEvents } from "./EventTally.ts"
+import { cut, eventBytes } from "./PageSize.ts"
 import { envelope, type PageRequest, resolvePage, startOf, subList, type SubPageRequest } from "./Paging.ts"
 import { eventsOfRequests, gatherAtMost, pendingEvents } from "./Relations.ts"
 import { countAll } from "./Rolled.ts"
@@ -40,6 +41,10 @@ export const list = Effect.fnUntraced(function* (
   // Of the events that were gathered none may meet the rest of the filter.
   while (page.rows.length === 0 && page.next !== null) {
     page = yield* pageOf(team, filter, { lower, upper: page.next }, request.limit, now)
+  }
+  if (include.data) {
+    const bytes = yield* eventBytes(team, page.rows)
+    page = cut(page, ({ id }) => bytes.get(id) ?? 0)
   }
   return envelope(request, at, page, yield* show(team, page.rows, include.data ? "list" : null))
 })
@@ -108,7 +113,7 @@ export const feed = Effect.fnUntraced(function* (
   page: FeedPage,
   include: { readonly data: boolean }
 ) {
-  const { cursor, more, rows } = yield* follow(team, filter, page)
+  const { cursor, more, rows } = yield* follow(team, filter, page, include.data)
   const models = yield* show(team, rows, include.data ? "list" : null)
   const to = yield* Clock.currentTimeMillis
   return {

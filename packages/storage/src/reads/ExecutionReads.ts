@@ -5,6 +5,7 @@ import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import { type ExecutionRow, executionTable, originalOf, toExecution, transformedOf } from "./ExecutionRow.ts"
+import { cut, listedBytes } from "./PageSize.ts"
 import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
 import { timeRange } from "./Relations.ts"
 import { anyBody, listedBody, repeatedly } from "./RequestRow.ts"
@@ -89,18 +90,32 @@ export const get = Effect.fnUntraced(function* (
   return execution ?? (yield* notFound("execution", id))
 })
 
-/** The executions of one request, oldest first, with bodies as large as lists show them. */
+/**
+ * The executions of one request, oldest first, with bodies as large as lists show them and as far as an answer has room for them; `isCut`: there may be
+ * more.
+ */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
   limit: number
-): Effect.fn.Return<ReadonlyArray<ExecutionDetail>, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<
+  { readonly executions: ReadonlyArray<ExecutionDetail>; readonly isCut: boolean },
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
   const range = timeRange(prefixes.execution, requestId)
-  if (range === null) return []
+  if (range === null) return { executions: [], isCut: false }
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<ExecutionRow>`
-    select ${executionTable(sql, "list").columns} from executions x
+  const rows = yield* sql<ExecutionRow & { readonly received: number; readonly made: number }>`
+    select ${executionTable(sql, "list").columns},
+      coalesce((select r.body_size from requests r where r.id = x.request_id and r.team_id = ${team}), 0) as received,
+      coalesce((select d.body_size from event_data d where d.id = x.event_data_id and d.team_id = ${team}), 0) as made
+    from executions x
     where x.id >= ${range.lower} and x.id < ${range.upper} and x.request_id = ${requestId} and x.team_id = ${team}
     ${sql.literal(`order by x.id limit ${limit}`)}`.unprepared
-  return yield* show(team, rows, listedBody)
+  const page = cut(
+    { rows, next: rows.length === limit ? "" : null },
+    ({ logs, made, received }) => listedBytes(received) + listedBytes(made) + logs.length
+  )
+  return { executions: yield* show(team, page.rows, listedBody), isCut: page.next !== null }
 })

@@ -5,6 +5,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import type { LatestInput } from "@tidegate/model/LatestInput"
 import type { Request } from "@tidegate/model/Request"
 import { byIds as eventsByIds } from "./EventReads.ts"
+import { cut, listedBytes } from "./PageSize.ts"
 import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
 import * as ProxyExchangeReads from "./ProxyExchangeReads.ts"
 import { eventsOfRequests, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
@@ -68,6 +69,7 @@ export const list = Effect.fnUntraced(function* (
   while (page.rows.length === 0 && page.next !== null) {
     page = yield* pageOf(team, filter, { lower, upper: page.next }, request.limit)
   }
+  if (include.data) page = cut(page, ({ body_size }) => listedBytes(body_size))
   const models = yield* show(team, page.rows, include)
   return { ...envelope(request, at, page, models), ...whole }
 })

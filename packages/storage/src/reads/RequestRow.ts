@@ -29,6 +29,7 @@ export interface RequestRow {
   readonly ingested_at: Date
   readonly created_at: Date
   readonly updated_at: Date
+  readonly body_size: number
 }
 
 export const requestTable = (sql: SqlClient.SqlClient): Table => ({
@@ -38,7 +39,7 @@ export const requestTable = (sql: SqlClient.SqlClient): Table => ({
   columns: sql`r.id, r.team_id, r.source_id, r.status, r.verified, r.rejection_cause, r.external_id,
     r.events_count - (select count(*)::int4 from pending_routes p where p.request_id = r.id and p.counted) as events_count,
     r.ignored_count, r.cli_events_count, r.retry_kind, r.retry_parent_request_id, r.retry_operation_id, r.retried_at,
-    r.ingested_at, r.created_at, r.updated_at`,
+    r.ingested_at, r.created_at, r.updated_at, r.body_size`,
   joins: ""
 })
 

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import * as Columns from "../journal/Columns.ts"
+import { largestPage } from "./PageSize.ts"
 
 /** What a list of resources is narrowed to and ordered by. Empty lists narrow nothing. */
 export interface ResourceQuery {
@@ -20,12 +21,6 @@ export interface ResourceQuery {
   readonly dir: "asc" | "desc"
   readonly limit: number
 }
-
-/**
- * A page ends early when its records hold more than this: it is encoded in one turn of the event loop, in which nobody else is served. It has one
- * record at least.
- */
-export const largestPage = 4 * 1024 * 1024
 
 interface Found<Row> {
   readonly rows: ReadonlyArray<Row>

@@ -13,7 +13,7 @@ import * as ExecutionReads from "./ExecutionReads.ts"
 import * as IgnoredEventReads from "./IgnoredEventReads.ts"
 import * as RequestReads from "./RequestReads.ts"
 
-/** Of each kind, a trace shows at most this many. */
+/** Of each kind, a trace shows at most this many; of attempts and transformations, as many as an answer has room for. */
 const showAtMost = 300
 
 /** A request with everything that became of it, and a timeline of it all. */
@@ -26,12 +26,12 @@ export const get = Effect.fnUntraced(function* (
   const page = { key: "trace", cursor: undefined, limit: showAtMost }
   const { models: events } = yield* EventReads.ofRequest(team, id, anything, page)
   const { models: ignored_events } = yield* IgnoredEventReads.ofRequest(team, id, anything, page)
-  const attempts = yield* AttemptReads.byEvents(
+  const { attempts, isCut: areAttemptsCut } = yield* AttemptReads.byEvents(
     team,
     events.map((event) => event.id),
     showAtMost
   )
-  const transformations = yield* ExecutionReads.ofRequest(team, id, showAtMost)
+  const { executions: transformations, isCut: areExecutionsCut } = yield* ExecutionReads.ofRequest(team, id, showAtMost)
   const proxy_exchange = request.proxy_exchange ?? null
   return {
     request,
@@ -47,7 +47,8 @@ export const get = Effect.fnUntraced(function* (
       events.map((event) => [event.id, transformations.filter((execution) => execution.event_id === event.id)])
     ),
     timeline: timeline(request, ignored_events, transformations, events, attempts),
-    truncated: [events, ignored_events, attempts, transformations].some((found) => found.length === showAtMost),
+    truncated:
+      areAttemptsCut || areExecutionsCut || [events, ignored_events].some((found) => found.length === showAtMost),
     counts: {
       events: events.length,
       ignored_events: ignored_events.length,

@@ -1,0 +1,111 @@
+import { Effect, Schema, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
+import { inTurns, laterTurn, takeTurn } from "@tidegate/model/LoopTurn"
+import type { Parts } from "@tidegate/model/Parts"
+
+/**
+ * Answers of megabytes, of what strangers have written. Everyone in the process shares one event loop: so they are encoded in parts, in as many turns of it
+ * as that takes, and sent in pieces.
+ */
+
+type Endpoint = HttpApiEndpoint.Constraint
+type Answer = HttpServerResponse.HttpServerResponse
+type Encode = (answer: unknown) => Effect.Effect<unknown, Schema.SchemaError>
+
+/** Whoever is served beside a long answer waits for one piece of it, and not for all. */
+const pieceBytes = 128 * 1024
+
+const encoders = new WeakMap<Endpoint, Encode>()
+
+const encoderOf = (endpoint: Endpoint): Encode => {
+  let encode = encoders.get(endpoint)
+  if (encode === undefined) {
+    const [answer] = (endpoint as Endpoint & { readonly success: ReadonlySet<Schema.Top> }).success
+    encode = Schema.encodeUnknownEffect(answer as Schema.Codec<unknown>)
+    encoders.set(endpoint, encode)
+  }
+  return encode
+}
+
+/** A page as it is told: its records are `models`. */
+interface Page {
+  readonly models: ReadonlyArray<unknown>
+}
+
+/** A handler that answers a page: its records are encoded one after the other. */
+export const listing =
+  <Call extends { readonly endpoint: Endpoint }, A extends Page, E, R>(
+    handler: (call: Call) => Effect.Effect<A, E, R>
+  ) =>
+  (call: Call): Effect.Effect<Answer, E, R> =>
+    Effect.flatMap(handler(call), (page) => Effect.orDie(encodingPage(encoderOf(call.endpoint), page)))
+
+const encodingPage = Effect.fnUntraced(function* (encode: Encode, page: Page) {
+  const encoded = (models: Page["models"]) =>
+    Effect.map(encode({ ...page, models }), (page) => page as Page & { readonly [member: string]: unknown })
+  const { models: _, ...rest } = yield* encoded([])
+  const texts = [`${JSON.stringify(rest).slice(0, -1)},"models":[`]
+  for (const model of page.models) {
+    const since = performance.now()
+    const text = JSON.stringify((yield* encoded([model])).models[0])
+    texts.push(texts.length === 1 ? text : `,${text}`)
+    yield* takeTurn(since)
+  }
+  texts.push("]}")
+  return yield* sending(texts)
+})
+
+/** How deep the parts of an answer lie that are no page: those of a trace are in lists by their event. */
+const partsDepth = 3
+
+/** A handler that answers something large that is no page. */
+export const telling =
+  <Call extends { readonly endpoint: Endpoint }, A, E, R>(handler: (call: Call) => Effect.Effect<A, E, R>) =>
+  (call: Call): Effect.Effect<Answer, E, R> =>
+    Effect.flatMap(handler(call), (told) =>
+      Effect.orDie(encoderOf(call.endpoint)(told)).pipe(
+        Effect.flatMap((encoded) => inTurns(writing(encoded, partsDepth))),
+        Effect.flatMap(sending)
+      )
+    )
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
+
+/** As `JSON.stringify` writes it, in parts. */
+function* writing(value: unknown, depth: number): Parts<ReadonlyArray<string>> {
+  if (depth === 0 || !(isPlain(value) || Array.isArray(value))) return [JSON.stringify(value)]
+  const texts: Array<string> = []
+  const members: ReadonlyArray<readonly [string, unknown]> = Array.isArray(value)
+    ? value.map((element: unknown) => ["", element ?? null])
+    : Object.entries(value).filter(([, member]) => member !== undefined)
+  for (const [name, member] of members) {
+    const ahead = Array.isArray(value) ? "" : `${JSON.stringify(name)}:`
+    const [first, ...others] = yield* writing(member, depth - 1)
+    texts.push(`${texts.length === 0 ? "" : ","}${ahead}${first}`, ...others)
+    yield
+  }
+  return Array.isArray(value) ? ["[", ...texts, "]"] : ["{", ...texts, "}"]
+}
+
+const contentType = "application/json"
+
+/** The answer of that text. */
+const sending = Effect.fnUntraced(function* (texts: ReadonlyArray<string>) {
+  if (texts.reduce((sum, { length }) => sum + length, 0) <= pieceBytes) {
+    return HttpServerResponse.text(texts.join(""), { contentType })
+  }
+  const pieces: Array<Uint8Array> = []
+  for (const text of texts) {
+    const since = performance.now()
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; at += pieceBytes) pieces.push(bytes.subarray(at, at + pieceBytes))
+    yield* takeTurn(since)
+  }
+  const contentLength = pieces.reduce((sum, { length }) => sum + length, 0)
+  return HttpServerResponse.stream(
+    Stream.mapEffect(Stream.rechunk(Stream.fromIterable(pieces), 1), (piece) => Effect.as(laterTurn, piece)),
+    { contentType, contentLength }
+  )
+})

@@ -39,7 +39,6 @@ export const phoneMetadata = (number: object): NumberingPlans =>
   new (plans())((number as { readonly getMetadata: () => unknown }).getMetadata())
 
 export const phoneVersion = once(() => (load("libphonenumber-js/package.json") as { readonly version: string }).version)
-export const chrono = once(() => load("chrono-node/en") as typeof import("chrono-node/en"))
 export const markdownIt = once(() => load("markdown-it") as typeof import("markdown-it").default)
 export const turndown = once(() => load("turndown") as typeof import("turndown"))
 export const htmlparser = once(() => load("htmlparser2") as typeof import("htmlparser2"))

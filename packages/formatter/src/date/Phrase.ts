@@ -206,7 +206,7 @@ const shiftedWhich = (said: string): number => (/^(?:this|current)/i.test(said) 
 
 const inWeek = word(String.raw`(?:the )?(${V.weekday}) (?:of |in )?(?:the )?(${which}) week`)
 const weekFirst = word(String.raw`(?:the )?(${which}) week(?:'s|,)? (?:on )?(${V.weekday})`)
-const relativeWeekday = word(String.raw`(${which}) (${V.weekday})`)
+const relativeWeekday = word(String.raw`(?:(?:this |the )?(coming)|(${which})) (${V.weekday})`)
 const loneWeekday = word(String.raw`(?:(on|by|until) )?(${V.weekday})(?: the (\d{1,2})(?:st|nd|rd|th))?`)
 
 const dayOfWeek = (date: Temporal.PlainDate, weeks: number, weekday: number): Temporal.PlainDate =>
@@ -221,8 +221,9 @@ const namedWeekday = (reader: Reader): Day | null => {
   if (first !== null) return ofDate(dayOfWeek(today, shiftedWhich(first[1]!), V.weekdayOf(first[2]!)))
   const relative = reader.take(relativeWeekday)
   if (relative !== null) {
-    const weekday = V.weekdayOf(relative[2]!)
-    const way = shiftedWhich(relative[1]!)
+    const weekday = V.weekdayOf(relative[3]!)
+    // `this coming friday` is the one from today on, too.
+    const way = relative[1] === undefined ? shiftedWhich(relative[2]!) : 0
     const ahead = (weekday - today.dayOfWeek + 7) % 7
     return ofDate(way > 0 ? dayOfWeek(today, 1, weekday) : today.add({ days: way === 0 ? ahead : ahead - 7 }))
   }

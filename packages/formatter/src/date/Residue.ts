@@ -17,6 +17,7 @@ const anywhere = new RegExp(
     String.raw`\b(?:business|working|bank|calendar|week)[ _-]?(?:days?|hours?)\b`,
     String.raw`\b(?:same|this|that|the other|next|last|previous|following|each|every) (?:time|day|date|hour|week|month|quarter|year)\b`,
     String.raw`\b(?:today|tomorrow|yesterday|tonight|noon|midday|midnight|o'clock|fortnights?|weekends?|ago|hence|christmas|xmas|easter|thanksgiving|halloween|q[1-4]|eod|eow|eom|cob|never)\b`,
+    String.raw`\b(?:every|each|hourly|daily|nightly|weekly|fortnightly|monthly|quarterly|yearly|annually|recurring)\b`,
     String.raw`\b(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b`,
     String.raw`\b(?:${longMonths})\b`
   ].join("|"),

@@ -111,7 +111,6 @@ const computing = new Set([
   "re2js",
   "decimal.js",
   "libphonenumber-js/max",
-  "chrono-node/en",
   "markdown-it",
   "turndown",
   "htmlparser2",
@@ -127,8 +126,6 @@ const reaching =
 
 /** Files of pure packages that are let do so, and why. */
 const letReach: Readonly<Record<string, string>> = {
-  "packages/formatter/src/date/Words.ts":
-    "the clocks of the process, put away while a library reads a date that knows no others",
   "packages/model/src/Ids.ts": "the random part of an id",
   "packages/model/src/JsonText.ts": "a seed that senders cannot know",
   "packages/model/src/LoopTurn.ts": "whether a turn of the loop is over, and the next one",

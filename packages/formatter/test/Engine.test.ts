@@ -205,6 +205,25 @@ describe("a pattern that is searched again and again", () => {
     expect(parts).toBeGreaterThan(10)
   })
 
+  it("gives each match of 64 KB with its place, and takes as long as the text is", () => {
+    const text = `${"é".repeat(10)}😀 ${prose.slice(0, 64_000)}`
+    const { output, warnings } = outcomeOf("text.extract_pattern", { input: text, pattern: "[a-z]+" }, { which: "all" })
+    const matches = output!["matches"] as ReadonlyArray<{ start: number; end: number; groups: { "0": string } }>
+    expect(warnings).toEqual(["OUTPUT_CAPPED"])
+    expect(matches).toHaveLength(1000)
+    const characters = Array.from(text)
+    for (const { end, groups, start } of matches) expect(characters.slice(start, end).join("")).toBe(groups["0"])
+  })
+
+  it("may be as large for a long text, which is searched apart from the event loop, as 200 ms allow", () => {
+    const input = prose.slice(0, 65_000)
+    const replaced = (pattern: string, text = input) =>
+      outcomeOf("text.replace_pattern", { input: text, pattern, replace: "" })
+    expect(replaced(String.raw`(\w+\W+){5}`).output).toBeDefined()
+    expect(replaced(String.raw`(\w+\W+){50}`)).toEqual({ failed: "FORMATTER_LIMIT_EXCEEDED" })
+    expect(replaced(String.raw`[a-z ]{600}`, input.slice(0, 4000))).toEqual({ failed: "FORMATTER_LIMIT_EXCEEDED" })
+  })
+
   it("is stopped after 250 ms of it", () => {
     const { outcome } = replaced(0.05)
     expect(Result.isFailure(outcome) ? outcome.failure.code : null).toBe("FORMATTER_TIMEOUT")

@@ -30,7 +30,7 @@ export const addSubtract = operation({
   warnings: dateWarnings,
   errors: [...dateErrors, "FORMATTER_DATE_EXPRESSION_INVALID"],
   limits: { ...dateLimits, terms: mostTerms },
-  cost: { call: 150, character: 1000 },
+  cost: { call: 150, character: 400 },
   sample: {
     inputs: { input: "2016-01-01", expression: "+1 month -1 day" },
     options: { to_format: "YYYY-MM-DD" },

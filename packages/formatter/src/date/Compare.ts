@@ -52,7 +52,7 @@ export const compare = operation({
   warnings: dateWarnings,
   errors: dateErrors,
   limits: dateLimits,
-  cost: { call: 150, character: 1000 },
+  cost: { call: 150, character: 400 },
   sample: {
     inputs: { start_date: "2026-01-01T00:00:00Z", end_date: "2026-01-02T03:04:05Z" },
     options: {},

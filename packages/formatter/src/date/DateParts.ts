@@ -47,7 +47,7 @@ export const dateParts = operation({
   warnings: dateWarnings,
   errors: dateErrors,
   limits: dateLimits,
-  cost: { call: 100, character: 1000 },
+  cost: { call: 100, character: 400 },
   sample: {
     inputs: { input: "2026-01-31T17:05:09Z" },
     options: {},

@@ -24,7 +24,7 @@ export const formatDate = operation({
   warnings: dateWarnings,
   errors: [...dateErrors, "FORMATTER_LOCALE_UNKNOWN"],
   limits: dateLimits,
-  cost: { call: 120, character: 1000 },
+  cost: { call: 120, character: 400 },
   sample: {
     inputs: { input: "2026-01-31T17:05:00Z", to_timezone: "Europe/Berlin" },
     options: { to_format: "DD/MM/YYYY" },

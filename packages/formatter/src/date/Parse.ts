@@ -36,6 +36,10 @@ const ofNumber = (value: number): Parts => ({
   instant: Math.abs(value) >= 2 ** 32 - 1 ? value : value * 1000
 })
 
+const isDayInDigits = /^(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
+
+const ambiguous = "day and month could be either; the month was taken to come first"
+
 const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
   if (origin.format !== "") {
     const parts = strictly(String(value), origin.format, origin.locale)
@@ -44,20 +48,21 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
   }
   if (typeof value === "number") return ofNumber(value)
   const text = value.trim()
-  if (/^[+-]?\d+(?:\.\d+)?$/.test(text)) return ofNumber(Number(text))
+  // Eight digits that are a day of our time (`20260131`) are one: as seconds they would all be of the summer of 1970.
+  if (/^[+-]?\d+(?:\.\d+)?$/.test(text) && !isDayInDigits.test(text)) return ofNumber(Number(text))
   const found = written(text)
   if (found === "invalid") throw unparseable(value, origin)
   if (found !== null) {
-    if (found.isAmbiguous)
-      call.warn("DATE_AMBIGUOUS", "day and month could be either; the month was taken to come first", origin.field)
+    if (found.isAmbiguous) call.warn("DATE_AMBIGUOUS", ambiguous, origin.field)
     return found.parts
   }
-  const parts = inWords(text, zonedAt(call.anchor, origin.zone, origin.field), call)
-  if (parts === null) throw unparseable(value, origin)
-  if (parts === "part")
+  const said = inWords(text, zonedAt(call.anchor, origin.zone, origin.field), call)
+  if (said === null) throw unparseable(value, origin)
+  if (said === "part")
     throw unparseable(value, origin, "only a part of it is understood: write one date, or say from_format")
+  if (said.isAmbiguous) call.warn("DATE_AMBIGUOUS", ambiguous, origin.field)
   call.warn("DATE_FUZZY", "the date was found in words", origin.field)
-  return parts
+  return said.parts
 }
 
 /** When that is, on the clocks of the origin's zone. */

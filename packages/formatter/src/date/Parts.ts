@@ -51,6 +51,41 @@ const abbreviations: Readonly<Record<string, number>> = {
   CEST: 120
 }
 
+/** Others that people write behind a time in words; none of those that mean several (IST, AST, SST). */
+const others: Readonly<Record<string, number>> = {
+  AKST: -540,
+  AKDT: -480,
+  HST: -600,
+  NST: -210,
+  NDT: -150,
+  BRT: -180,
+  ART: -180,
+  WET: 0,
+  WEST: 60,
+  BST: 60,
+  EET: 120,
+  EEST: 180,
+  MSK: 180,
+  SGT: 480,
+  HKT: 480,
+  AWST: 480,
+  JST: 540,
+  KST: 540,
+  ACST: 570,
+  ACDT: 630,
+  AEST: 600,
+  AEDT: 660,
+  NZST: 720,
+  NZDT: 780
+}
+
+/** Minutes from UTC; null where it is none. In small letters only those that are no words. */
+export const zoneOfAbbreviation = (text: string): number | null => {
+  const upper = text.toUpperCase()
+  if (text !== upper && (text !== text.toLowerCase() || text.length < 3)) return null
+  return abbreviations[upper] ?? (text === upper ? others[upper] : undefined) ?? null
+}
+
 /** Minutes from UTC of `+02:00`, `-0700` or an abbreviation; null where it is none. */
 export const offsetOf = (text: string): number | null => {
   const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)?$/.exec(text) ?? []

@@ -1,80 +1,58 @@
-import { chrono } from "../engine/Libraries.ts"
 import type { Call } from "../engine/Operation.ts"
-import { businessDays } from "./Expression.ts"
 import { noParts, type Parts } from "./Parts.ts"
-import { isPartOnly, rewritten } from "./Rewriting.ts"
+import { moment, type Moment, NoSuchDate, Reader } from "./Phrase.ts"
+import { isPartOfMore } from "./Residue.ts"
 
-/** Words that say a time of day, which the library marks: it does not count their hour as said. */
-const timesOfDay: ReadonlySet<string> = new Set(
-  ["morning", "noon", "afternoon", "evening", "tonight", "midnight"].map((name) => `casualReference/${name}`)
-)
+/** Microseconds that it takes to read a date, and to look for one at a place where there is none. */
+const microsOfDate = 20
+const microsOfPlace = 4
 
-/**
- * The library counts with the clocks of the process, on which a day of two or of no such hour would show: while it does, they are those of UTC. Nothing else
- * runs meanwhile.
- */
-const withoutClocks = <A>(read: () => A): A => {
-  const { TZ } = process.env
-  if (TZ === "UTC") return read()
-  process.env["TZ"] = "UTC"
-  try {
-    return read()
-  } finally {
-    if (TZ === undefined) delete process.env["TZ"]
-    else process.env["TZ"] = TZ
-  }
+export interface InWords {
+  readonly parts: Parts
+  readonly isAmbiguous: boolean
 }
 
-/** Microseconds that the library takes: of a short text some 100, and of a long one that repeats itself up to 16 a character. */
-const costOf = (length: number): number => (length <= 64 ? 50 + length : 100 + length * 16)
-
 /**
- * A date that stands in a sentence, relative to the anchor in the zone: the library knows offsets alone, so it is asked what the clocks show, and the zone is
- * ours to add. `part`: there is more of a date in the text than is understood, or there are several. Fails closed, because what is understood is
- * another date than what is meant.
+ * A date that stands in a sentence, relative to the anchor on the clocks of its zone. `part`: there is more of a date in the text than is understood,
+ * or there are several. Fails closed, because what is understood is another date than what is meant.
  */
-export const inWords = (text: string, anchor: Temporal.ZonedDateTime, call: Call): Parts | "part" | null => {
-  call.spend(costOf(text.length))
-  const plain = rewritten(text.replaceAll(/\s+/g, " ").trim(), anchor)
-  if (plain === null) return "part"
-  const reference = { instant: new Date(anchor.epochMilliseconds), timezone: anchor.offsetNanoseconds / 60e9 }
-  const { casual } = chrono()
-  const [found, ...others] = withoutClocks(() => casual.parse(plain.text, reference, { forwardDate: false }))
-  if (found === undefined) return null
-  const { end, index, start, text: words } = found
-  const isTimed = start.isCertain("hour") || [...start.tags()].some((tag) => timesOfDay.has(tag))
-  const isWhole = others.length === 0 && (end === null || end === undefined)
-  if (!isWhole || isPartOnly(plain.text.slice(0, index), words, plain.text.slice(index + words.length), isTimed)) {
-    return "part"
+export const inWords = (text: string, anchor: Temporal.ZonedDateTime, call: Call): InWords | "part" | null => {
+  const plain = text
+    .replaceAll(/\s+/g, " ")
+    .replaceAll("\u2019", "'")
+    .replaceAll(/[\u2010\u2011\u2212]/g, "-")
+    .trim()
+  const reader = new Reader(plain, anchor)
+  call.spend(microsOfDate)
+  let found: Found | null = null
+  try {
+    for (const { index } of plain.matchAll(/(?<![\p{L}\p{N}_])[\p{L}\p{N}@]/gu)) {
+      if (found !== null && index < found.to) continue
+      call.spend(microsOfPlace)
+      reader.at = index
+      const one = moment(reader)
+      if (one === null || (one.isWeak && /[\p{L}\p{N}]/u.test(plain.slice(0, index) + plain.slice(reader.at)))) continue
+      if (found !== null) return "part"
+      found = { moment: one, from: index, to: reader.at }
+    }
+  } catch (cause) {
+    if (cause instanceof NoSuchDate) return "part"
+    throw cause
   }
-  const hour = start.get("hour")
-  const zone = start.isCertain("timezoneOffset") ? start.get("timezoneOffset") : null
-  if (plain.zone !== null && (zone !== null || !isTimed)) return "part"
-  // A day of a month without a year is one of the anchor's year, as in dates that are written in numbers.
-  const year = start.isCertain("month") && !start.isCertain("year") ? anchor.year : start.get("year")
-  const shifted = shiftedBy(plain.businessDays, year, start.get("month"), start.get("day"))
-  if (shifted === null) return "part"
-  return {
-    ...noParts,
-    ...shifted,
-    hour: isTimed ? hour : null,
-    minute: isTimed ? (start.get("minute") ?? 0) : 0,
-    second: isTimed ? (start.get("second") ?? 0) : 0,
-    nanosecond: isTimed ? (start.get("millisecond") ?? 0) * 1_000_000 : 0,
-    offset: plain.zone ?? zone
-  }
+  if (found === null) return null
+  const { from, moment: meant, to } = found
+  if (isPartOfMore(plain.slice(0, from), plain.slice(from, to), plain.slice(to), meant.clock !== null)) return "part"
+  return { parts: partsOf(meant), isAmbiguous: meant.isAmbiguous }
 }
 
-type Day = Pick<Parts, "year" | "month" | "day">
+interface Found {
+  readonly moment: Moment
+  readonly from: number
+  readonly to: number
+}
 
-/** The day so many business days from another; null: there is no such day. */
-const shiftedBy = (count: number, year: number | null, month: number | null, day: number | null): Day | null => {
-  if (count === 0 || year === null || month === null || day === null) return { year, month, day }
-  try {
-    const date = Temporal.PlainDateTime.from({ year, month, day }, { overflow: "reject" })
-    const moved = businessDays(date, count)
-    return { year: moved.year, month: moved.month, day: moved.day }
-  } catch {
-    return null
-  }
+const partsOf = ({ clock, date, instant, zone }: Moment): Parts => {
+  if (instant !== null) return { ...noParts, instant: instant.epochMilliseconds }
+  const day = date === null ? {} : { year: date.year, month: date.month, day: date.day }
+  return { ...noParts, ...day, ...clock, offset: zone }
 }

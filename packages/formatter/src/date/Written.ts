@@ -5,7 +5,7 @@ import { fullYear, hourOf, nanoseconds, noParts, offsetOf, type Parts } from "./
 const clock = String.raw`(\d{1,2}):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?`
 const isoTime = String.raw`(?:[Tt ]\s?(?:${clock}|(\d\d)))?\s?(Z|z|[+-]\d\d(?::?\d\d)?)?(?:\[([\w/+-]{1,64})\])?`
 const isoDate = new RegExp(String.raw`^(\d{4})-(\d\d)(?:-(\d\d))?${isoTime}$`)
-const isoBasic = new RegExp(String.raw`^(\d{4})(\d\d)(\d\d)(?=[Tt])${isoTime}$`)
+const isoBasic = new RegExp(String.raw`^(\d{4})(\d\d)(\d\d)(?=[Tt]|$)${isoTime}$`)
 const isoWeek = new RegExp(String.raw`^(\d{4})-?[Ww](\d\d)(?:-?([1-7]))?${isoTime}$`)
 const isoOrdinal = new RegExp(String.raw`^(\d{4})-(\d{3})${isoTime}$`)
 const mail =

@@ -39,50 +39,38 @@ export const phoneMetadata = (number: object): NumberingPlans =>
   new (plans())((number as { readonly getMetadata: () => unknown }).getMetadata())
 
 export const phoneVersion = once(() => (load("libphonenumber-js/package.json") as { readonly version: string }).version)
-export const chrono = once(() => load("chrono-node/en") as typeof import("chrono-node/en"))
 export const markdownIt = once(() => load("markdown-it") as typeof import("markdown-it").default)
 export const turndown = once(() => load("turndown") as typeof import("turndown"))
 export const htmlparser = once(() => load("htmlparser2") as typeof import("htmlparser2"))
-/** Words that the library's rules get wrong, and what another library (Python's inflect) and dictionaries have. */
-const plurals: ReadonlyArray<readonly [one: string, many: string]> = [
-  ["abdomen", "abdomens"],
-  ["allegro", "allegros"],
-  ["caiman", "caimans"],
-  ["cargo", "cargoes"],
-  ["czech", "czechs"],
-  ["domino", "dominoes"],
-  ["embargo", "embargoes"],
-  ["eunuch", "eunuchs"],
-  ["graffito", "graffiti"],
-  ["gulf", "gulfs"],
-  ["helix", "helices"],
-  ["lens", "lenses"],
-  ["mango", "mangoes"],
-  ["mantis", "mantises"],
-  ["mosquito", "mosquitoes"],
-  ["omen", "omens"],
-  ["ottoman", "ottomans"],
-  ["quartz", "quartzes"],
-  ["regimen", "regimens"],
-  ["schema", "schemas"],
-  ["shaman", "shamans"],
-  ["specimen", "specimens"],
-  ["stamen", "stamens"],
-  ["stomach", "stomachs"],
-  ["talisman", "talismans"],
-  ["topaz", "topazes"],
-  ["veto", "vetoes"],
-  ["virus", "viruses"],
-  ["waltz", "waltzes"],
-  ["woodlouse", "woodlice"],
-  ...["brother", "daughter", "father", "mother", "sister", "son"].map(
-    (one) => [`${one}-in-law`, `${one}s-in-law`] as const
-  )
-]
+/** Words that the library's rules get wrong, each with the plural that dictionaries have. */
+const plurals = (
+  "abdomen abdomens, agenda agendas, allegro allegros, bias biases, blitz blitzes, brahman brahmans, caiman caimans, canvas canvases, cargo cargoes, " +
+  "catharsis catharses, cookie cookies, czech czechs, ditz ditzes, doberman dobermans, domino dominoes, dormouse dormice, embargo embargoes, " +
+  "epoch epochs, eunuch eunuchs, eyetooth eyeteeth, fez fezzes, forefoot forefeet, gateau gateaux, german germans, graffito graffiti, gulf gulfs, " +
+  "helix helices, klutz klutzes, larva larvae, lens lenses, mango mangoes, mantis mantises, matriarch matriarchs, metropolis metropolises, " +
+  "mosquito mosquitoes, nemesis nemeses, norman normans, oasis oases, oligarch oligarchs, omen omens, ottoman ottomans, pancreas pancreases, " +
+  "patriarch patriarchs, pelvis pelvises, penis penises, quartz quartzes, regimen regimens, rhinoceros rhinoceroses, roman romans, schema schemas, " +
+  "shaman shamans, specimen specimens, stamen stamens, stomach stomachs, tableau tableaux, talisman talismans, thermos thermoses, topaz topazes, " +
+  "trellis trellises, veto vetoes, virus viruses, waltz waltzes, whiz whizzes, woodlouse woodlice"
+)
+  .split(", ")
+  .map((pair) => pair.split(" ") as [one: string, many: string])
+
+/** Words that are put together, whose first part is counted. */
+const headed = (
+  "attorney-general brother-in-law commander-in-chief court-martial daughter-in-law editor-in-chief father-in-law hanger-on looker-on man-of-war " +
+  "mother-in-law passer-by runner-up secretary-general sister-in-law son-in-law"
+)
+  .split(" ")
+  .map((one) => [one, one.replace(/^[a-z]+/, (head) => (head === "man" ? "men" : `${head}s`))] as const)
+
+const uncountable =
+  "asbestos chaos cosmos electricity ethos evidence feedback furniture golf hovercraft knowledge luggage offspring pathos progress spacecraft tennis watercraft weather"
+
 export const pluralize = once(() => {
   const library = load("pluralize") as typeof import("pluralize")
-  for (const [one, many] of plurals) library.addIrregularRule(one, many)
-  for (const word of ["furniture", "luggage", "offspring"]) library.addUncountableRule(word)
+  for (const [one, many] of [...plurals, ...headed]) library.addIrregularRule(one, many)
+  for (const word of uncountable.split(" ")) library.addUncountableRule(word)
   return library
 })
 export const anyAscii = once(() => (load("any-ascii") as typeof import("any-ascii")).default)
@@ -99,19 +87,27 @@ export const refusingFirst = (linkify: LinkifyIt): LinkifyIt =>
 /** All that stands behind a last dot in the names of hosts. */
 const topLevelDomains = once(() => load("tlds") as typeof import("tlds"))
 
-/** Finds URLs as people write them: with credentials, with underscores in names of hosts, and without a scheme under any top-level domain. */
+/**
+ * Finds URLs as people write them: with credentials, with underscores in names of hosts, and without a scheme under any top-level domain, with a
+ * port or without.
+ */
 export const linkify = once(() => {
   const { LinkifyIt, REBuilder } = load("linkify-it") as typeof import("linkify-it")
-  class WithUnderscores extends REBuilder {
+  class AsWritten extends REBuilder {
     override get_domain(): RegExp {
       const letter = `(?:_|${this.get_pseudo_letter().source})`
       return (this.cache["src_domain"] ??= new RegExp(
         `(?:${this.get_xn().source}|${letter}|(?:${letter}(?:-|${letter}){0,61}${letter}))`
       ))
     }
+    override get_fuzzy_url_host_port(): RegExp {
+      return (this.cache["fuzzy_url_host_port"] ??= new RegExp(
+        `(?:(?:${this.get_domain().source})\\.){1,10}(?:${this.get_tld().source})${this.get_port().source}${this.get_host_terminator().source}`
+      ))
+    }
   }
   const tlds = topLevelDomains().map((one) => one.replaceAll(/[^\p{L}\p{N}-]/gu, ""))
-  return refusingFirst(new LinkifyIt({ fuzzyLink: true, urlAuth: true, tlds, rebuilder: new WithUnderscores() }))
+  return refusingFirst(new LinkifyIt({ fuzzyLink: true, urlAuth: true, tlds, rebuilder: new AsWritten() }))
 })
 export const decimal = once(() => {
   const { Decimal } = load("decimal.js") as typeof import("decimal.js")

@@ -11,6 +11,19 @@ export interface Place {
 const isLocal = /[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]/
 const domain = /[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?){1,10}/y
 
+/** Letters and numbers that no address of this form has, of scripts that put spaces between words: what they touch is another address. */
+const isForeign = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{M}]/u
+
+/** Whether a mailbox or a domain goes on where it was taken to begin or to end. */
+const goesOn = (input: string, from: number, to: number): boolean => {
+  const before = input[from - 1]
+  const behind = input[to] === "." || input[to] === "-" ? input[to + 1] : input[to]
+  return (
+    (before !== undefined && (isLocal.test(before) || isForeign.test(before)) && !/[./?&=#]/.test(before)) ||
+    (behind !== undefined && (/[a-zA-Z0-9]/.test(behind) || isForeign.test(behind)))
+  )
+}
+
 /** What may stand on both sides of an address: quotes, emphasis, and what code and sums are written in. */
 const pairs: Readonly<Record<string, string>> = { "'": "'", "`": "`", "*": "*", _: "_", "~": "~", "|": "|", "{": "}" }
 
@@ -40,6 +53,7 @@ export const emailsIn = (input: string): ReadonlyArray<Place> => {
     const host = from < at && input[at - 1] !== "." ? domain.exec(input) : null
     if (host === null) continue
     const to = at + 1 + host[0].length
+    if (goesOn(input, from, to)) continue
     from += wrapped(input, from, at, to)
     if (from === at) continue
     places.push({ text: input.slice(from, to), from, to })

@@ -2,14 +2,14 @@ import type { Matcher } from "re2js"
 import * as Characters from "@tidegate/model/Characters"
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, bool, int, nullable, object, operation, type Output } from "../engine/Operation.ts"
-import { patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
+import { apartFrom, patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 import { whichOf } from "./Search.ts"
 
 const mostMatches = 1000
 
 const none = { matched: false, start: null, end: null, groups: {}, named: {} } as const
 
-/** A match as it is found: counting its places in characters takes as long as the text is, and is done for those that are given. */
+/** A match as it is found, with its places in the text as JavaScript counts them. */
 interface Found {
   readonly start: number
   readonly end: number
@@ -24,9 +24,17 @@ const foundBy = (matcher: Matcher, names: ReadonlyArray<string>): Found => {
   return { start: matcher.start(), end: matcher.end(), groups, named }
 }
 
-const matchOf = (input: string, { end, groups, named, start }: Found): Output => {
-  const from = Characters.count(input.slice(0, start))
-  return { matched: true, start: from, end: from + Characters.count(input.slice(start, end)), groups, named }
+/** Gives matches in the order of the text, with their places counted in characters: each stretch of it is counted once, however many there are. */
+const countedIn = (input: string): ((found: Found) => Output) => {
+  let units = 0
+  let characters = 0
+  return ({ end, groups, named, start }) => {
+    const from = characters + Characters.count(input.slice(units, start))
+    const to = from + Characters.count(input.slice(start, end))
+    units = end
+    characters = to
+    return { matched: true, start: from, end: to, groups, named }
+  }
 }
 
 export const extractPattern = operation({
@@ -54,14 +62,15 @@ export const extractPattern = operation({
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   errors: ["FORMATTER_PATTERN_INVALID"],
   limits: { ...patternLimits, matches: mostMatches },
-  cost: { character: 100, apart: 4096 },
+  cost: { character: 100, apart: apartFrom },
   sample: {
     inputs: { input: "Order A-17", pattern: "([A-Z])-(?P<number>\\d+)" },
     options: {},
     output: { matched: true, start: 6, end: 10, groups: { "0": "A-17", "1": "A", "2": "17" }, named: { number: "17" } }
   },
   run: function* ({ input, pattern, which, ...flags }, call) {
-    const { find, matcher, names } = searchIn(pattern, flags, input, call)
+    const { find, matcher, names } = yield* searchIn(pattern, flags, input, call)
+    const matchOf = countedIn(input)
     let found: Found | null = null
     const matches: Array<Output> = []
     while (yield* find()) {
@@ -71,13 +80,13 @@ export const extractPattern = operation({
       }
       found = foundBy(matcher, names)
       if (which === "first") break
-      call.spend(which === "last" ? 2 : 2 + input.length / 500)
-      if (which === "all") matches.push(matchOf(input, found))
+      call.spend(2)
+      if (which === "all") matches.push(matchOf(found))
     }
     if (found === null) {
       call.warn("NO_MATCH", "the pattern was not found", "input")
       return which === "all" ? { ...none, matches } : none
     }
-    return which === "all" ? { ...matches[0]!, matches } : matchOf(input, found)
+    return which === "all" ? { ...matches[0]!, matches } : matchOf(found)
   }
 })

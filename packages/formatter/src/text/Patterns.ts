@@ -1,7 +1,7 @@
 import { isUpTo } from "@tidegate/model/Characters"
 import { bytesOfProgram } from "@tidegate/model/HeldBytes"
 import { patternCost } from "@tidegate/model/PatternCost"
-import type { RE2JS } from "re2js"
+import type { Matcher, RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { flag, judged, option, pattern } from "../engine/Fields.ts"
 import { re2 } from "../engine/Libraries.ts"
@@ -15,7 +15,21 @@ import type { Call } from "../engine/Operation.ts"
  * does not shorten it.
  */
 
-export const patternLimits = { pattern: 512, subject_bytes: 65_536, program_steps: 2_000_000 } as const
+export const patternLimits = {
+  pattern: 512,
+  subject_bytes: 65_536,
+  /** Instructions of the program by characters of the text: of one search, which is not interrupted, at worst 20 ns each. */
+  program_steps: 10_000_000
+} as const
+
+/** Characters from which on a search is run apart from the event loop. */
+export const apartFrom = 4096
+
+/** Steps of a search that holds the event loop. */
+const mostStepsOnLoop = 2_000_000
+
+/** Microseconds that are spent at once: less than one element may take. */
+const spentAtOnce = 30_000
 
 /** What a pattern may cost to compile: some milliseconds. */
 const mostCompiling = 6_000
@@ -72,8 +86,20 @@ export const patternField = judged(pattern("Pattern"), (text) => {
   if (isUpTo(text, patternLimits.pattern)) programOf("---", text)
 })
 
+interface Search {
+  readonly matcher: Matcher
+  /** The next match; with a pause before it where this part is over. */
+  readonly find: () => Generator<void, boolean, void>
+  readonly names: ReadonlyArray<string>
+}
+
 /** A search in a text. */
-export const searchIn = (pattern: string, flags: PatternFlags, input: string, call: Call) => {
+export const searchIn = function* (
+  pattern: string,
+  flags: PatternFlags,
+  input: string,
+  call: Call
+): Generator<void, Search, void> {
   if (input.length * 3 > patternLimits.subject_bytes) {
     const actual = Buffer.byteLength(input)
     if (actual > patternLimits.subject_bytes)
@@ -82,21 +108,24 @@ export const searchIn = (pattern: string, flags: PatternFlags, input: string, ca
   const { dot_all, ignore_case, multi_line } = flags
   const program = programOf(`${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}`, pattern)
   const steps = program.programSize() * (input.length + 1)
-  if (steps > patternLimits.program_steps) {
+  const mostSteps = input.length < apartFrom ? mostStepsOnLoop : patternLimits.program_steps
+  if (steps > mostSteps) {
     throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern is too large for a text of this length", {
       field: "pattern",
-      limit: patternLimits.program_steps,
+      limit: mostSteps,
       actual: steps
     })
   }
-  call.spend(20 + steps / 100)
+  for (let micros = 20 + steps / 100; micros > 0; micros -= spentAtOnce) {
+    call.spend(Math.min(micros, spentAtOnce))
+    if (micros > spentAtOnce) yield
+  }
   const matcher = program.matcher(input)
   /** What earlier parts have taken, and when this one began. */
   let taken = 0
   let begun = call.clock()
   return {
     matcher,
-    /** The next match; with a pause before it where this part is over. */
     find: function* (this: void): Generator<void, boolean, void> {
       const part = call.clock() - begun
       if (taken + part > limits.cpu_ms) {

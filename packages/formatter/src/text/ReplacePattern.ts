@@ -2,7 +2,7 @@ import { Fault } from "../engine/Fault.ts"
 import { mapped, option, select, symbols, text } from "../engine/Fields.ts"
 import { limits } from "../engine/Limits.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
+import { apartFrom, patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 
 /** `$1`, `${name}`, `$$`; what names no group is nothing. */
 const group = /\$(?:(\d{1,2})|\{(\w{1,64})\}|\$)/g
@@ -45,14 +45,14 @@ export const replacePattern = operation({
   warnings: ["NO_MATCH"],
   errors: ["FORMATTER_PATTERN_INVALID"],
   limits: patternLimits,
-  cost: { character: 100, apart: 4096 },
+  cost: { character: 100, apart: apartFrom },
   sample: {
     inputs: { input: "2026-01-31", pattern: "(\\d+)-(\\d+)-(\\d+)", replace: "$3.$2.$1" },
     options: {},
     output: { result: "31.01.2026" }
   },
   run: function* ({ input, occurrences, pattern, replace, ...flags }, call) {
-    const { find, matcher, names } = searchIn(pattern, flags, input, call)
+    const { find, matcher, names } = yield* searchIn(pattern, flags, input, call)
     const pieces = piecesOf(replace, matcher.groupCount(), names)
     let result = ""
     let from = 0

@@ -13,8 +13,11 @@ const small = new Set(
 /** Kept among the parts, which the words stand between. */
 const between = new RegExp(`(${space}+)`, "u")
 
-/** `NASA`, `U.S.`, `AT&T`: of a text that has small letters, too. */
-const isAcronym = (word: string): boolean => !/\p{Ll}/u.test(word) && /\p{Lu}[^]*\p{Lu}/u.test(word)
+/** `NASA`, `U.S.`, `AT&T`, `IBM's`: of a text that has small letters, too. `2ND` is a number with its ending. */
+const isAcronym = (word: string): boolean => {
+  const name = word.replace(/['\u2019]s(?=\P{L}*$)/u, "")
+  return !/\p{Ll}/u.test(name) && /\p{Lu}[^]*\p{Lu}/u.test(name) && !/^\P{L}*\d(?:ST|ND|RD|TH)\P{L}*$/u.test(name)
+}
 
 /** `iPhone`, `McDonald`: a capital behind a small letter is meant. So are addresses, and letters with dots. */
 const isMeant = (word: string, isMixed: boolean): boolean =>

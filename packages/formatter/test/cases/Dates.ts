@@ -82,6 +82,10 @@ const instant = {
 
 export const dates: Cases = {
   "date.format": [
+    // Digits that are a day are no seconds of 1970; as a number they are.
+    one("20260303", "2026-03-03", {}, day, [assumed]),
+    one(20260303, "1970-08-23", {}, day),
+    one("20261303", "1970-08-23", {}, day),
     one(
       "2431375200",
       "01-17-2047 16:00 -0600",

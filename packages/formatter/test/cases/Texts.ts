@@ -94,6 +94,7 @@ export const texts: Cases = {
     one("state-of-the-art design", "State-of-the-Art Design"),
     one("an apple/orange mix for jean-luc", "An Apple/Orange Mix for Jean-Luc"),
     one("the u.s.a. and don't", "The u.s.a. and Don't"),
+    one("IBM's 1st and 2ND PC", "IBM's 1st and 2nd PC"),
     one("", "", {}, {}, isEmpty),
     bad("a", "CONFIG_INVALID", {}, { style: "german" })
   ],
@@ -293,6 +294,13 @@ export const texts: Cases = {
     one("_admin@example.com", "_admin@example.com"),
     one("+tag@example.com -x@example.com", ["+tag@example.com", "-x@example.com"], {}, { which: "all" }),
     one("**ada@example.com** _bob@example.com_", ["ada@example.com", "bob@example.com"], {}, { which: "all" }),
+    // What such an address goes on with is not left off: without it, it would be another one.
+    one("jürgen@example.com", "", {}, {}, noMatch),
+    one("éa@example.com or b@example.com", "b@example.com"),
+    one("ada@mail.example.рф", "", {}, {}, noMatch),
+    one("ada@example.münchen.de", "", {}, {}, noMatch),
+    one(`${"a".repeat(70)}@example.com`, "", {}, {}, noMatch),
+    one("请联系ada@example.com谢谢", "ada@example.com"),
     bad(["a@b.co"], "LINE_ITEMS_NOT_SUPPORTED", {}, { which: "all" })
   ],
   "text.extract_number": [
@@ -339,6 +347,12 @@ export const texts: Cases = {
       {
         which: "all"
       }
+    ),
+    one(
+      "at example.com:8080, www.example.org:80/x",
+      ["example.com:8080", "www.example.org:80/x"],
+      {},
+      { which: "all" }
     ),
     one("http://u@example.com and u@example.com", ["http://u@example.com"], {}, { which: "all" }),
     one("node.js and a.b and e.g. this", "", {}, {}, noMatch),
@@ -482,6 +496,17 @@ export const texts: Cases = {
     one("specimen", "specimens"),
     one("waltz", "waltzes"),
     one("mosquito", "mosquitoes"),
+    one("canvas", "canvases"),
+    one("agenda", "agendas"),
+    one("German", "Germans"),
+    one("passer-by", "passers-by"),
+    one("man-of-war", "men-of-war"),
+    one("larva", "larvae"),
+    one("blitz", "blitzes"),
+    one("feedback", "feedback"),
+    one("cookies", "cookie", { count: 1 }),
+    one("square foot", "square feet"),
+    one("square feet", "1 square foot", { count: 1 }, { include_count: true }),
     one("child", "children"),
     one("deer", "deer"),
     one("cat", "cats"),

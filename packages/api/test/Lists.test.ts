@@ -431,7 +431,9 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
         const written = path.startsWith("/destinations")
           ? { name: "stolen", config: { url: "https://example.com/" } }
           : { name: "stolen" }
-        const body = method === "PATCH" || method === "PUT" ? written : undefined
+        // A switch takes no body.
+        const isWrite = (method === "PATCH" || method === "PUT") && !/\/(?:disable|enable|pause|unpause)$/.test(path)
+        const body = isWrite ? written : undefined
         const answer = yield* call(method, path, body === undefined ? {} : { body })
         expect([method, path, answer.status, answer.body.code]).toEqual([method, path, 404, "NOT_FOUND"])
       }

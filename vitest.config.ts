@@ -8,7 +8,7 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes. The subject is a process of its own: the sandbox's children, an embedded PostgreSQL, a benchmark's
  * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
- * hundreds of random runs.
+ * hundreds of random runs, every route with every credential.
  */
 const dear = [
   "apps/cli/test/process/**/*.test.ts",
@@ -17,12 +17,12 @@ const dear = [
   "packages/postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
   "packages/coordination/test/{Coordination,Outages}.test.ts",
-  "packages/entities/test/{Breakdown,ClusterWire,Commands,DeliveryQueue,HandingOver,Lines,Senders,TransformationRuns}.test.ts",
+  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,Lines,RunFairness,Senders,TransformationRuns}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
   "packages/doors/test/{IngestLease,ProxyUpstream}.test.ts",
   "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
-  "packages/storage/test/reads/{Plans,Scan}.test.ts",
-  "packages/api/test/{Commands,EveryList,Lists,Transformations}.test.ts",
+  "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
+  "packages/api/test/{Commands,EveryList,Isolation,Lists,TeamLimits,Transformations}.test.ts",
   "packages/telemetry/test/Otlp.test.ts"
 ]
 /**

@@ -86,41 +86,38 @@ const cutOffAt = (n: number) => {
   )
 }
 
-it.live(
-  "a run cut off at any statement, and taken up again, comes to the same end as one that is not",
-  () =>
-    Effect.gen(function* () {
-      const undisturbed = yield* Effect.provide(
-        Effect.gen(function* () {
-          yield* fill
-          yield* retain(defaults)
-          yield* retain(defaults)
-          return yield* state
-        }),
-        database
-      )
-      const { cuts, ...disturbed } = yield* Effect.provide(
-        Effect.gen(function* () {
-          yield* fill
-          let cuts = 0
-          let before = yield* state
-          let n = 1
-          while (!(yield* cutOffAt(n))) {
-            cuts++
-            const after = yield* state
-            // A step that is done is not done again: from the beginning, to the first statement of the next one.
-            n = after.seen.join() === before.seen.join() ? n + 1 : 1
-            before = after
-          }
-          // The one that came to its end may have given up days that the next one clears.
-          yield* retain(defaults)
-          return { cuts, ...(yield* state) }
-        }),
-        database
-      )
-      expect(disturbed).toEqual(undisturbed)
-      expect(cuts).toBeGreaterThan(100)
-      expect(disturbed.tables.filter((name) => /_(?:copy|detached)$/.test(name))).toEqual([])
-    }),
-  120_000
+it.live("a run cut off at any statement, and taken up again, comes to the same end as one that is not", () =>
+  Effect.gen(function* () {
+    const undisturbed = yield* Effect.provide(
+      Effect.gen(function* () {
+        yield* fill
+        yield* retain(defaults)
+        yield* retain(defaults)
+        return yield* state
+      }),
+      database
+    )
+    const { cuts, ...disturbed } = yield* Effect.provide(
+      Effect.gen(function* () {
+        yield* fill
+        let cuts = 0
+        let before = yield* state
+        let n = 1
+        while (!(yield* cutOffAt(n))) {
+          cuts++
+          const after = yield* state
+          // A step that is done is not done again: from the beginning, to the first statement of the next one.
+          n = after.seen.join() === before.seen.join() ? n + 1 : 1
+          before = after
+        }
+        // The one that came to its end may have given up days that the next one clears.
+        yield* retain(defaults)
+        return { cuts, ...(yield* state) }
+      }),
+      database
+    )
+    expect(disturbed).toEqual(undisturbed)
+    expect(cuts).toBeGreaterThan(100)
+    expect(disturbed.tables.filter((name) => /_(?:copy|detached)$/.test(name))).toEqual([])
+  })
 )

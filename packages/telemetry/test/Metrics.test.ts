@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { parseExposition, sampleValue } from "../../../test/support/Exposition.ts"
-import { exposition } from "../src/Exposition.ts"
 import type { Instrument } from "../src/Instruments.ts"
-import { instruments, metrics } from "../src/Metrics.ts"
+
+// Other suites of the worker have counted: these count from nothing.
+vi.resetModules()
+const { exposition } = await import("../src/Exposition.ts")
+const { instruments, metrics } = await import("../src/Metrics.ts")
 
 const units = { s: "seconds", By: "bytes", "1": "" } as const
 

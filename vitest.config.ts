@@ -32,13 +32,13 @@ const dear = [
 const sharing = { isolate: false }
 
 /**
- * Suites that hold the gateway to times: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
+ * Suites that hold the gateway to times or to memory: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
  * after all others, one at a time. A new suite of the gateway runs beside others unless it is named here.
  */
 const measuring = [
-  "test/cluster/{actions,rates,redisKeys,sharing}.test.ts",
+  "test/cluster/{actions,feed,rates,redisKeys,sharing,workflows}.test.ts",
   "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,Transformations}.test.ts",
-  "test/security/{HostileAnswers,LargeDefinitions,Strangers}.test.ts"
+  "test/security/{ClusterPort,DeadlyRecords,DeadlyWork,FloodedBodies,HeldMemory,HostileAnswers,LargeAnswers,LargeDefinitions,Strangers}.test.ts"
 ]
 
 export default defineConfig({

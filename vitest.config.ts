@@ -12,7 +12,7 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
  */
 const dear = [
   "apps/cli/test/process/**/*.test.ts",
-  "apps/gateway/test/Admin.test.ts",
+  "apps/gateway/test/{Admin,Start}.test.ts",
   "packages/sandbox/test/**/*.test.ts",
   "packages/postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",

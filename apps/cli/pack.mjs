@@ -23,15 +23,15 @@ const manifest = {
   type: "module",
   bin: { tidegate: "bin/tidegate.js" },
   files: ["bin"],
-  // The first whose WebSocket, compile cache and TLS are what this is written for.
-  engines: { node: ">=22.19" }
+  engines: { node: ">=20.19" }
 }
 
-/** Compiled code is kept from one run to the next: most of the time to start is compiling. */
+/** Compiled code is kept from one run to the next, from Node 22 on: most of the time to start is compiling. */
 const bin = `#!/usr/bin/env node
-import { enableCompileCache } from "node:module"
+import * as module from "node:module"
 
-enableCompileCache?.()
+module.enableCompileCache?.()
+if (globalThis.WebSocket === undefined || URL.parse === undefined) await import("./older.js")
 await import("./main.js")
 `
 
@@ -40,7 +40,7 @@ try {
   mkdirSync(join(stage, "bin"))
   mkdirSync(target, { recursive: true })
   await build({
-    input: join(here, "src/main.ts"),
+    input: { main: join(here, "src/main.ts"), older: join(here, "src/OlderNode.ts") },
     platform: "node",
     logLevel: "warn",
     transform: { define: { TIDEGATE_VERSION: JSON.stringify(version) } },
@@ -48,7 +48,7 @@ try {
       dir: join(stage, "bin"),
       format: "esm",
       minify: true,
-      entryFileNames: "main.js",
+      entryFileNames: "[name].js",
       chunkFileNames: "[name]-[hash].js"
     }
   })

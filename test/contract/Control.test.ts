@@ -109,6 +109,31 @@ describe("the page", () => {
     expect(await (await get("/", { accept: "*/*" })).json()).toMatchObject({ docs: "/docs", openapi: "/openapi.json" })
   })
 
+  it("has the manual beside it, whose links within lead somewhere, and nothing else of the machine", async ({
+    get
+  }) => {
+    const list = await (await get("/docs/guides/")).text()
+    expect(list).toContain('<a href="cli.md">The command line</a>')
+    const cli = await get("/docs/guides/cli.md")
+    expect([cli.status, cli.headers.get("content-type")]).toEqual([200, expect.stringContaining("text/html")])
+    expect(cli.headers.get("content-security-policy")).not.toMatch(/script/)
+    const html = await cli.text()
+    expect(html).toContain('<h1 id="the-command-line">')
+    for (const [, link] of html.matchAll(/<a href="([a-z-]+\.md)[^"]*"/g)) {
+      expect([link, (await get(`/docs/guides/${link}`)).status]).toEqual([link, 200])
+    }
+    const rules = await (await get("/docs/guides/rules.md")).text()
+    expect(rules).toContain('id="filter"')
+    const [under, away] = [
+      await get("/docs/guides/destinations/email.md"),
+      await get("/docs/guides", { accept: "*/*" })
+    ]
+    expect([under.status, away.status]).toEqual([200, 302])
+    for (const path of ["none.md", "..%2FREADME.md", "%2e%2e/package.json", "examples/", "cli.md/"]) {
+      expect([path, (await get(`/docs/guides/${path}`)).status]).toEqual([path, 404])
+    }
+  })
+
   it("is small, runs nothing but its own script, and asks nobody else", async ({ get }) => {
     const page = await get("/docs")
     const html = await page.text()

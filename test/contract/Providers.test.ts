@@ -323,6 +323,8 @@ for (const provider of providers) {
         events: 0,
         ignored_events: 0,
         attempts: 0,
+        skipped_connections: 0,
+        workflow_runs: 0,
         transformations: 0,
         proxy_exchanges: 0
       })

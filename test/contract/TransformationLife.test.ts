@@ -134,7 +134,15 @@ describe("what is told of executions", () => {
       const trace = await gateway.traced(id)
       return trace.counts.attempts === 1 ? trace : null
     })
-    expect(trace.counts).toEqual({ events: 1, ignored_events: 0, attempts: 1, transformations: 1, proxy_exchanges: 0 })
+    expect(trace.counts).toEqual({
+      events: 1,
+      ignored_events: 0,
+      attempts: 1,
+      skipped_connections: 0,
+      workflow_runs: 0,
+      transformations: 1,
+      proxy_exchanges: 0
+    })
     const event = trace.events[0]!
     expect(trace.transformations_by_event_id[event.id]).toEqual(trace.transformations)
     expect(trace.timeline.map((item) => item.kind)).toEqual(["request", "transformation", "event", "attempt"])

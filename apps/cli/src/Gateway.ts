@@ -6,6 +6,7 @@ import { writeJson } from "@tidegate/model/NumberMarks"
 import { readCredentials } from "./Credentials.ts"
 import { CliFailure, failureOf, usage } from "./Failure.ts"
 import { Json, plain, say } from "./Output.ts"
+import { didYouMean } from "@tidegate/model/NearestName"
 
 export const Url = GlobalFlag.Setting("url")({
   flag: Flag.String("url").pipe(
@@ -120,15 +121,70 @@ export const lookUp = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =
     return (models[0] as Kinds[Kind] | undefined) ?? null
   })
 
+const mostNames = 255
+
+/** That there is none, with the name of one that it may have been meant to be. */
+export const missing = (kind: keyof Kinds, nameOrId: string, further = "") =>
+  Effect.flatMap(
+    call(async (client, signal) => {
+      if (nameOrId.startsWith(kinds[kind].prefix)) return []
+      const { models } = await client.get(kinds[kind].path, { params: { query: { limit: mostNames } }, signal })
+      return (models as ReadonlyArray<Kinds[typeof kind]>).map(({ name }) => name)
+    }),
+    (names) =>
+      Effect.fail(
+        new CliFailure({
+          code: "missing",
+          message: plain(`there is no ${kind} ${nameOrId}${didYouMean(nameOrId, names)}${further}`)
+        })
+      )
+  )
+
 export const find = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =>
-  Effect.flatMap(lookUp(kind, nameOrId), (found) =>
-    found === null
-      ? Effect.fail(new CliFailure({ code: "missing", message: `there is no ${kind} ${nameOrId}` }))
-      : Effect.succeed(found)
+  Effect.flatMap(lookUp(kind, nameOrId), (found) => (found === null ? missing(kind, nameOrId) : Effect.succeed(found)))
+
+/** What a flag names, which can be repeated, and name several with commas. A name may have commas, too: whose it is comes first. */
+export const namesIn = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
+  Effect.map(
+    Effect.forEach(given, (text) =>
+      text.includes(",")
+        ? Effect.map(lookUp(kind, text), (whole) => (whole === null ? text.split(",") : [text]))
+        : Effect.succeed([text])
+    ),
+    (names) =>
+      names
+        .flat()
+        .map((name) => name.trim())
+        .filter((name) => name !== "")
   )
 
 /** The ids of those that a flag names. */
-export const idsOf = (kind: keyof Kinds, names: ReadonlyArray<string>) =>
-  Effect.forEach(names, (name) =>
-    name.startsWith(kinds[kind].prefix) ? Effect.succeed(name) : Effect.map(find(kind, name), ({ id }) => id)
+export const idsOf = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
+  Effect.flatMap(namesIn(kind, given), (names) =>
+    Effect.forEach(names, (name) =>
+      name.startsWith(kinds[kind].prefix) ? Effect.succeed(name) : Effect.map(find(kind, name), ({ id }) => id)
+    )
   )
+
+/** Ids that one call asks for. */
+const mostIds = 50
+
+/** How those of these ids are called. One that is gone has no name. */
+export const namesAt = async (
+  client: Client,
+  kind: keyof Kinds,
+  ids: Iterable<string>,
+  signal: AbortSignal
+): Promise<ReadonlyMap<string, string>> => {
+  const wanted = [...new Set(ids)]
+  const names = new Map<string, string>()
+  for (let from = 0; from < wanted.length; from += mostIds) {
+    const query = { id: wanted.slice(from, from + mostIds), limit: mostIds }
+    const { models } = await client.get(kinds[kind].path, { params: { query }, signal })
+    for (const { id, name } of models as ReadonlyArray<Kinds[typeof kind]>) names.set(id, name)
+  }
+  return names
+}
+
+export const namesOf = (kind: keyof Kinds, ids: Iterable<string>) =>
+  call((client, signal) => namesAt(client, kind, ids, signal))

@@ -58,6 +58,9 @@ const program = Command.run(tidegate, { version }).pipe(
   ])
 )
 
+// A terminal that is closed, or a line that hangs up, ends what runs in it: as cleanly as being told to.
+process.on("SIGHUP", () => void process.emit("SIGTERM", "SIGTERM"))
+
 NodeRuntime.runMain(program, {
   disableErrorReporting: true,
   teardown: (exit, onExit) => {

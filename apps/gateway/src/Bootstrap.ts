@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
-import { agreement } from "@tidegate/storage/Agreement"
+import { agreement, serverVersion } from "@tidegate/storage/Agreement"
 import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/Secrets"
 import { type Settings, SettingsError } from "./Settings.ts"
 
@@ -43,6 +43,19 @@ export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
     Effect.fromResult(parseSecretKeys(Redacted.value(settings.secretKeys))),
     ({ message }) => new SettingsError({ message: `TIDEGATE_SECRET_KEYS: ${message}` })
   )
+})
+
+/** What the schema and the statements are written for. */
+const oldestPostgres = 15
+
+/** Said before the first migration, which would stop at a statement that an older server does not know. */
+export const serverIsNewEnough = Effect.gen(function* () {
+  const major = Math.floor((yield* serverVersion) / 10_000)
+  if (major < oldestPostgres) {
+    yield* new SettingsError({
+      message: `DATABASE_URL: this is PostgreSQL ${major}; ${oldestPostgres} or later is needed`
+    })
+  }
 })
 
 /**

@@ -1,4 +1,4 @@
-import { Config, Context, Effect, Option, Redacted, Result, Schema } from "effect"
+import { Config, Context, Effect, Option, Redacted, Result, Schema, SchemaIssue } from "effect"
 import { resolve } from "node:path"
 import { type LoopLimits, loopLimits } from "@tidegate/entities/Loops"
 import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
@@ -57,6 +57,19 @@ export interface Settings {
 
 /** A setting that cannot be used; `message` names the variable. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
+
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** What is wrong with a variable that is read by a schema. Its value is in none of this: it may be a secret. */
+export const wrong = ({ cause, message }: Config.ConfigError): SettingsError => {
+  if (!Schema.isSchemaError(cause)) return new SettingsError({ message })
+  const said = issuesOf(cause.issue).issues.map(
+    (issue) => `${(issue.path ?? []).map(String).join(".")}: ${lowered(issue.message)}`
+  )
+  return new SettingsError({ message: said.join("; ") })
+}
+
+const lowered = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1)
 
 export const port = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
@@ -134,6 +147,15 @@ const domains = Effect.fnUntraced(function* (name: string, text: string) {
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
+
+/** Every address of the machine: nobody can call it by this one. */
+const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
+
+/** Where a gateway that listens there is called, as far as can be told from it. */
+const hostInUrl = (host: string): string => {
+  if (loopback.has(host) || anyAddress.has(host)) return "localhost"
+  return host.includes(":") ? `[${host}]` : host
+}
 
 /** All of the environment that the gateway reads; the README's table describes each. */
 export const settings = Effect.gen(function* () {
@@ -224,7 +246,7 @@ export const settings = Effect.gen(function* () {
   }
   const egressByDefault = allow === null && loopback.has(host)
   const shownUrl = Option.match(publicUrl, {
-    onNone: () => `http://${loopback.has(host) ? "localhost" : host}:${httpPort}`,
+    onNone: () => `http://${hostInUrl(host)}:${httpPort}`,
     onSome: (url) => url.href.replace(/\/+$/, "")
   })
   if (ingressUrl !== null && !/^https?:$/.test(ingressUrl.protocol)) {
@@ -269,4 +291,4 @@ export const settings = Effect.gen(function* () {
     senderDomains,
     retention: { payloadDays, recordDays }
   } satisfies Settings
-}).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))
+}).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(wrong(error))))

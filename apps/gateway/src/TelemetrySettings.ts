@@ -1,7 +1,7 @@
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import type { OtlpOptions } from "@tidegate/telemetry/Otlp"
 import { samplers } from "@tidegate/telemetry/Sampler"
-import { loopback, port, SettingsError } from "./Settings.ts"
+import { loopback, port, SettingsError, wrong } from "./Settings.ts"
 
 export interface TelemetrySettings {
   /** Null: `/metrics` is on the public port, for who has a key. */
@@ -111,7 +111,7 @@ export const telemetrySettings = Effect.gen(function* () {
     otlp: yield* otlp,
     logSample
   } satisfies TelemetrySettings
-}).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))
+}).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(wrong(error))))
 
 /** How the log is written; what is wrong about it is said by whoever reads the settings. */
 export const logFormat = Config.withDefault(

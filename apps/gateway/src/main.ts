@@ -1,6 +1,6 @@
 import { hkdfSync, type KeyObject } from "node:crypto"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Logger, Redacted } from "effect"
+import { Cause, Effect, Layer, Logger, Redacted, Runtime } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
@@ -43,6 +43,7 @@ import * as Health from "./Health.ts"
 import * as MetricsEndpoint from "./MetricsEndpoint.ts"
 import { Samples } from "./Samples.ts"
 import { type Settings, settings } from "./Settings.ts"
+import { type Starting, startFault } from "./StartFault.ts"
 import { logFormat, type TelemetrySettings, telemetrySettings } from "./TelemetrySettings.ts"
 import { welcome } from "./Welcome.ts"
 
@@ -53,6 +54,7 @@ processRoom.resize(cacheBytes())
 const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
   const prepared = Layer.effectDiscard(
     Effect.gen(function* () {
+      yield* Bootstrap.serverIsNewEnough
       yield* migrate
       yield* Bootstrap.agreeWithDatabase
       yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
@@ -144,9 +146,12 @@ const healthServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide(NodeHttpServer.layer(() => wireServer(null), { host: settings.host, port: settings.port }))
   )
 
+const starting: Starting = { settings: null, telemetry: null }
+
 const gateway = Effect.gen(function* () {
   const given = yield* settings
   const telemetry = yield* telemetrySettings
+  Object.assign(starting, { settings: given, telemetry })
   if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
     given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: Bootstrap.embeddedHome(given) }) : null
@@ -184,13 +189,27 @@ const gateway = Effect.gen(function* () {
   return yield* Effect.never
 }).pipe(Effect.scoped)
 
+/** Effect's cluster warns so of the first runner that starts and the last one that ends, which is every start and end of a gateway alone. */
+const isMoot = (message: unknown): boolean =>
+  (Array.isArray(message) ? message[0] : message) === "No healthy runners available"
+
 const log = Layer.unwrap(
   logFormat.pipe(
     // A wrong one is named where all settings are read.
     Effect.orElseSucceed(() => "json" as const),
-    Effect.map((format) => Logger.layer([format === "pretty" ? Logger.consolePretty() : Logger.consoleJson]))
+    Effect.map((format) => {
+      const logger = format === "pretty" ? Logger.consolePretty() : Logger.consoleJson
+      return Logger.layer([
+        Logger.make((entry) => {
+          if (!isMoot(entry.message)) logger.log(entry)
+        })
+      ])
+    })
   )
 )
+
+// A terminal that is closed, or a line that hangs up.
+process.on("SIGHUP", () => void process.emit("SIGTERM", "SIGTERM"))
 
 /** A process that is told to end has ended by then, whatever still holds it: what it leaves is in SQL. */
 const shutdownLimitMs = 14_000
@@ -204,14 +223,19 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   })
 }
 
+/** The end of a process that has said why: it exits with 1, whatever still holds it, and says no more. */
+class ToldError extends Error {
+  override readonly [Runtime.errorReported] = false
+}
+
 NodeRuntime.runMain(
   gateway.pipe(
-    Effect.catchTag(["SettingsError", "SecretKeyError", "EmbeddedPostgresError"], (error) =>
-      Effect.sync(() => {
-        process.stderr.write(`tidegate: ${error.message}\n`)
-        process.exitCode = 1
-      })
-    ),
+    Effect.catchCause((cause): Effect.Effect<never, unknown> => {
+      const fault = Cause.hasInterruptsOnly(cause) ? null : startFault(cause, starting)
+      if (fault === null) return Effect.failCause(cause)
+      process.stderr.write(`tidegate: ${fault}\n`)
+      return Effect.fail(new ToldError())
+    }),
     Effect.provide([NodeServices.layer, log])
   )
 )

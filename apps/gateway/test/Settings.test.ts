@@ -23,6 +23,31 @@ describe("the settings of the gateway", () => {
     })
   )
 
+  it.effect("say in a sentence which variable is wrong, and how, without its value", () =>
+    Effect.gen(function* () {
+      expect(yield* refusal({ PORT: "eighty" })).toBe("PORT: expected an integer")
+      expect(yield* refusal({ TIDEGATE_ROLE: "worker" })).toBe('TIDEGATE_ROLE: expected "all" | "edge" | "runner"')
+      expect(yield* refusal({ PUBLIC_URL: "hooks.example" })).toBe("PUBLIC_URL: expected a valid URL string")
+      expect(yield* refusal({ DATABASE_URL: "mysql://ada:pass-word@127.0.0.1/shop" })).toBe(
+        "DATABASE_URL must begin with postgres:// or postgresql://"
+      )
+    })
+  )
+
+  it.effect("make a URL of the host that can be called, unless they say one", () =>
+    Effect.gen(function* () {
+      const urlAt = (env: Record<string, string>) => Effect.map(read(env), ({ publicUrl }) => publicUrl)
+      expect(yield* urlAt({})).toBe("http://localhost:8080")
+      expect(yield* urlAt({ HOST: "0.0.0.0", PORT: "80" })).toBe("http://localhost:80")
+      expect(yield* urlAt({ HOST: "::" })).toBe("http://localhost:8080")
+      expect(yield* urlAt({ HOST: "10.0.0.5" })).toBe("http://10.0.0.5:8080")
+      expect(yield* urlAt({ HOST: "fd00::5" })).toBe("http://[fd00::5]:8080")
+      expect(yield* urlAt({ HOST: "0.0.0.0", PUBLIC_URL: "https://hooks.example.com/" })).toBe(
+        "https://hooks.example.com"
+      )
+    })
+  )
+
   it.effect("refuse an API that nothing calls, and tell those that are known", () =>
     Effect.gen(function* () {
       for (const origin of ["https://api.slack.com", "http://slack.com", "https://slack.com:444"]) {

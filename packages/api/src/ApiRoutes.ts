@@ -46,6 +46,7 @@ import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
+import * as GuidePages from "./GuidePages.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 
 /** What an HTTP server's layer provides to its routes. */
@@ -70,11 +71,12 @@ const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdToken
 
 /**
  * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs` (where
- * `GET /` leads a browser), and the answers to routes there are not.
+ * `GET /` leads a browser), the manual at `GET /docs/guides/`, and the answers to routes there are not.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
   DocsPage.layer,
+  GuidePages.layer,
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
 ).pipe(
   Layer.provide([

@@ -47,6 +47,7 @@ const pageAt = (path: string, script: string, nonce: string): string => {
     <link rel="icon" href="data:," />
   </head>
   <body>
+    <p><a href="${root}docs/guides/">The manual of this version</a></p>
     <div id="reference"></div>
     <noscript>This page needs JavaScript. The same in JSON: <a href="${root}openapi.json">openapi.json</a></noscript>
     <script src="${root}docs/${script}" nonce="${nonce}"></script>
@@ -97,7 +98,14 @@ const codingFor = (accepted: string): Coding => {
 }
 
 /** What a program is told at `/`; a browser is led to the page. */
-const index = { name: "Tidegate", docs: "/docs", openapi: "/openapi.json", api: "/v1", health: "/healthz" }
+const index = {
+  name: "Tidegate",
+  docs: "/docs",
+  guides: "/docs/guides/",
+  openapi: "/openapi.json",
+  api: "/v1",
+  health: "/healthz"
+}
 
 /** `GET /docs`, a page to read and try the API; its script, which changes its name with its content; and `GET /`. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(

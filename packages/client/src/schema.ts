@@ -1561,7 +1561,7 @@ export interface paths {
     }
     /**
      * Retrieve a request with everything that became of it
-     * @description Its events with their attempts, what was ignored and why, and a timeline of it all.
+     * @description Its events with their attempts, what was ignored and why, connections that were off, the runs of workflows that it began, and a timeline of it all; where there is no event, why.
      */
     get: operations["getTrace"]
     put?: never
@@ -7541,6 +7541,11 @@ export interface components {
       token: string
       user: components["schemas"]["User"]
     }
+    NoEventReason: {
+      /** @enum {string} */
+      code: "REJECTED" | "IGNORED" | "DISABLED" | "NO_CONNECTION" | "PENDING"
+      message: string
+    }
     ObjectStoreRDestinationConfig: {
       /** @example 0123456789abcdef0123456789abcdef */
       account_id: string
@@ -9402,6 +9407,19 @@ export interface components {
       /** @enum {string} */
       type: "transform"
     }
+    SkippedConnection: {
+      /** @enum {string} */
+      cause: "CONNECTION_DISABLED" | "DESTINATION_DISABLED" | "DESTINATION_DELETED"
+      connection_id: string
+      connection_name: string
+      destination_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      since: string
+    }
     /**
      * @description A source; secrets are masked, and status repeats disabled_at.
      * @example {
@@ -10158,12 +10176,22 @@ export interface components {
       id: string
       ignored_event_id?: string
       /** @enum {string} */
-      kind: "request" | "proxy_exchange" | "ignored_event" | "transformation" | "event" | "attempt"
+      kind:
+        | "request"
+        | "proxy_exchange"
+        | "skipped_connection"
+        | "ignored_event"
+        | "workflow_run"
+        | "transformation"
+        | "event"
+        | "attempt"
       label: string
       proxy_exchange_id?: string
       request_id: string
       status?: string
       transformation_execution_id?: string
+      workflow_id?: string
+      workflow_run_id?: string
     }
     Trace: {
       attempts: components["schemas"]["Attempt"][]
@@ -10175,18 +10203,24 @@ export interface components {
         events: number
         ignored_events: number
         proxy_exchanges: number
+        skipped_connections: number
         transformations: number
+        workflow_runs: number
       }
       events: components["schemas"]["Event"][]
       ignored_events: components["schemas"]["IgnoredEvent"][]
+      /** @description Why nothing is delivered; null where there are events */
+      no_event_reason: components["schemas"]["NoEventReason"] | null
       proxy_exchange: components["schemas"]["ProxyExchange"] | null
       request: components["schemas"]["Request"]
+      skipped_connections: components["schemas"]["SkippedConnection"][]
       timeline: components["schemas"]["TimelineItem"][]
       transformations: components["schemas"]["ExecutionDetail"][]
       transformations_by_event_id: {
         [key: string]: components["schemas"]["ExecutionDetail"][]
       }
       truncated: boolean
+      workflow_runs: components["schemas"]["WorkflowRun"][]
     }
     Transformation: {
       code: string
@@ -20190,6 +20224,9 @@ export interface operations {
            *           }
            *         ]
            *       },
+           *       "skipped_connections": [],
+           *       "no_event_reason": null,
+           *       "workflow_runs": [],
            *       "transformations": [],
            *       "transformations_by_event_id": {},
            *       "timeline": [
@@ -20218,6 +20255,8 @@ export interface operations {
            *         "events": 1,
            *         "ignored_events": 0,
            *         "attempts": 1,
+           *         "skipped_connections": 0,
+           *         "workflow_runs": 0,
            *         "transformations": 0,
            *         "proxy_exchanges": 0
            *       }

@@ -6,16 +6,41 @@ import { IgnoredEvent } from "./IgnoredEvent.ts"
 import { ProxyExchange } from "./ProxyExchange.ts"
 import { Request } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
+import { WorkflowRun } from "./WorkflowRun.ts"
 
 /** The kinds of a timeline, in the order in which ties of time are listed. */
 export const timelineKinds = [
   "request",
   "proxy_exchange",
+  "skipped_connection",
   "ignored_event",
+  "workflow_run",
   "transformation",
   "event",
   "attempt"
 ] as const
+
+/** A connection of the request's source that the request was not routed to, because it was off when the request came, and still is. */
+export const SkippedConnection = Schema.Struct({
+  connection_id: Schema.String,
+  connection_name: Schema.String,
+  destination_id: Schema.String,
+  cause: Schema.Literals(["CONNECTION_DISABLED", "DESTINATION_DISABLED", "DESTINATION_DELETED"]),
+  since: Timestamp
+}).annotate({ identifier: "SkippedConnection" })
+
+export interface SkippedConnection extends Schema.Schema.Type<typeof SkippedConnection> {}
+
+/**
+ * Why a request has no event. REJECTED: it was not accepted. IGNORED: each connection that it was routed to ignored it. DISABLED: no connection
+ * was on. NO_CONNECTION: the source had none. PENDING: it is being routed.
+ */
+export const NoEventReason = Schema.Struct({
+  code: Schema.Literals(["REJECTED", "IGNORED", "DISABLED", "NO_CONNECTION", "PENDING"]),
+  message: Schema.String
+}).annotate({ identifier: "NoEventReason" })
+
+export interface NoEventReason extends Schema.Schema.Type<typeof NoEventReason> {}
 
 /** One thing that happened to a request; the ids say to what. */
 export const TimelineItem = Schema.Struct({
@@ -31,7 +56,9 @@ export const TimelineItem = Schema.Struct({
   transformation_execution_id: Schema.optionalKey(Schema.String),
   proxy_exchange_id: Schema.optionalKey(Schema.String),
   connection_id: Schema.optionalKey(Schema.String),
-  destination_id: Schema.optionalKey(Schema.String)
+  destination_id: Schema.optionalKey(Schema.String),
+  workflow_id: Schema.optionalKey(Schema.String),
+  workflow_run_id: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "TimelineItem" })
 
 export interface TimelineItem extends Schema.Schema.Type<typeof TimelineItem> {}
@@ -48,6 +75,11 @@ export const Trace = Schema.Struct({
   ignored_events: Schema.Array(IgnoredEvent),
   attempts: Schema.Array(Attempt),
   attempts_by_event_id: Schema.Record(Schema.String, Schema.Array(Attempt)),
+  skipped_connections: Schema.Array(SkippedConnection),
+  no_event_reason: Schema.NullOr(NoEventReason).annotate({
+    description: "Why nothing is delivered; null where there are events"
+  }),
+  workflow_runs: Schema.Array(WorkflowRun),
   transformations: Schema.Array(ExecutionDetail),
   transformations_by_event_id: Schema.Record(Schema.String, Schema.Array(ExecutionDetail)),
   timeline: Schema.Array(TimelineItem),
@@ -56,6 +88,8 @@ export const Trace = Schema.Struct({
     events: Schema.Int,
     ignored_events: Schema.Int,
     attempts: Schema.Int,
+    skipped_connections: Schema.Int,
+    workflow_runs: Schema.Int,
     transformations: Schema.Int,
     proxy_exchanges: Schema.Int
   })

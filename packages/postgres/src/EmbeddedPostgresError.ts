@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 
 /**
  * The embedded server cannot be had: no binaries for this platform, a home folder that cannot be used, a data directory that
@@ -10,6 +10,13 @@ export class EmbeddedPostgresError extends Schema.TaggedError<EmbeddedPostgresEr
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
+/** Why, in the system's word for it: ` (EACCES)`. */
+const because = (cause: unknown): string =>
+  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? ` (${cause.code})` : ""
+
 /** Runs synchronous code that may throw; `message` says what it means when it does. */
 export const attempt = <A>(message: string, run: () => A): Effect.Effect<A, EmbeddedPostgresError> =>
-  Effect.try({ try: run, catch: (cause) => new EmbeddedPostgresError({ message, cause }) })
+  Effect.try({
+    try: run,
+    catch: (cause) => new EmbeddedPostgresError({ message: `${message}${because(cause)}`, cause })
+  })

@@ -37,20 +37,23 @@ export interface Home {
 
 /** Makes the folder if it is not there, open to its owner only. */
 export const open = (path: string): Effect.Effect<Home, EmbeddedPostgresError> =>
-  attempt(`The folder ${path} cannot be used for PostgreSQL`, () => {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    // One name for one folder: a running server is recognized by the path of its data.
-    const real = realpathSync(path)
-    return {
-      path: real,
-      data: join(real, "data"),
-      log: join(real, "postgres.log"),
-      password: join(real, "password"),
-      port: join(real, "port"),
-      startLock: join(real, "start.lock"),
-      ownerLock: join(real, "owner.lock")
+  attempt(
+    `The folder ${path} cannot be used for PostgreSQL: TIDEGATE_HOME must be one that this user may write to`,
+    () => {
+      mkdirSync(path, { recursive: true, mode: 0o700 })
+      // One name for one folder: a running server is recognized by the path of its data.
+      const real = realpathSync(path)
+      return {
+        path: real,
+        data: join(real, "data"),
+        log: join(real, "postgres.log"),
+        password: join(real, "password"),
+        port: join(real, "port"),
+        startLock: join(real, "start.lock"),
+        ownerLock: join(real, "owner.lock")
+      }
     }
-  })
+  )
 
 /** The password, made at the first call. To be called under the start lock. */
 export const password = Effect.fnUntraced(function* (home: Home) {

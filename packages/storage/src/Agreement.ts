@@ -10,6 +10,13 @@ export interface Agreement {
   readonly shards: number
 }
 
+/** The PostgreSQL server's version, as its number: 150004 is 15.4. */
+export const serverVersion: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ version: string }>`select current_setting('server_version_num') as version`
+  return Number(row?.version)
+})
+
 const canary = { team_id: "", table: "settings", column: "value", id: "secret_canary" }
 
 /** Reads the agreement; the first process of a database makes it, by its own keys and so many shards. */

@@ -87,6 +87,10 @@ const migrations = Migrator.fromRecord({
 export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
     const done = yield* Migrator.make({})({ loader: migrations, table: "migrations" })
-    for (const [id, name] of done) yield* Effect.logInfo(`migrated the database: ${id} ${name}`)
+    const [first, last] = [done.at(0), done.at(-1)]
+    if (first !== undefined && last !== undefined) {
+      const which = done.length === 1 ? `${first[0]} ${first[1]}` : `${first[0]} ${first[1]} to ${last[0]} ${last[1]}`
+      yield* Effect.logInfo(`migrated the database: ${which}`)
+    }
     yield* ensurePartitions(yield* Clock.currentTimeMillis)
   })

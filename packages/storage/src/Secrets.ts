@@ -257,7 +257,14 @@ export const loadSecretKeys = Effect.fn("Secrets.loadKeys")(
       Result.mapError(parseSecretKeys(text), ({ message }) => new SecretKeyError({ message: `${path}: ${message}` }))
     )
   },
-  Effect.catchTag("PlatformError", ({ message }) => Effect.fail(new SecretKeyError({ message })))
+  (effect, home) =>
+    Effect.catchTag(effect, "PlatformError", ({ reason }) =>
+      Effect.fail(
+        new SecretKeyError({
+          message: `the secret keys cannot be read or made in ${home} (${reason._tag}): TIDEGATE_HOME must be a folder that this user may write to`
+        })
+      )
+    )
 )
 
 /** What is stored of an API key or token: it can be recognised but not read. Random values need no slow hash. */

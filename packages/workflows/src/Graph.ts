@@ -37,13 +37,13 @@ export function* readGraph(
   const kinds = new Map<string, StepKind<unknown>>()
   const seen = new Set<string>()
   const steps: Array<Step> = []
-  for (const written of writtenSteps) {
-    steps.push(...readStep(written, seen, kinds, issues))
+  for (const [index, written] of writtenSteps.entries()) {
+    steps.push(...readStep(written, index, seen, kinds, issues))
     yield
   }
   const ids = new Set(writtenSteps.flatMap((written) => textAt(written, "id") ?? []))
-  const edges = yield* readEdges(writtenEdges, kinds, steps, ids, issues)
-  const isRead = steps.length === writtenSteps.length && edges.length === writtenEdges.length
+  const { edges, isSure } = yield* readEdges(writtenEdges, kinds, steps, ids, issues)
+  const isRead = isSure && steps.length === writtenSteps.length && edges.length === writtenEdges.length
   const targets = new Set(writtenEdges.map((written) => textAt(written, "target_step_id")))
   for (const id of ids) {
     if (!targets.has(id)) issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
@@ -54,15 +54,26 @@ export function* readGraph(
   return { steps, edges, order: [...order, ...rest], kinds, ids, isWhole: isRead && rest.length === 0 }
 }
 
+/** Where something is wrong: in the step that has this id, and where nobody can tell by an id, by its place. */
+const placeOf = (index: number, id: string | null, path: string): string =>
+  id === null ? `steps[${index}]${path === "" ? "" : `.${path}`}` : path
+
+/** What is no object at all has no member to be told of. */
+const faultOf = (path: string, message: string): string => (path === "" ? "must be an object" : message)
+
 const readStep = (
   written: unknown,
+  index: number,
   seen: Set<string>,
   kinds: Map<string, StepKind<unknown>>,
   issues: Issues
 ): ReadonlyArray<Step> => {
   const read = decodeAll(Step, written, "a step")
   if (Result.isFailure(read)) {
-    for (const { message, path } of read.failure) issues.step("STEP_INVALID", idOf(written), path, message)
+    const id = idOf(written)
+    for (const { message, path } of read.failure) {
+      issues.step("STEP_INVALID", id, placeOf(index, id, path), faultOf(path, message))
+    }
     return []
   }
   const step = read.success
@@ -107,7 +118,7 @@ function* readEdges(
   steps: ReadonlyArray<Step>,
   stepIds: ReadonlySet<string>,
   issues: Issues
-): Parts<ReadonlyArray<Edge>> {
+): Parts<{ readonly edges: ReadonlyArray<Edge>; readonly isSure: boolean }> {
   const ports = new Map<string, ReadonlyArray<string> | null>()
   for (const step of steps) {
     ports.set(step.id, portsOf(step, kinds.get(step.id)!))
@@ -117,6 +128,8 @@ function* readEdges(
   const routes = new Set<string>()
   const named = new Set(written.map((one) => textAt(one, "id")))
   let unused = written.length
+  /** A port that is wrong leaves open by which one the edge was meant to begin, and nothing else: what is in the edge is judged all the same. */
+  let isSure = true
   /** By its place. Where another edge is called that, which may have got its name at another place, by a number that is free. */
   const nameAt = (index: number): string => {
     let name = numbered(index)
@@ -126,7 +139,8 @@ function* readEdges(
   const readEdge = (one: unknown, index: number): ReadonlyArray<Edge> => {
     const read = decodeAll(WrittenEdge, one, "an edge")
     if (Result.isFailure(read)) {
-      for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", idOf(one), path, message)
+      const id = idOf(one) ?? nameAt(index)
+      for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", id, path, faultOf(path, message))
       return []
     }
     const id = read.success.id ?? nameAt(index)
@@ -152,19 +166,22 @@ function* readEdges(
     const port = source_port ?? (required ? null : (known?.[0] ?? null))
     if (known != null && (port === null || !known.includes(port))) {
       const choice = known.length === 0 ? "" : `: one of ${known.join(", ")}`
-      refuse("PORT_UNKNOWN", "source_port", `is not a port of the step it begins at${choice}`)
+      issues.edge("PORT_UNKNOWN", id, "source_port", `is not a port of the step it begins at${choice}`)
+      isSure = false
     }
-    if (target_port !== "in") refuse("PORT_UNKNOWN", "target_port", "is not a port that leads into a step: there is in")
+    if (target_port !== "in") {
+      issues.edge("PORT_UNKNOWN", id, "target_port", "is not a port that leads into a step: there is in")
+    }
     const route = JSON.stringify([source_step_id, port, target_step_id])
     if (routes.has(route)) refuse("DUPLICATE_EDGE", null, "another edge has the same source, port and target")
     routes.add(route)
-    if (!isRight || port === null) return []
+    if (!isRight) return []
     return [
       {
         id,
         source_type,
         source_step_id,
-        source_port: port,
+        source_port: port ?? "",
         target_step_id,
         target_port: "in",
         mapping: mapping ?? {},
@@ -178,7 +195,7 @@ function* readEdges(
     edges.push(...readEdge(one, index))
     yield
   }
-  return edges
+  return { edges, isSure }
 }
 
 /** Kahn's order: of the steps whose sources are all placed, the one that was written first. */

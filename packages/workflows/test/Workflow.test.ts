@@ -91,7 +91,7 @@ describe("what is wrong with a graph", () => {
       "an edge with a member nobody knows",
       [[echo("step")], [edge("", "step", { colour: "red" })]],
       "EDGE_INVALID",
-      null,
+      "e_00",
       "colour"
     ],
     [
@@ -103,6 +103,20 @@ describe("what is wrong with a graph", () => {
       "PORT_UNKNOWN",
       "e_01",
       "source_port"
+    ],
+    ["an edge that is no object", [[echo("step")], [edge("", "step"), "step"]], "EDGE_INVALID", "e_01", ""],
+    [
+      "a condition on a step that there is not, of an edge whose port there is not either",
+      [
+        [echo("one1"), echo("two2")],
+        [
+          edge("", "one1"),
+          edge("one1", "two2", { source_port: "side", condition: { steps: { gone: { output: { a: 1 } } } } })
+        ]
+      ],
+      "TEMPLATE_REFERENCE_UNKNOWN",
+      "e_01",
+      "condition.steps.gone"
     ],
     [
       "a branch's edge without a port",
@@ -152,7 +166,7 @@ describe("what is wrong with a graph", () => {
       "one1",
       null
     ],
-    ["a step that is none", [[7], []], "STEP_INVALID", null, ""],
+    ["a step that is none", [[7], []], "STEP_INVALID", null, "steps[0]"],
     ["an id that is none", alone({ ...echo("a b c") }), "STEP_INVALID", "a b c", "id"],
     [
       "a member of a step that nobody knows",

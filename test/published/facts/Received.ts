@@ -27,6 +27,11 @@ const replayedIgnored = bulk("replays each request to the connection that ignore
 const narrowed = tests("packages/storage/test/reads/Narrowings.test.ts")(
   "select the same rows in lists, counts, series and the plans of bulk operations"
 )
+const traces = tests("test/contract/Trace.test.ts")
+const switchedOff = traces("one of the %s is disabled")
+const runsOfRequest = traces(
+  "a trace has no reason where there is an event, and the runs of workflows that the request began"
+)
 const followed = tests("test/cluster/feed.test.ts")(
   "gets every event exactly once, in the order in which any other follower gets them"
 )
@@ -90,11 +95,16 @@ export const requests: Section = {
       of(
         "transformations transformations_by_event_id proxy_exchange",
         executions("is in the request's trace, with the exchange of a proxy source")
-      )
+      ),
+      of("skipped_connections", switchedOff),
+      of("workflow_runs no_event_reason", runsOfRequest)
     ],
+    SkippedConnection: [of("connection_id connection_name destination_id cause since", switchedOff)],
+    NoEventReason: [of("code message", traces("the source has no connection"))],
     TimelineItem: [
       of("status event_id attempt_id connection_id destination_id", shown),
       of("ignored_event_id", lists("an ignored request says why")),
+      of("workflow_id workflow_run_id", runsOfRequest),
       of(
         "transformation_execution_id proxy_exchange_id",
         executions("is in the request's trace, with the exchange of a proxy source")

@@ -8,7 +8,7 @@ const many = (name: string, described: string) =>
   Flag.String(name).pipe(
     Flag.atMost(100),
     Flag.withMetavar("name|id"),
-    Flag.withDescription(`${described}; can be repeated`)
+    Flag.withDescription(`${described}; several with commas, or repeated`)
   )
 
 const window = {

@@ -6,7 +6,7 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { localTarget, openTunnel, type TunnelEvent } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
-import { access, call, lookUp, type Schemas } from "../Gateway.ts"
+import { access, call, lookUp, missing, namesIn, type Schemas } from "../Gateway.ts"
 import { colored, Json, jsonLine, plain, say, Screen } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
@@ -16,15 +16,21 @@ const healthyMs = 15_000
 const downMs = 5_000
 /** How long the end may take. */
 const goodbyeMs = 5_000
+/** Tunnels of one command. */
+const mostSources = 32
 
 const flags = {
   target: Argument.String("port").pipe(
     Argument.withDescription("The app's port, or its URL on this machine: 3000, http://localhost:3000/base")
   ),
   source: Flag.String("source").pipe(
-    Flag.optional,
+    Flag.atMost(100),
     Flag.withMetavar("name|id"),
-    Flag.withDescription("Whose events are wanted; made where there is none of this name. local-<user> unless told")
+    Flag.withDescription("Whose events are wanted; several with commas. local-<user> unless told, which is made")
+  ),
+  create: Flag.Boolean("create").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Make the sources that --source names and that are not there")
   ),
   path: Flag.String("path").pipe(
     Flag.withDefault("/"),
@@ -77,34 +83,62 @@ const filterRule = (text: string) =>
     catch: () => usage('--filter must be a JSON object such as {"body":{"type":"order.created"}}')
   })
 
-/**
- * The source, and a destination and a connection of this listener's own, as they have to be: those that are there already
- * under their names are used again. The filter is a rule of that connection: the gateway applies it, so that what it leaves
- * out is recorded as ignored, and never comes here.
- */
-const wired = (
-  source: Schemas["Source"] | null,
-  asked: { source: string; name: string; path: string; rules: Array<Schemas["ConnectionRule"]> }
-) =>
+/** A source that is there, or the name of one that is to be made. */
+type Wanted = Schemas["Source"] | string
+
+const nameOf = (source: Wanted): string => (typeof source === "string" ? source : source.name)
+
+/** The sources that are listened to. One that is misspelt is not made: nobody would ever post to it. */
+const wantedSources = (given: ReadonlyArray<string>, create: boolean) =>
   Effect.gen(function* () {
-    const name = `${asked.name}-${source?.name ?? asked.source}`.slice(0, 155)
-    // What somebody else has made under this name is theirs: it is not turned into a tunnel.
+    const names = yield* namesIn("source", given)
+    const isOwn = names.length === 0
+    const wanted = yield* Effect.forEach(isOwn ? [`local-${user()}`] : names, (name) =>
+      Effect.map(lookUp("source", name), (found): Wanted => found ?? name)
+    )
+    for (const name of wanted.filter((source) => typeof source === "string")) {
+      if (name.startsWith("src_")) return yield* missing("source", name)
+      if (!isOwn && !create) return yield* missing("source", name, "; --create makes it")
+    }
+    if (wanted.length > mostSources)
+      return yield* usage(`more than ${mostSources} sources cannot be listened to at once`)
+    return [...new Map(wanted.map((source) => [nameOf(source), source])).values()]
+  })
+
+/**
+ * A destination and a connection of this listener's own for the source, under one name: those that are there already are used again.
+ * What somebody else has made under this name is theirs: it is not turned into a tunnel.
+ */
+const ownName = (listener: string, source: Wanted) =>
+  Effect.gen(function* () {
+    const name = `${listener}-${nameOf(source)}`.slice(0, 155)
     const there = yield* lookUp("destination", name)
     if (there !== null && there.type !== "CLI") {
       return yield* usage(`the destination ${name} is there already, of type ${there.type}: say another --name`)
     }
     const wire = yield* lookUp("connection", name)
-    if (wire !== null && (wire.source?.id !== source?.id || wire.destination?.id !== there?.id)) {
+    const sourceId = typeof source === "string" ? undefined : source.id
+    if (wire !== null && (wire.source?.id !== sourceId || wire.destination?.id !== there?.id)) {
       return yield* usage(`the connection ${name} is there already, and leads elsewhere: say another --name`)
     }
-    return yield* call(async (client, signal) => {
-      const from = source ?? (await client.put("/sources", { body: { name: asked.source }, signal }))
-      const config = { path: asked.path }
-      const destination = await client.put("/destinations", { body: { name, type: "CLI", config } as never, signal })
-      const body = { name, source_id: from.id, destination_id: destination.id, rules: asked.rules, disabled_at: null }
-      const connection = await client.put("/connections", { body, signal })
-      return { source: from, destination, connection }
-    })
+    return { name, source }
+  })
+
+/**
+ * Makes what is not there. The filter is a rule of the connection: the gateway applies it, so that what it leaves out is recorded as
+ * ignored, and never comes here.
+ */
+const wired = (
+  { name, source }: { readonly name: string; readonly source: Wanted },
+  asked: { readonly path: string; readonly rules: Array<Schemas["ConnectionRule"]> }
+) =>
+  call(async (client, signal) => {
+    const from = typeof source === "string" ? await client.put("/sources", { body: { name: source }, signal }) : source
+    const config = { path: asked.path }
+    const destination = await client.put("/destinations", { body: { name, type: "CLI", config } as never, signal })
+    const body = { name, source_id: from.id, destination_id: destination.id, rules: asked.rules, disabled_at: null }
+    const connection = await client.put("/connections", { body, signal })
+    return { source: from, destination, connection }
   })
 
 /**
@@ -199,11 +233,11 @@ export const listen = Command.make(
     const target = yield* localUrl(asked.target)
     const rules = Option.isSome(asked.filter) ? [yield* filterRule(asked.filter.value)] : []
     const path = asked.path.startsWith("/") ? asked.path : `/${asked.path}`
-    const sourceName = Option.getOrElse(asked.source, () => `local-${user()}`)
-    const name = Option.getOrElse(asked.name, () => `cli-${user()}`)
-    const found = yield* lookUp("source", sourceName)
-    if (found === null && sourceName.startsWith("src_")) return yield* usage(`there is no source ${sourceName}`)
-    const { connection, destination, source } = yield* wired(found, { source: sourceName, name, path, rules })
+    const listener = Option.getOrElse(asked.name, () => `cli-${user()}`)
+    const wanted = yield* wantedSources(asked.source, asked.create)
+    // Before anything is made for one of them.
+    const own = yield* Effect.forEach(wanted, (source) => ownName(listener, source))
+    const wires = yield* Effect.forEach(own, (one) => wired(one, { path, rules }))
     const who = yield* access
     const isJson = yield* Json
     const { canColor } = yield* Screen
@@ -214,42 +248,58 @@ export const listen = Command.make(
     const told = (json: object, words: string): void =>
       void (isJson ? process.stdout.write(`${jsonLine(json)}\n`) : process.stdout.write(`${words}\n`))
 
-    const wiring = {
-      type: "listening",
-      url: source.url,
-      source_id: source.id,
-      destination_id: destination.id,
-      connection_id: connection.id
+    for (const { connection, destination, source } of wires) {
+      const wiring = {
+        type: "listening",
+        url: source.url,
+        source_id: source.id,
+        destination_id: destination.id,
+        connection_id: connection.id
+      }
+      yield* Console.log(isJson ? jsonLine(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
+      if (!isJson) yield* say(`source ${plain(source.name)}, destination ${plain(destination.name)}`)
     }
-    yield* Console.log(isJson ? jsonLine(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
-    if (!isJson) yield* say(`source ${plain(source.name)}, destination ${plain(destination.name)}`)
+    const tunnel = (destinationId: string, source: string, signal: AbortSignal) =>
+      openTunnel({
+        ...who,
+        destinationId,
+        localUrl: target.href,
+        maxParallel: Math.max(1, Math.floor(asked.maxConnections / wires.length)),
+        signal,
+        onEvent: (event) => {
+          const line = wordsOf(event, paint)
+          if (line === null) return
+          // Of several sources it is told which one it is of.
+          if (wires.length === 1) told(line.record, line.words)
+          else told({ source, ...line.record }, `${plain(source)}: ${line.words}`)
+        }
+      })
     return yield* untilStopped(
       Effect.tryPromise({
         try: (signal) => {
-          // The one that ends takes the other with it.
+          // The one that ends takes the others with it.
           const ending = new AbortController()
-          const both = AbortSignal.any([signal, ending.signal])
-          if (asked.healthcheck) void watched(target, told, both)
-          return openTunnel({
-            ...who,
-            destinationId: destination.id,
-            localUrl: target.href,
-            maxParallel: asked.maxConnections,
-            signal,
-            onEvent: (event) => {
-              const line = wordsOf(event, paint)
-              if (line !== null) told(line.record, line.words)
-            }
-          }).finally(() => ending.abort())
+          const all = AbortSignal.any([signal, ending.signal])
+          if (asked.healthcheck) void watched(target, told, all)
+          const tunnels = wires.map(({ destination, source }) => tunnel(destination.id, source.name, all))
+          return Promise.all(tunnels).finally(() => ending.abort())
         },
         catch: failureOf
-      }).pipe(Effect.onInterrupt(() => unwired(connection.id)))
+      }).pipe(
+        Effect.onInterrupt(() =>
+          Effect.forEach(wires, ({ connection }) => unwired(connection.id), { concurrency: "unbounded" })
+        )
+      )
     )
   })
 ).pipe(
   Command.withDescription("Delivers a source's events to an app on this machine, until Ctrl-C"),
   Command.withExamples([
     { command: "tidegate listen 3000", description: "A source of your own, to http://localhost:3000" },
+    {
+      command: "tidegate listen 3000 --source shop,till",
+      description: "The events of two sources that are there"
+    },
     {
       command: `tidegate listen 3000 --source shop --path /webhooks --filter '{"body":{"type":"order.created"}}'`,
       description: "Some of a source's events, beside whoever else gets them"

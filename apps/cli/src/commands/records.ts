@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { usage } from "../Failure.ts"
-import { call, idsOf, type Schemas } from "../Gateway.ts"
-import { document, rows, type Row } from "../Output.ts"
+import { call, idsOf, namesOf, type Schemas } from "../Gateway.ts"
+import { document, Json, rows, type Row } from "../Output.ts"
 import { eventFilters, requestFilters } from "./filters.ts"
 
 const most = 10_000
@@ -25,23 +25,24 @@ const firstOf = async <A>(list: AsyncIterable<A>, limit: number): Promise<Readon
   return found
 }
 
-export const requestRow = ({
-  created_at,
-  events_count,
-  id,
-  ignored_count,
-  rejection_cause,
-  source_id,
-  status
-}: Schemas["Request"]): Row => ({
-  id,
-  time: created_at,
-  status,
-  source: source_id,
-  events: events_count,
-  ignored: ignored_count,
-  cause: rejection_cause
-})
+/** Rows are for people, and have names; programs get the records, which have ids. */
+const shownNames = (kind: "source" | "destination", ids: ReadonlyArray<string>) =>
+  Effect.flatMap(Json, (isJson) => (isJson ? Effect.succeed(new Map<string, string>()) : namesOf(kind, ids)))
+
+/** The names of what rows are of, by id. What is gone is shown by its id. */
+type Names = ReadonlyMap<string, string>
+
+export const requestRow =
+  (sources: Names) =>
+  ({ created_at, events_count, id, ignored_count, rejection_cause, source_id, status }: Schemas["Request"]): Row => ({
+    id,
+    time: created_at,
+    status,
+    source: sources.get(source_id) ?? source_id,
+    events: events_count,
+    ignored: ignored_count,
+    cause: rejection_cause
+  })
 
 export const requests = Command.make(
   "requests",
@@ -67,32 +68,40 @@ export const requests = Command.make(
       ...Option.match(to, { onNone: () => ({}), onSome: (to) => ({ to }) }),
       ...Option.match(search, { onNone: () => ({}), onSome: (q) => ({ q }) })
     }
-    return yield* rows(
-      yield* call((client, signal) => firstOf(client.list("/requests", { params: { query }, signal }), limit)),
-      requestRow
+    const found = yield* call((client, signal) =>
+      firstOf(client.list("/requests", { params: { query }, signal }), limit)
     )
+    const sources = yield* shownNames(
+      "source",
+      found.map(({ source_id }) => source_id)
+    )
+    return yield* rows(found, requestRow(sources))
   })
 ).pipe(Command.withDescription("What was received: of the last 24 hours unless told"))
 
-export const eventRow = ({
-  attempts,
-  created_at,
-  destination_id,
-  error_code,
-  id,
-  request_id,
-  response_status,
-  status
-}: Schemas["Event"]): Row => ({
-  id,
-  time: created_at,
-  status,
-  attempts,
-  response: response_status,
-  error: error_code,
-  destination: destination_id,
-  request: request_id
-})
+export const eventRow =
+  (sources: Names, destinations: Names) =>
+  ({
+    attempts,
+    created_at,
+    destination_id,
+    error_code,
+    id,
+    request_id,
+    response_status,
+    source_id,
+    status
+  }: Schemas["Event"]): Row => ({
+    id,
+    time: created_at,
+    status,
+    attempts,
+    response: response_status,
+    error: error_code,
+    source: sources.get(source_id) ?? source_id,
+    destination: destinations.get(destination_id) ?? destination_id,
+    request: request_id
+  })
 
 export const events = Command.make(
   "events",
@@ -120,9 +129,15 @@ export const events = Command.make(
       ...Option.match(to, { onNone: () => ({}), onSome: (to) => ({ to }) }),
       ...Option.match(search, { onNone: () => ({}), onSome: (q) => ({ q }) })
     }
-    return yield* rows(
-      yield* call((client, signal) => firstOf(client.list("/events", { params: { query }, signal }), limit)),
-      eventRow
+    const found = yield* call((client, signal) => firstOf(client.list("/events", { params: { query }, signal }), limit))
+    const sources = yield* shownNames(
+      "source",
+      found.map(({ source_id }) => source_id)
     )
+    const destinations = yield* shownNames(
+      "destination",
+      found.map(({ destination_id }) => destination_id)
+    )
+    return yield* rows(found, eventRow(sources, destinations))
   })
 ).pipe(Command.withDescription("What is, was or will be delivered: of the last 24 hours unless told"))

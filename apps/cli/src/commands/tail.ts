@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { Client, streamRequests } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
-import { access, call, idsOf, type Schemas } from "../Gateway.ts"
+import { access, call, idsOf, missing, namesAt, type Schemas } from "../Gateway.ts"
 import { looker, once, pageLength } from "../Looker.ts"
 import { Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
@@ -17,29 +17,43 @@ const lookBack = "now-10s"
 
 type Told = (json: object, words: string) => void
 
+/** What a destination is called, as far as it is known by now. */
+const destinationNames = (client: Client, signal: AbortSignal) => {
+  const names = new Map<string, string>()
+  return {
+    of: (id: string): string => names.get(id) ?? id,
+    learn: async (ids: ReadonlyArray<string>): Promise<void> => {
+      const unknown = [...new Set(ids)].filter((id) => !names.has(id))
+      if (unknown.length > 0)
+        for (const [id, name] of await namesAt(client, "destination", unknown, signal)) names.set(id, name)
+    }
+  }
+}
+
 const requestTold =
-  (told: Told, source: string) =>
+  (told: Told, source: { readonly id: string; readonly name: string }) =>
   (request: Schemas["CapturedRequest"]): void => {
     const { created_at, data, id, status } = request
     const size = data === null ? "" : ` ${data.size_bytes} B`
     const what = data === null ? "" : ` ${data.method} ${data.path === "" ? "/" : data.path}`
-    told({ type: "request", source_id: source, request }, `${created_at} request ${id} ${status}${what}${size}`)
+    told(
+      { type: "request", source_id: source.id, request },
+      `${created_at} request ${id} ${status}${what}${size} at ${source.name}`
+    )
   }
 
 /** Tells of new events and attempts of these sources, from the first look on, which is over when this resolves. */
 const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
   const isWanted = new Set(sourceIds)
+  const destinations = destinationNames(client, signal)
+  const found: Array<Schemas["Event"]> = []
   const looks = {
     isWanted: ({ source_id }: { readonly source_id: string }) => isWanted.has(source_id),
     skipped: () => told({ type: "skipped" }, "more came than is told here: the lists have it all")
   }
   const lookAtEvents = looker<Schemas["Event"]>({
     ...looks,
-    tell: (event) =>
-      told(
-        { type: "event", event },
-        `${event.created_at} event   ${event.id} of ${event.request_id} to ${event.destination_id}`
-      )
+    tell: (event) => void found.push(event)
   })
   const lookAtAttempts = looker<Schemas["Attempt"]>({
     ...looks,
@@ -55,6 +69,15 @@ const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told:
   const look = async (): Promise<void> => {
     const events = { from: lookBack, limit: pageLength, source_id: [...sourceIds] }
     await lookAtEvents(client.list("/events", { params: { query: events }, signal }))
+    const news = found.splice(0)
+    await destinations.learn(news.map(({ destination_id }) => destination_id))
+    for (const event of news) {
+      const { created_at, destination_id, id, request_id } = event
+      told(
+        { type: "event", event },
+        `${created_at} event   ${id} of ${request_id} to ${destinations.of(destination_id)}`
+      )
+    }
     const attempts = { from: lookBack, limit: pageLength }
     await lookAtAttempts(client.list("/attempts", { params: { query: attempts }, signal }))
   }
@@ -78,29 +101,36 @@ export const tail = Command.make(
   "tail",
   { source: sources },
   Effect.fn(function* ({ source }) {
-    const ids =
-      source.length > 0
-        ? yield* idsOf("source", source)
-        : yield* Effect.map(
-            call((client, signal) => client.get("/sources", { params: { query: { limit: 255 } }, signal })),
-            ({ models }) => models.map(({ id }) => id)
-          )
-    if (ids.length === 0) return yield* usage("there is no source yet")
-    if (ids.length > mostSources)
+    const ids = yield* idsOf("source", source)
+    const watched = yield* call((client, signal) =>
+      client.get("/sources", { params: { query: { limit: 255, ...(ids.length > 0 ? { id: [...ids] } : {}) } }, signal })
+    )
+    const sources = watched.models
+    if (sources.length === 0) {
+      return yield* ids.length === 0 ? usage("there is no source yet") : missing("source", ids[0]!)
+    }
+    if (sources.length > mostSources)
       return yield* usage(`more than ${mostSources} sources cannot be watched: name them with --source`)
     const who = yield* access
     const isJson = yield* Json
     const told: Told = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
-    if (!isJson) yield* say(`watching ${ids.length} ${ids.length === 1 ? "source" : "sources"} (Ctrl-C ends it)`)
+    if (!isJson)
+      yield* say(`watching ${sources.length} ${sources.length === 1 ? "source" : "sources"} (Ctrl-C ends it)`)
     return yield* untilStopped(
       Effect.tryPromise({
         try: async (signal) => {
           const ending = new AbortController()
           const both = AbortSignal.any([signal, ending.signal])
-          const watchRecords = await recordsOf(new Client(who), ids, told, both)
+          const watchRecords = await recordsOf(
+            new Client(who),
+            sources.map(({ id }) => id),
+            told,
+            both
+          )
           const isNew = once()
-          const streams = ids.map((sourceId) => {
-            const tellRequest = requestTold(told, sourceId)
+          const streams = sources.map((source) => {
+            const sourceId = source.id
+            const tellRequest = requestTold(told, source)
             return streamRequests({
               ...who,
               sourceId,
@@ -111,7 +141,7 @@ export const tail = Command.make(
               onSkipped: () => told({ type: "skipped" }, "more came than is told here: the lists have it all"),
               onChange: (change) => {
                 if (change.type !== "disconnected")
-                  return told({ type: "watching", source_id: sourceId }, `watching ${sourceId}`)
+                  return told({ type: "watching", source_id: sourceId }, `watching ${source.name}`)
                 told(
                   { ...change, source_id: sourceId },
                   `the connection is lost: again in ${(change.retryInMs / 1000).toFixed(1)} s`

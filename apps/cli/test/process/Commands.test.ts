@@ -111,7 +111,10 @@ describe("records", () => {
       return events[0]?.status === "SUCCESSFUL" ? true : null
     })
     const listed = await tidegate(["requests", "--source", source.name])
-    expect(listed.said.trim().split("\t").slice(0, 4)).toEqual([request, expect.any(String), "accepted", source.id])
+    expect(listed.said.trim().split("\t").slice(0, 4)).toEqual([request, expect.any(String), "accepted", source.name])
+    // Several with commas, and names for people.
+    const shown = await tidegate(["events", "--source", `${source.name},${(await gateway.source()).name}`])
+    expect(shown.said.trim().split("\t")).toEqual(expect.arrayContaining([source.name, destination.name, request]))
     const [event] = lines((await tidegate(["events", "--destination", destination.name, "--json"])).said)
     expect(event).toMatchObject({ request_id: request, status: "SUCCESSFUL" })
     expect(JSON.parse((await tidegate(["events", event.id])).said).id).toBe(event.id)

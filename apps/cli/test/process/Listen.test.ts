@@ -35,7 +35,9 @@ const it = base.extend("standIn", async ({}, { onCleanup }) => {
   const results: Array<Record<string, unknown>> = []
   const server = createServer((request, response) => {
     void textOf(request).then((text) => {
-      const { pathname } = new URL(request.url ?? "", "http://gateway")
+      const { pathname, searchParams } = new URL(request.url ?? "", "http://gateway")
+      const isAsked = (row: { readonly id?: unknown; readonly name?: unknown }): boolean =>
+        (searchParams.get("name") ?? row.name) === row.name && (searchParams.get("id") ?? row.id) === row.id
       const isList = request.method === "GET"
       const body = text === "" ? {} : JSON.parse(text)
       if (!isList) calls.push({ method: request.method ?? "", path: pathname, body })
@@ -46,7 +48,11 @@ const it = base.extend("standIn", async ({}, { onCleanup }) => {
       }
       response
         .writeHead(200, { "content-type": "application/json" })
-        .end(JSON.stringify(isList ? { models: there[pathname] ?? [], count: 0, has_more: false } : record))
+        .end(
+          JSON.stringify(
+            isList ? { models: (there[pathname] ?? []).filter(isAsked), count: 0, has_more: false } : record
+          )
+        )
     })
   })
   const wss = new WebSocketServer({ server, handleProtocols: () => "tunnel.v1" })
@@ -89,7 +95,7 @@ it("makes what it needs, says where to post, delivers, comes back, and ends clea
   target
 }) => {
   const filter = { body: { type: "order.created" } }
-  const words = ["listen", String(target.port), "--source", "shop", "--name", "ada", "--path", "hooks"]
+  const words = ["listen", String(target.port), "--source", "shop", "--create", "--name", "ada", "--path", "hooks"]
   const listening = starting([...words, "--filter", JSON.stringify(filter), "--json"], {
     env: { TIDEGATE_URL: standIn.origin }
   })
@@ -143,12 +149,50 @@ it.for<[string, object, string]>([
   expect(standIn.calls).toEqual([])
 })
 
+it.for<[string, string]>([
+  ["strpie", "tidegate: there is no source strpie; did you mean stripe?; --create makes it\n"],
+  ["stripe,till", "tidegate: there is no source till; --create makes it\n"],
+  ["src_2", "tidegate: there is no source src_2\n"]
+])("makes no source that is misspelt: %s", async ([source, message], { standIn, starting }) => {
+  standIn.there["/v1/sources"] = [{ id: "src_1", name: "stripe" }]
+  const listening = starting(["listen", "3000", "--source", source], { env: { TIDEGATE_URL: standIn.origin } })
+  expect(await listening.ended).toEqual({ code: 4, said: "", complained: message })
+  expect(standIn.calls).toEqual([])
+})
+
+it("listens to several sources at once, and a terminal that is closed ends it cleanly", async ({
+  standIn,
+  starting,
+  target
+}) => {
+  standIn.there["/v1/sources"] = [
+    { id: "src_1", name: "shop", url: "http://gateway/e/src_1" },
+    { id: "src_2", name: "till", url: "http://gateway/e/src_2" }
+  ]
+  const words = ["listen", String(target.port), "--source", "shop,till", "--name", "ada"]
+  const listening = starting(words, { env: { TIDEGATE_URL: standIn.origin } })
+  await listening.line((line) => line.startsWith("http://gateway/e/src_2 -> "))
+  await listening.line((line) => line.startsWith("shop: ready"))
+  await listening.line((line) => line.startsWith("till: ready"))
+  expect(standIn.calls.map(({ body, path }) => [path, body.name, body["source_id"]])).toEqual([
+    ["/v1/destinations", "ada-shop", undefined],
+    ["/v1/connections", "ada-shop", "src_1"],
+    ["/v1/destinations", "ada-till", undefined],
+    ["/v1/connections", "ada-till", "src_2"]
+  ])
+  expect(await listening.interrupt("SIGHUP")).toMatchObject({ code: 0 })
+  expect(standIn.calls.slice(4).map(({ path }) => path)).toEqual([
+    "/v1/connections/web_1/disable",
+    "/v1/connections/web_1/disable"
+  ])
+})
+
 it("says in plain words what happens, and that nobody is there", async ({ standIn, starting }) => {
   const nobody = createServer()
   await new Promise<void>((resolve) => void nobody.listen(0, "127.0.0.1", resolve))
   const { port } = nobody.address() as AddressInfo
   await new Promise((resolve) => nobody.close(resolve))
-  const listening = starting(["listen", `http://127.0.0.1:${port}`, "--source", "shop"], {
+  const listening = starting(["listen", `http://127.0.0.1:${port}`], {
     env: { TIDEGATE_URL: standIn.origin }
   })
   await listening.line((line) => line === `http://gateway/e/src_1 -> http://127.0.0.1:${port}/`)

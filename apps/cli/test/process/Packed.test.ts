@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { readdir, writeFile } from "node:fs/promises"
+import { readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -13,7 +13,9 @@ const pack = fileURLToPath(new URL("../../pack.mjs", import.meta.url))
 it("the packed tarball installs without a registry, and runs as npx tidegate", async ({
   folder,
   gateway,
-  signedIn
+  signedIn,
+  starting,
+  target
 }) => {
   await exec(process.execPath, [pack, folder])
   const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"))!
@@ -33,6 +35,36 @@ it("the packed tarball installs without a registry, and runs as npx tidegate", a
     said: expect.stringMatching(/^200 /)
   })
   expect((await npx("requests", "--source", source.name)).said).toContain("accepted")
+  // As on Node 20, which has none of these; a tunnel needs a WebSocket.
+  const lacking = join(folder, "node20.mjs")
+  await writeFile(
+    lacking,
+    "delete globalThis.WebSocket; delete URL.parse; delete JSON.rawJSON; delete Array.fromAsync\n" +
+      "for (const name of Object.getOwnPropertyNames(Set.prototype)) if (/^(is|union|inter|diff|sym)/.test(name)) delete Set.prototype[name]\n" +
+      "delete Promise.withResolvers; delete Promise.try; delete globalThis.Iterator\n"
+  )
+  const older = (...words: ReadonlyArray<string>) => ({
+    words,
+    options: {
+      cwd: folder,
+      env: signedIn,
+      program: [process.execPath, `--import=${lacking}`, "node_modules/tidegate/bin/tidegate.js"]
+    }
+  })
+  const listening = older("listen", String(target.port), "--source", source.name)
+  const tunnel = starting(listening.words, listening.options)
+  await tunnel.line((line) => line.startsWith("ready"))
+  const sending = older("send", source.name, "--data", '{"amount":12345678901234567890}')
+  expect(await run(sending.words, sending.options)).toMatchObject({ code: 0, said: expect.stringMatching(/^200 /) })
+  await tunnel.line((line) => line.startsWith("200 POST / evt_"))
+  expect(await tunnel.interrupt()).toMatchObject({ code: 0 })
+  const [manifest, bin] = await Promise.all(
+    ["package.json", "bin/tidegate.js"].map((name) => readFile(join(folder, "node_modules/tidegate", name), "utf8"))
+  )
+  expect(JSON.parse(manifest!)).toMatchObject({ engines: { node: ">=20.19" } })
+  // What a module does not export is an error before anything of it runs.
+  expect(bin).not.toMatch(/import \{/)
+
   // What is loaded only when it is needed is in there, too.
   const exported = await npx("export")
   expect(exported.said).toContain(`name: ${source.name}`)

@@ -57,8 +57,8 @@ export class Run {
     })
   }
 
-  interrupt(): Promise<Ended> {
-    this.child.kill("SIGINT")
+  interrupt(signal: NodeJS.Signals = "SIGINT"): Promise<Ended> {
+    this.child.kill(signal)
     return this.ended
   }
 }

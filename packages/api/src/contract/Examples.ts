@@ -195,6 +195,9 @@ export const trace = {
   ignored_events: [],
   attempts: [attempt],
   attempts_by_event_id: { [ids.event]: [attempt] },
+  skipped_connections: [],
+  no_event_reason: null,
+  workflow_runs: [],
   transformations: [],
   transformations_by_event_id: {},
   timeline: [
@@ -212,7 +215,15 @@ export const trace = {
     }
   ],
   truncated: false,
-  counts: { events: 1, ignored_events: 0, attempts: 1, transformations: 0, proxy_exchanges: 0 }
+  counts: {
+    events: 1,
+    ignored_events: 0,
+    attempts: 1,
+    skipped_connections: 0,
+    workflow_runs: 0,
+    transformations: 0,
+    proxy_exchanges: 0
+  }
 } as const
 
 export const execution = {

@@ -103,7 +103,8 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         id: "getTrace",
         permission: reading,
         summary: "Retrieve a request with everything that became of it",
-        description: "Its events with their attempts, what was ignored and why, and a timeline of it all.",
+        description:
+          "Its events with their attempts, what was ignored and why, connections that were off, the runs of workflows that it began, and a timeline of it all; where there is no event, why.",
         answer: trace,
         errors: ["NOT_FOUND"]
       })

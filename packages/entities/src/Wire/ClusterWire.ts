@@ -4,13 +4,13 @@ import {
   type MessageStorage,
   RunnerHealth,
   Runners,
+  RunnerServer,
   type RunnerStorage,
   type Sharding,
-  type ShardingConfig,
-  SocketRunner
+  type ShardingConfig
 } from "effect/cluster"
 import { NetAddress } from "effect/net"
-import { RpcClient, RpcMessage, RpcSerialization } from "effect/rpc"
+import { RpcClient, RpcMessage, RpcSerialization, RpcServer } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
 import { constants, randomBytes } from "node:crypto"
 import type { AddressInfo } from "node:net"
@@ -252,7 +252,8 @@ export const layerRunner = (
   keys: KeyRing
 ): Layer.Layer<Sharding.Sharding, SocketServer.SocketServerError, Stores> =>
   Layer.effectDiscard(Effect.flatMap(Peers, ({ hurry }) => Effect.addFinalizer(() => hurry))).pipe(
-    Layer.provideMerge(SocketRunner.layer),
+    // Not the layer of effect's SocketRunner: it says "Listening on" of this port, where people look for the gateway's.
+    Layer.provideMerge(Layer.provide(RunnerServer.layerWithClients, RpcServer.layerProtocolSocketServer)),
     Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
     Layer.provide([layerServer(address, keys), layerClientProtocol(keys)]),
     Layer.provide(Frames.layer)
@@ -260,4 +261,4 @@ export const layerRunner = (
 
 /** A process that only reaches runners; it has no port. */
 export const layerClient = (keys: KeyRing): Layer.Layer<Sharding.Sharding, never, Stores> =>
-  SocketRunner.layerClientOnly.pipe(Layer.provide(layerClientProtocol(keys)), Layer.provide(Frames.layer))
+  RunnerServer.layerClientOnly.pipe(Layer.provide(layerClientProtocol(keys)), Layer.provide(Frames.layer))

@@ -2,12 +2,12 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, idTime, isId, prefixes } from "@tidegate/model/Ids"
-import type { RunStatus, WorkflowActivity } from "@tidegate/model/WorkflowRun"
+import type { RunStatus, WorkflowActivity, WorkflowRun } from "@tidegate/model/WorkflowRun"
 import { runOf } from "@tidegate/workflows/RunReport"
 import * as Columns from "../journal/Columns.ts"
 import { writeCursor } from "./Cursor.ts"
 import { type PageRequest, resolvePage } from "./Paging.ts"
-import { gatherAtMost } from "./Relations.ts"
+import { gatherAtMost, timeRange } from "./Relations.ts"
 import { partsInLists, reportsOf, type RunRow, runTable } from "./RunRow.ts"
 import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, parseWindow, type WindowInput } from "./Window.ts"
@@ -59,6 +59,23 @@ export const list = Effect.fnUntraced(function* (
     next_cursor: next === null ? null : writeCursor(request.key, { id: next, seen, window: at.window, back: false }),
     models: rows.map((row) => runOf(row, status === "paused"))
   }
+})
+
+/** The runs that a request began, oldest first, without their steps; of workflows that are there. A run carries the time of its request. */
+export const ofRequest = Effect.fnUntraced(function* (
+  team: string,
+  requestId: string,
+  limit: number
+): Effect.fn.Return<ReadonlyArray<WorkflowRun>, SqlError.SqlError, SqlClient.SqlClient> {
+  const range = timeRange(prefixes.workflowRun, requestId)
+  if (range === null) return []
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<RunRow & { readonly paused: boolean }>`
+    select w.*, f.status = 'paused' as paused
+    from workflow_runs w join workflows f on f.id = w.workflow_id and f.deleted_at is null
+    where w.id >= ${range.lower} and w.id < ${range.upper} and w.request_id = ${requestId} and w.team_id = ${team}
+    ${sql.literal(`order by w.id limit ${limit}`)}`.unprepared
+  return rows.map((row) => runOf(row, row.paused))
 })
 
 /** What the runs of a team are narrowed to. Empty lists and undefined narrow nothing. */

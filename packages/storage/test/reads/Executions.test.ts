@@ -257,6 +257,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         events: 1,
         ignored_events: 0,
         attempts: 0,
+        skipped_connections: 0,
+        workflow_runs: 0,
         transformations: 1,
         proxy_exchanges: 1
       })

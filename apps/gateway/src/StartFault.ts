@@ -1,0 +1,118 @@
+import { Cause, Predicate, Redacted } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Settings } from "./Settings.ts"
+import type { TelemetrySettings } from "./TelemetrySettings.ts"
+
+/*
+ * Why a process could not start, as a sentence that names the setting and what to do. A fault that nobody has thought of is none of these:
+ * it keeps its stack, because it has to be mended here.
+ */
+
+/** What is known of a process that starts, as far as it has come. */
+export interface Starting {
+  settings: Settings | null
+  telemetry: TelemetrySettings | null
+}
+
+const textOf = (value: unknown, name: string): string => {
+  const found = Predicate.hasProperty(value, name) ? value[name] : undefined
+  return typeof found === "string" || typeof found === "number" ? String(found) : ""
+}
+
+/** The error of the system behind an error, however many are around it: the one that has a code. */
+const withCode = (error: unknown, depth = 0): unknown => {
+  if (textOf(error, "code") !== "") return error
+  // Several addresses of one name were tried.
+  if (error instanceof AggregateError) return error.errors[0]
+  const inner = Predicate.hasProperty(error, "cause") ? error.cause : undefined
+  const reason = Predicate.hasProperty(error, "reason") ? error.reason : undefined
+  if (depth > 5) return undefined
+  return (
+    (reason === undefined ? undefined : withCode(reason, depth + 1)) ??
+    (inner === undefined ? undefined : withCode(inner, depth + 1))
+  )
+}
+
+/** Which settings say where something listens, by its port. */
+const listenerAt = (
+  port: string,
+  { settings, telemetry }: Starting
+): { readonly host: string; readonly port: string } => {
+  if (port === String(settings?.port)) return { host: "HOST", port: "PORT" }
+  if (port === String(telemetry?.metricsServer?.port))
+    return { host: "TIDEGATE_METRICS_HOST", port: "TIDEGATE_METRICS_PORT" }
+  return { host: "TIDEGATE_RUNNER_HOST", port: "TIDEGATE_RUNNER_PORT" }
+}
+
+const listening = (error: unknown, starting: Starting): string | null => {
+  const address = textOf(error, "address")
+  const port = textOf(error, "port")
+  const setting = listenerAt(port, starting)
+  const where = `${address.includes(":") ? `[${address}]` : address}:${port}`
+  switch (textOf(error, "code")) {
+    case "EADDRINUSE": {
+      const again = setting.port === "PORT" ? ", perhaps a gateway that runs already" : ""
+      return `${setting.port}: another process listens at ${where}${again}; end it, or set another ${setting.port}`
+    }
+    case "EACCES":
+      return `${setting.port}: this user may not listen at ${where}; ports below 1024 are for privileged ones`
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+    case "EINVAL":
+      return `${setting.host}: ${address === "" ? textOf(error, "hostname") : address} is no address of this machine`
+    default:
+      return null
+  }
+}
+
+const isSqlError = (error: unknown): error is SqlError.SqlError => Predicate.isTagged(error, "SqlError")
+
+/** What the server's codes say of a URL. The password is no part of any of them. */
+const refusals: Readonly<Record<string, string>> = {
+  "28P01": "refuses the user or the password",
+  "28000": "does not let this user in",
+  "3D000": "has no database of this name",
+  "42501": "gives this user too few rights: the database has to be its own",
+  "53300": "has no connection left: raise its max_connections, or start fewer processes",
+  "57P03": "is starting or stopping: try again in a moment"
+}
+
+const ofDatabase = (error: SqlError.SqlError, { settings }: Starting): string | null => {
+  const url = settings?.databaseUrl ? URL.parse(Redacted.value(settings.databaseUrl)) : null
+  const server = url === null ? "the embedded PostgreSQL" : `the PostgreSQL at ${url.host}${url.pathname}`
+  const where = settings?.databaseUrl ? `DATABASE_URL: ${server}` : server
+  const system = withCode(error)
+  const code = textOf(system, "code")
+  const refusal = refusals[code]
+  if (refusal !== undefined) return `${where} ${refusal}`
+  // Whatever keeps a connection from being made: nothing was asked of the database.
+  if (error.reason._tag === "ConnectionError" || error.reason.operation === "connect") {
+    const why =
+      code === "" ? textOf(Predicate.hasProperty(error.reason, "cause") ? error.reason.cause : null, "message") : code
+    return `${where} cannot be reached (${why === "" ? error.message : why})`
+  }
+  return null
+}
+
+/** Errors whose message is a sentence already. */
+const told: ReadonlySet<string> = new Set(["SettingsError", "SecretKeyError", "EmbeddedPostgresError", "GatewayError"])
+
+/** The sentence, where there is one. */
+export const startFault = (cause: Cause.Cause<unknown>, starting: Starting): string | null => {
+  const squashed = Cause.squash(cause)
+  // A migration that did not come to its end says so of the statement at which it stopped.
+  const error =
+    Predicate.isTagged(squashed, "MigrationError") &&
+    Predicate.hasProperty(squashed, "cause") &&
+    isSqlError(squashed.cause)
+      ? squashed.cause
+      : squashed
+  if (Predicate.hasProperty(error, "_tag") && told.has(String(error._tag))) return textOf(error, "message")
+  if (Predicate.isTagged(error, "InvalidNetwork")) return `TIDEGATE_EGRESS_ALLOW: ${textOf(error, "message")}`
+  if (isSqlError(error)) return ofDatabase(error, starting)
+  const system = withCode(error)
+  if (textOf(system, "syscall") === "listen" || textOf(system, "syscall") === "getaddrinfo")
+    return listening(system, starting)
+  return null
+}

@@ -1,0 +1,223 @@
+import { spawn } from "node:child_process"
+import { writeFile } from "node:fs/promises"
+import { type AddressInfo, createServer, type Server } from "node:net"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Redacted, type Scope } from "effect"
+import { describe, expect, inject, it } from "vitest"
+import { emptyDatabase, freshDatabase } from "../../../test/postgres.ts"
+import { withoutSettings } from "../../../test/support/GatewayProcess.ts"
+import { freePort } from "../../../test/support/Ports.ts"
+import { eventually, waitUntil } from "../../../test/support/Waiting.ts"
+import { temporaryFolder } from "../../../test/temporaryFolder.ts"
+
+/** What somebody sees who starts a gateway: of a fault a sentence and nothing else; otherwise the banner, last. */
+
+type Settings = Readonly<Record<string, string>>
+/** The settings of one start, which last as long as its scope. */
+type Making = (folder: string) => Effect.Effect<Settings, unknown, Scope.Scope>
+
+const program = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+
+const start = (settings: Settings) => {
+  const child = spawn(process.execPath, [program], {
+    env: { ...withoutSettings(), TIDEGATE_API_KEY: "gwk_of_those_who_start", ...settings },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  const shown = { said: "", complained: "" }
+  child.stdout.on("data", (data: Buffer) => (shown.said += data.toString()))
+  child.stderr.on("data", (data: Buffer) => (shown.complained += data.toString()))
+  const ended = new Promise<typeof shown & { readonly code: number | null }>(
+    (resolve) => void child.once("close", (code) => resolve({ code, ...shown }))
+  )
+  return {
+    shown,
+    ended,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    end: () => child.kill("SIGTERM"),
+    kill: () => child.kill("SIGKILL")
+  }
+}
+
+/** One that does not outlive its scope. */
+const starting = (settings: Settings) =>
+  Effect.acquireRelease(
+    Effect.sync(() => start(settings)),
+    ({ ended, kill }) => Effect.promise(() => (kill(), ended))
+  )
+
+const portOf = (server: Server): string => String((server.address() as AddressInfo).port)
+
+/** A port at which something listens. */
+const taken = Effect.acquireRelease(
+  Effect.callback<Server>((resume) => {
+    const server = createServer()
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+  }),
+  (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+).pipe(Effect.map(portOf))
+
+const free = Effect.map(Effect.promise(freePort), String)
+const database = Effect.map(freshDatabase, Redacted.value)
+
+const altered = (url: string, change: (url: URL) => void): string => {
+  const parsed = new URL(url)
+  change(parsed)
+  return parsed.href
+}
+
+const run = (url: string, ...statements: ReadonlyArray<string>) =>
+  PgConnection.make({ url: Redacted.make(url) }).pipe(
+    Effect.flatMap((connection) => Effect.forEach(statements, (statement) => connection.query(statement))),
+    Effect.scoped
+  )
+
+/** A server of a version that is too old, as far as one can ask it: the search path of the database finds its answer first. */
+const oldServer = Effect.gen(function* () {
+  const url = yield* database
+  const name = new URL(url).pathname.slice(1)
+  yield* run(
+    url,
+    "create schema old",
+    "create function old.current_setting(text) returns text language sql as $$ select '140011' $$",
+    `alter database ${name} set search_path = old, pg_catalog, public`
+  )
+  return url
+})
+
+const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
+  [
+    "the port is taken",
+    () => Effect.all({ DATABASE_URL: database, PORT: taken }),
+    /^PORT: another process listens at 127\.0\.0\.1:\d+, perhaps a gateway that runs already; end it, or set another PORT$/
+  ],
+  [
+    "the cluster's port is taken",
+    () => Effect.all({ DATABASE_URL: database, PORT: free, TIDEGATE_RUNNER_PORT: taken }),
+    /^TIDEGATE_RUNNER_PORT: another process listens at 127\.0\.0\.1:\d+; end it, or set another TIDEGATE_RUNNER_PORT$/
+  ],
+  [
+    "the metrics' port is taken",
+    () => Effect.all({ DATABASE_URL: database, PORT: free, TIDEGATE_METRICS_PORT: taken }),
+    /^TIDEGATE_METRICS_PORT: another process listens at 127\.0\.0\.1:\d+; end it, or set another TIDEGATE_METRICS_PORT$/
+  ],
+  [
+    "the host is none of this machine",
+    () => Effect.all({ DATABASE_URL: database, PORT: free, HOST: Effect.succeed("203.0.113.5") }),
+    /^HOST: 203\.0\.113\.5 is no address of this machine$/
+  ],
+  [
+    "nobody answers at the database's address",
+    () => Effect.map(free, (port) => ({ DATABASE_URL: `postgres://ada:pass-word@127.0.0.1:${port}/shop` })),
+    /^DATABASE_URL: the PostgreSQL at 127\.0\.0\.1:\d+\/shop cannot be reached \(ECONNREFUSED\)$/
+  ],
+  [
+    "the database refuses the password",
+    () => Effect.map(database, (url) => ({ DATABASE_URL: altered(url, (at) => (at.password = "pass-word")) })),
+    /^DATABASE_URL: the PostgreSQL at \S+\/test_\w+ refuses the user or the password$/
+  ],
+  [
+    "there is no such database",
+    () => Effect.map(database, (url) => ({ DATABASE_URL: altered(url, (at) => (at.pathname = "/none_of_this_name")) })),
+    /^DATABASE_URL: the PostgreSQL at \S+\/none_of_this_name has no database of this name$/
+  ],
+  [
+    "the database is too old",
+    () => Effect.map(oldServer, (url) => ({ DATABASE_URL: url })),
+    /^DATABASE_URL: this is PostgreSQL 14; 15 or later is needed$/
+  ],
+  [
+    "a parameter of that URL is none",
+    () => Effect.map(database, (url) => ({ DATABASE_URL: `${url}?sslmode=perhaps` })),
+    /^DATABASE_URL: .*sslmode/
+  ],
+  [
+    "a network is none",
+    () => Effect.map(database, (DATABASE_URL) => ({ DATABASE_URL, TIDEGATE_EGRESS_ALLOW: "10.0.0.0/33" })),
+    /^TIDEGATE_EGRESS_ALLOW: "10\.0\.0\.0\/33" is not a network such as 10\.0\.0\.0\/8 or fd00::\/8: .+$/
+  ],
+  [
+    "a secret key is too short",
+    () => Effect.map(database, (DATABASE_URL) => ({ DATABASE_URL, TIDEGATE_SECRET_KEYS: "k:c2hvcnQ=" })),
+    /^TIDEGATE_SECRET_KEYS: secret key 1 has 5 bytes; 32 are needed$/
+  ],
+  [
+    "the home is a file, and the keys are to be there",
+    (folder) =>
+      Effect.gen(function* () {
+        const TIDEGATE_HOME = join(folder, "file")
+        yield* Effect.promise(() => writeFile(TIDEGATE_HOME, ""))
+        return { DATABASE_URL: yield* database, TIDEGATE_HOME }
+      }),
+    /^the secret keys cannot be read or made in \S+\/file \(\w+\): TIDEGATE_HOME must be a folder that this user may write to$/
+  ],
+  [
+    "the home is a file, and the database is to be there",
+    (folder) =>
+      Effect.gen(function* () {
+        const TIDEGATE_HOME = join(folder, "file")
+        yield* Effect.promise(() => writeFile(TIDEGATE_HOME, ""))
+        return { TIDEGATE_HOME }
+      }),
+    /^The folder \S+\/file\/postgres cannot be used for PostgreSQL: TIDEGATE_HOME must be one that this user may write to \(ENOTDIR\)$/
+  ]
+]
+
+describe("a gateway that cannot start says why in a sentence", () => {
+  it.for(faults)("%s", async ([, making, sentence]) => {
+    const { code, complained, said } = await Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const settings = { TIDEGATE_HOME: join(folder, "home"), PORT: yield* free, ...(yield* making(folder)) }
+          const child = yield* starting(settings)
+          yield* Effect.promise(() => waitUntil("it ends", () => child.hasEnded()))
+          return yield* Effect.promise(() => child.ended)
+        })
+      )
+    )
+    expect(complained).toMatch(/^tidegate: .*\n$/)
+    expect(complained.slice("tidegate: ".length, -1)).toMatch(sentence)
+    expect(complained).not.toMatch(/pass-word|c2hvcnQ/)
+    expect({ code, said }).toEqual({ code: 1, said: "" })
+  })
+})
+
+it("a start tells of its migrations in a line, and where it is at the end; other keys are refused", async () => {
+  expect(inject("postgresUrl")).toMatch(/^postgres/)
+  await Effect.runPromise(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const url = Redacted.value(yield* emptyDatabase)
+        const settings = { DATABASE_URL: url, TIDEGATE_HOME: join(folder, "home") }
+        const port = yield* free
+        const first = yield* starting({ ...settings, PORT: port })
+        yield* Effect.promise(() =>
+          eventually("the banner", () => first.shown.said.includes('{"name":"first"}') || null)
+        )
+        yield* Effect.promise(() =>
+          waitUntil("it is ready", async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
+        )
+        // Other keys for the same database.
+        const TIDEGATE_SECRET_KEYS = `k:${Buffer.alloc(32, 7).toString("base64")}`
+        const other = yield* starting({ ...settings, PORT: yield* free, TIDEGATE_SECRET_KEYS })
+        expect(yield* Effect.promise(() => other.ended)).toEqual({
+          code: 1,
+          said: "",
+          complained:
+            "tidegate: TIDEGATE_SECRET_KEYS: the secrets in this database were encrypted with another key; give this process the same keys as the others\n"
+        })
+        first.end()
+        const { code, complained, said } = yield* Effect.promise(() => first.ended)
+        const [log, banner] = said.split("\n\n  Tidegate is running (all).\n")
+        expect(log!.split("\n").map((line) => JSON.parse(line).message)).toEqual([
+          expect.stringMatching(/^migrated the database: 1 initial to \d+ \w+$/)
+        ])
+        expect(banner).toMatch(/-d '\{"name":"first"\}'\n\n?$/)
+        expect({ code, complained }).toEqual({ code: 130, complained: "" })
+      })
+    )
+  )
+})

@@ -1,0 +1,108 @@
+import { readdir, readFile } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
+import { Effect, type Layer } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import MarkdownIt from "markdown-it"
+import { fail } from "@tidegate/model/GatewayError"
+
+/** The pages of this version: they come with the source. */
+const folder = fileURLToPath(new URL("../../../docs/", import.meta.url))
+
+/** Nothing runs in these pages. */
+const policy =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+const style =
+  "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24}" +
+  "pre,code{font-family:ui-monospace,monospace;font-size:.9em;background:#f3f4f6}pre{padding:.8rem;overflow:auto}" +
+  "table{border-collapse:collapse;display:block;overflow:auto}td,th{border:1px solid #d0d7de;padding:.3rem .6rem;text-align:left}"
+
+/** What links within the pages call a heading: its text in small letters, with hyphens for blanks. */
+const slugOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(/\s/g, "-")
+
+const markdown = new MarkdownIt({ html: false, linkify: false })
+markdown.renderer.rules["heading_open"] = (tokens, index, options, _, self) => {
+  const text = (tokens[index + 1]?.children ?? []).map(({ content }) => content).join("")
+  tokens[index]!.attrSet("id", slugOf(text))
+  return self.renderToken(tokens, index, options)
+}
+
+const escaped = (text: string): string => markdown.utils.escapeHtml(text)
+
+const pageOf = (title: string, body: string): string =>
+  `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8" /><title>${escaped(title)}</title><meta name="viewport" content="width=device-width, initial-scale=1" />
+<link rel="icon" href="data:," /><style>${style}</style></head>
+<body>${body}</body>
+</html>
+`
+
+/** The names of the pages below the folder: `cli.md`, `destinations/email.md`. Whatever else is asked for is none of them. */
+const pagesIn = async (): Promise<ReadonlySet<string>> => {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true })
+  return new Set(
+    found
+      .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
+      .map((entry) => `${entry.parentPath}/${entry.name}`.slice(folder.length).replaceAll("\\", "/").replace(/^\//, ""))
+  )
+}
+
+const titleOf = (text: string, name: string): string => /^# (.+)$/m.exec(text)?.[1] ?? name
+
+/** Those for users: what a version changed, why it is so, and the pages that are made of the code are linked from them. */
+const isGuide = (name: string): boolean => !name.includes("/")
+
+/**
+ * `GET /docs/guides/`, a list of the pages of `docs/`, and each of them below it: the manual of the version that runs, also where nobody
+ * has a checkout. Nobody needs to be signed in: the pages tell nothing of an installation.
+ */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const names = yield* Effect.cached(Effect.promise(pagesIn))
+    /** As many as there are pages. */
+    const rendered = new Map<string, string>()
+    const textOf = (name: string) => Effect.promise(() => readFile(`${folder}${name}`, "utf8"))
+
+    const page = Effect.fnUntraced(function* (name: string) {
+      const there = rendered.get(name)
+      if (there !== undefined) return there
+      const text = yield* textOf(name)
+      const up = "../".repeat(name.split("/").length - 1)
+      const html = pageOf(titleOf(text, name), `<p><a href="${up}./">All pages</a></p>${markdown.render(text)}`)
+      rendered.set(name, html)
+      return html
+    })
+
+    const list = yield* Effect.cached(
+      Effect.gen(function* () {
+        const guides = [...(yield* names)].filter(isGuide).toSorted()
+        const items = yield* Effect.forEach(guides, (name) =>
+          Effect.map(textOf(name), (text) => `<li><a href="${name}">${escaped(titleOf(text, name))}</a></li>`)
+        )
+        const body = `<h1>Tidegate</h1><p><a href="../">The API, to read and to try</a></p><ul>${items.join("")}</ul>`
+        return pageOf("Tidegate: all pages", body)
+      })
+    )
+
+    const answer = (html: string) =>
+      HttpServerResponse.setHeader(HttpServerResponse.html(html), "content-security-policy", policy)
+
+    // The folder itself comes here with and without its slash.
+    yield* router.add("GET", "/docs/guides/*", (request) =>
+      Effect.gen(function* () {
+        const [, path] = /\/docs\/guides(?:\/(.*))?$/.exec(request.url.split("?", 1)[0] ?? "") ?? []
+        // Links within the pages are relative to the folder.
+        if (path === undefined) return HttpServerResponse.redirect("guides/")
+        if (path === "") return answer(yield* list)
+        if (!(yield* names).has(path)) return yield* Effect.die(fail("ROUTE_NOT_FOUND", "there is no such page"))
+        return answer(yield* page(path))
+      })
+    )
+  })
+)

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import * as Database from "../packages/storage/src/Database.ts"
 import { migrate } from "../packages/storage/src/Migrations.ts"
-import { start } from "../packages/postgres/src/EmbeddedPostgres.ts"
+import { start } from "../packages/embedded-postgres/src/EmbeddedPostgres.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
 declare module "vitest" {

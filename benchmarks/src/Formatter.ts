@@ -107,7 +107,7 @@ export const formatter = Effect.fnUntraced(function* ({ progress }: Plan) {
     )
     yield* progress(`${label}: ${taken.length} operations, ${heaviest!.key} takes most`)
   }
-  const { formatterAction } = yield* Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
+  const { formatterAction } = yield* Effect.promise(() => import("@tidegate/workflows/actions/FormatterActions"))
   const engine = stepTakes(() => nothing)
   const added = stepTakes(formatterAction) - engine - own
   const within = "Formatter, in a run of five steps"

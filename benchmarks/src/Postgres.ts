@@ -2,7 +2,7 @@
  * The PostgreSQL server all subjects share, with a database of its own for each run.
  */
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { type EmbeddedPostgresError, start as startServer } from "@tidegate/postgres/EmbeddedPostgres"
+import { type EmbeddedPostgresError, start as startServer } from "@tidegate/embedded-postgres/EmbeddedPostgres"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"

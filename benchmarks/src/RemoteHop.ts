@@ -19,7 +19,7 @@ import { createSecretKey, randomBytes } from "node:crypto"
 import { createServer, type AddressInfo } from "node:net"
 import { fileURLToPath } from "node:url"
 import * as ClusterWire from "../../packages/entities/src/Wire/ClusterWire.ts"
-import type { KeyRing } from "@tidegate/storage/Secrets"
+import type { KeyRing } from "@tidegate/storage/secrets/Secrets"
 import { makeHistogram, record, summarize } from "./Latency.ts"
 import * as Worker from "./Worker.ts"
 

@@ -8,10 +8,10 @@ import { folders, type Source, sourceOf, sourcesIn } from "./Tree.ts"
 const home = "packages/storage"
 
 /** It starts a server of its own and makes its roles and its database, before there is anything that storage could read. */
-const ownServer = "packages/postgres"
+const ownServer = "packages/embedded-postgres"
 
 /** It writes to databases of other people, which have nothing of the gateway's. */
-const foreignServers = "packages/sessions"
+const foreignServers = "packages/foreign-databases"
 
 /** Still to be moved. The list only shrinks. */
 const notYet: ReadonlySet<string> = new Set()

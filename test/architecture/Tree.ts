@@ -56,7 +56,7 @@ export const sourcesIn = (folder: string): ReadonlyArray<Source> =>
 
 /** The package and the module of an import of this project's; null for any other. */
 export const inWorkspace = (from: string): { readonly name: string; readonly module: string } | null => {
-  const [, name, module = ""] = /^@tidegate\/([a-z]+)(?:\/(.*))?$/.exec(from) ?? []
+  const [, name, module = ""] = /^@tidegate\/([a-z-]+)(?:\/(.*))?$/.exec(from) ?? []
   return name === undefined ? null : { name, module }
 }
 

@@ -12,7 +12,7 @@ export interface Start {
 }
 
 /** Most starts in any window of `periodMs`, whole windows and not calendar ones. */
-export const mostInWindow = (starts: ReadonlyArray<number>, periodMs: number): number => {
+export const maxInWindow = (starts: ReadonlyArray<number>, periodMs: number): number => {
   const sorted = starts.toSorted((a, b) => a - b)
   let most = 0
   let first = 0

@@ -3,7 +3,7 @@ import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
 import { Target } from "../support/Target.ts"
 import { waitUntil } from "../support/Waiting.ts"
-import { mostInWindow } from "./RateRun.ts"
+import { maxInWindow } from "./RateRun.ts"
 
 /** A saved action with a limit, which runs of several processes call. */
 
@@ -58,13 +58,13 @@ describe("a saved action's limit", () => {
     expect(from).toEqual(new Set(["a", "b"]))
     // Some come later than others: with a limit for each process it would be half of that, and twice as many.
     expect(first.at(-1)! - first[0]!).toBeGreaterThan(((8 * workflows) / limit - 2) * 1_000)
-    expect(mostInWindow(first, 1_000)).toBeLessThan(1.5 * limit)
+    expect(maxInWindow(first, 1_000)).toBeLessThan(1.5 * limit)
     await send(8)
     await arrived(10 * workflows)
     await gateways.process("b").end("SIGKILL")
     await arrived(16 * workflows)
     expect(
-      mostInWindow(
+      maxInWindow(
         target.received.map(({ at }) => at),
         1_000
       )

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest"
 import type { BulkOperation } from "@tidegate/model/BulkOperation"
 import { idBound } from "@tidegate/model/Ids"
-import { demoTeam } from "@tidegate/storage/Teams"
+import { demoTeam } from "@tidegate/storage/teams/Teams"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
 import { waitUntil } from "../support/Waiting.ts"

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto"
 import { expect } from "vitest"
-import { demoTeam } from "@tidegate/storage/Teams"
+import { demoTeam } from "@tidegate/storage/teams/Teams"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
 

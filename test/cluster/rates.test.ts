@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { it } from "../support/it.ts"
-import { mostInWindow, RateRun, sleepAndCount } from "./RateRun.ts"
+import { maxInWindow, RateRun, sleepAndCount } from "./RateRun.ts"
 
 const times = (starts: ReadonlyArray<{ readonly at: number }>): ReadonlyArray<number> => starts.map(({ at }) => at)
 
@@ -17,7 +17,7 @@ describe("a rate limit", () => {
     const share = await sleepAndCount(8_000, 50)
     const all = await run.starts()
     const starts = all.filter(({ at }) => at >= began && at < began + 8_000)
-    expect(mostInWindow(times(all), 1_000)).toBeLessThanOrEqual(20)
+    expect(maxInWindow(times(all), 1_000)).toBeLessThanOrEqual(20)
     await run.recorded(0)
     // On a quiet machine 95 % and more; a busy one comes late to its slots, which says nothing about the limit.
     expect(starts.length).toBeGreaterThanOrEqual(used(0.8 * 20 * 8, share))
@@ -41,9 +41,9 @@ describe("a rate limit", () => {
     await run.recorded(0)
     const until = (at: number): ReadonlyArray<number> => all.filter((start) => start <= at)
     const after = (at: number): ReadonlyArray<number> => all.filter((start) => start > at)
-    expect(mostInWindow(until(up.askedAt), 1_000)).toBeLessThanOrEqual(20)
-    expect(mostInWindow(all, 1_000)).toBeLessThanOrEqual(80)
-    expect(mostInWindow(after(down.returnedAt), 1_000)).toBeLessThanOrEqual(10)
+    expect(maxInWindow(until(up.askedAt), 1_000)).toBeLessThanOrEqual(20)
+    expect(maxInWindow(all, 1_000)).toBeLessThanOrEqual(80)
+    expect(maxInWindow(after(down.returnedAt), 1_000)).toBeLessThanOrEqual(10)
     // The twenty of the second before count as well.
     const raised = after(up.returnedAt).filter((at) => at <= up.returnedAt + 2_000)
     expect(raised.length).toBeGreaterThanOrEqual(used(0.9 * 2 * 80 - 20, upShare))
@@ -72,7 +72,7 @@ describe("a rate limit", () => {
         [second, 20, 1_000],
         [minute, 30, 60_000]
       ] as const) {
-        expect(mostInWindow(times(await run.starts()), period)).toBeLessThanOrEqual(limit)
+        expect(maxInWindow(times(await run.starts()), period)).toBeLessThanOrEqual(limit)
         // Those that the killed process had under way.
         await run.recorded(10)
         await run.target.close()

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { afterAll, describe, expect } from "vitest"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { parseExposition, sampleValue } from "../support/Exposition.ts"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"

@@ -16,7 +16,7 @@ afterAll(() => redis?.stop())
 const limit = 60
 const calls = 300
 /** Longer than a call waits for Redis, and for an actor whose shard has no owner; on a machine that is busy. */
-const mostMs = 15_000
+const maxMs = 15_000
 
 const signIn = async (gateways: Processes): Promise<string> =>
   (JSON.parse((await gateways.call("a", "POST", "/v1/auth/demo/login")).body) as { token: string }).token
@@ -50,7 +50,7 @@ const call = async (gateways: Processes, by: "a" | "b" | "edge", key: string): P
   const since = now()
   const response = await fetch(`${gateways.process(by).origin}/v1/sources`, {
     headers: { authorization: `Bearer ${key}` },
-    signal: AbortSignal.timeout(mostMs)
+    signal: AbortSignal.timeout(maxMs)
   })
   await response.arrayBuffer()
   return { status: response.status, headers: response.headers, tookMs: now() - since }
@@ -67,7 +67,7 @@ const burst = async (gateways: Processes, key: string, amid: () => Promise<unkno
   const allowed = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status }) => status === 429)
   expect(allowed.length + refused.length).toBe(calls)
-  expect(Math.max(...answers.map(({ tookMs }) => tookMs)), "nobody waits for Redis").toBeLessThan(mostMs)
+  expect(Math.max(...answers.map(({ tookMs }) => tookMs)), "nobody waits for Redis").toBeLessThan(maxMs)
   /** What has come back of the allowance meanwhile. */
   const more = Math.floor((limit * (now() - began)) / 60_000)
   return { answers, allowed, refused, more }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { describe, expect } from "vitest"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
 import { TunnelClient } from "../support/TunnelClient.ts"

@@ -3,7 +3,7 @@ import { secret } from "../../packages/connectors/test/rows/Auths.ts"
 import type { Answered, Failing } from "../../packages/connectors/test/rows/Row.ts"
 import { rows } from "../../packages/connectors/test/rows/Rows.ts"
 import type { Attempt, DestinationConfig, Event } from "../support/Contract.ts"
-import { configAt, configOf } from "../support/StandIns.ts"
+import { configAt, configOf } from "../support/Mocks.ts"
 import { answering, it as base } from "./apiStandIn.ts"
 
 /**

@@ -4,7 +4,7 @@ import { slack } from "../../packages/connectors/test/oracles/Slack.ts"
 import { startStore, storeKey } from "../../packages/connectors/test/StoreServer.ts"
 import { it as base } from "../support/it.ts"
 import { blocksOf, shellIn } from "../support/Page.ts"
-import { standingIn } from "../support/StandIns.ts"
+import { standingIn } from "../support/Mocks.ts"
 import { Target } from "../support/Target.ts"
 import { patience } from "../support/Waiting.ts"
 

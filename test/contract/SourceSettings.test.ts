@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto"
-import { providers } from "@tidegate/signatures/Providers"
+import { providers } from "@tidegate/verification/Providers"
 import { describe, expect } from "vitest"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"

@@ -1,6 +1,6 @@
 import { Effect, Exit, Scope } from "effect"
 import { expect } from "vitest"
-import { type OwnPostgres, ownPostgres } from "../../packages/sessions/test/OwnPostgres.ts"
+import { type OwnPostgres, ownPostgres } from "../../packages/foreign-databases/test/OwnPostgres.ts"
 import { ownIt as gatewayIt } from "../support/it.ts"
 import { blocksOf, shellIn } from "../support/Page.ts"
 import { patience } from "../support/Waiting.ts"

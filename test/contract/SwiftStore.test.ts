@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { describe, expect } from "vitest"
 import type { Config } from "@tidegate/connectors/Settings"
 import { it as base } from "../support/it.ts"
-import { configOf } from "../support/StandIns.ts"
+import { configOf } from "../support/Mocks.ts"
 import { startSwift, swiftIsMissing, swiftKey, swiftRegion } from "../support/Swift.ts"
 
 /** The types that store objects, with a real store that checks every signature: where it is installed. */

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { newId } from "@tidegate/model/Ids"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import type { DestinationConfig, Rules } from "../support/Contract.ts"
 import { parseExposition, sampleValue } from "../support/Exposition.ts"
 import type { Body, Gateway } from "../support/Gateway.ts"

@@ -2,7 +2,7 @@ import { expect } from "vitest"
 import { callingProviders } from "@tidegate/actions/Providers"
 import { rows } from "../../packages/connectors/test/rows/Rows.ts"
 import type { Body } from "../support/Gateway.ts"
-import { configAt } from "../support/StandIns.ts"
+import { configAt } from "../support/Mocks.ts"
 import { answering, it } from "./apiStandIn.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 

@@ -1,6 +1,6 @@
 import type { Answered } from "../../packages/connectors/test/rows/Row.ts"
 import { it as base } from "../support/it.ts"
-import { standingIn } from "../support/StandIns.ts"
+import { standingIn } from "../support/Mocks.ts"
 import { type Reply, Target } from "../support/Target.ts"
 
 /** Tokens are asked for here, whatever the type. */

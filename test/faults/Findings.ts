@@ -27,7 +27,7 @@ export type Promised =
   | "a process does not end by itself"
   | "the harness could do its part"
 
-const mostExamples = 3
+const maxExamples = 3
 
 /** The broken promises of a round, with a few examples of each. */
 export class Findings {
@@ -38,7 +38,7 @@ export class Findings {
     if (known === undefined) this.#broken.set(promised, { count: 1, examples: [example] })
     else {
       known.count++
-      if (known.examples.length < mostExamples) known.examples.push(example)
+      if (known.examples.length < maxExamples) known.examples.push(example)
     }
   }
 

@@ -24,7 +24,7 @@ export interface Rate {
 }
 
 /** More than this many unanswered requests are not sent on top of each other. */
-const mostOutstanding = 1_000
+const maxOutstanding = 1_000
 const tickMs = 10
 
 /**
@@ -65,7 +65,7 @@ export class Load {
     let due = 0
     this.#timer = setInterval(() => {
       const owed = Math.floor(((now() - startedAt) / 1_000) * this.#perSecond)
-      for (; due < owed; due++) if (this.#outstanding < mostOutstanding) void this.#send()
+      for (; due < owed; due++) if (this.#outstanding < maxOutstanding) void this.#send()
     }, tickMs)
   }
 

@@ -6,7 +6,7 @@ import type { Postgres } from "./Postgres.ts"
 import type { Connection, Route } from "./Routes.ts"
 
 /** Bulk retries of a round at the most, one so often, and a read so often (ms). */
-const mostRetries = 4
+const maxRetries = 4
 const retryEveryMs = 3_000
 const readEveryMs = 250
 
@@ -62,11 +62,11 @@ export class Operations {
 
   /** Each of another connection, so that what is retried is no more than what was sent. */
   async #retry(from: string): Promise<void> {
-    for (let n = 0; n < mostRetries && this.#connections.length > 0; n++) {
+    for (let n = 0; n < maxRetries && this.#connections.length > 0; n++) {
       const next = now() + retryEveryMs
       while (!this.#isOver && now() < next) await sleep(50)
       if (this.#isOver) return
-      const { id } = this.#connections[(this.#rounds * mostRetries + n) % this.#connections.length]!
+      const { id } = this.#connections[(this.#rounds * maxRetries + n) % this.#connections.length]!
       await this.#ask(() =>
         this.#cluster.api("POST", "/events/bulk_operations", { connection_id: id, status: "SUCCESSFUL", from })
       )

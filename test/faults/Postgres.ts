@@ -1,9 +1,9 @@
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { join } from "node:path"
-import { start } from "../../packages/postgres/src/EmbeddedPostgres.ts"
-import * as Home from "../../packages/postgres/src/Home.ts"
-import { accessTo } from "../../packages/postgres/src/Provision.ts"
-import * as Postmaster from "../../packages/postgres/src/Postmaster.ts"
+import { start } from "../../packages/embedded-postgres/src/EmbeddedPostgres.ts"
+import * as Home from "../../packages/embedded-postgres/src/Home.ts"
+import { accessTo } from "../../packages/embedded-postgres/src/Provision.ts"
+import * as Postmaster from "../../packages/embedded-postgres/src/Postmaster.ts"
 import { query, type Row } from "../support/sql.ts"
 import { waitUntil } from "../support/Waiting.ts"
 

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Exit, Scope } from "effect"
 import { idBound } from "@tidegate/model/Ids"
-import { demoTeam } from "@tidegate/storage/Teams"
+import { demoTeam } from "@tidegate/storage/teams/Teams"
 import { Gateways } from "../support/Gateways.ts"
 import { Target } from "../support/Target.ts"
 import { now, waitUntil } from "../support/Waiting.ts"

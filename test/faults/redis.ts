@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Exit, Scope } from "effect"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { Gateways } from "../support/Gateways.ts"
 import { Redis } from "../support/Redis.ts"
 import { Target } from "../support/Target.ts"

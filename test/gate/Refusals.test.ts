@@ -70,18 +70,18 @@ const refusal = async (args: ReadonlyArray<string>, path: string, lines: Readonl
 }
 
 describe("npm run check", () => {
-  beforeAll(() => copy([...settings, "packages/model", "packages/templates"]))
+  beforeAll(() => copy([...settings, "packages/model", "packages/runtime", "packages/json", "packages/interpolation"]))
   afterAll(remove)
 
   it("passes what is sound", patience, () => sound("check"))
 
   it("refuses a type error", patience, async () => {
-    const output = await refusal(["check"], "packages/templates/src/Bad.ts", ['export const count: number = "one"'])
+    const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", ['export const count: number = "one"'])
     expect(output).toMatch(/Bad\.ts.*TS2322/)
   })
 
   it("refuses a lint error", patience, async () => {
-    const output = await refusal(["check"], "packages/templates/src/Bad.ts", [
+    const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", [
       'const later = async (): Promise<string> => "later"',
       "",
       "export const start = (): void => {",
@@ -92,7 +92,7 @@ describe("npm run check", () => {
   })
 
   it("refuses what is formatted differently", patience, async () => {
-    const output = await refusal(["check"], "packages/templates/src/Bad.ts", ["export const count = 'one';"])
+    const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", ["export const count = 'one';"])
     expect(output).toMatch(/Bad\.ts[\s\S]*Format issues found/)
   })
 })
@@ -126,7 +126,7 @@ describe("the architecture's suite", () => {
 
   it("refuses a module that is not exported", patience, async () => {
     const output = await refusal(architecture, "packages/doors/src/Bad.ts", [
-      'export { strikes } from "@tidegate/signatures/Credentials"'
+      'export { strikes } from "@tidegate/verification/Credentials"'
     ])
     expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
   })

@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { rows } from "../../packages/connectors/test/rows/Rows.ts"
 import { it as base } from "../support/it.ts"
-import { configOf } from "../support/StandIns.ts"
+import { configOf } from "../support/Mocks.ts"
 import { waitUntil } from "../support/Waiting.ts"
 
 /**

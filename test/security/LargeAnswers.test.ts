@@ -15,9 +15,9 @@ const it = gatewayIt.extend("settings", { scope: "file" }, watchedLoop)
 const large = { a: "x".repeat(63_000) }
 const requests = 90
 /** 4 MiB of records, and what stands around them. */
-const mostBytes = 4.5 * 1024 * 1024
+const maxBytes = 4.5 * 1024 * 1024
 /** What an answer of megabytes takes at the least that is written in one go. */
-const mostHeldMs = 9
+const maxHeldMs = 9
 
 const post = async (gateway: Gateway, source: string): Promise<string> => {
   const answer = await fetch(`${gateway.origin}/e/${source}`, {
@@ -54,7 +54,7 @@ const textOf = async (gateway: Gateway, path: string): Promise<string> => {
 }
 
 /** Reads it a few times, because one may be held up by what else the process does. */
-const leastHeld = async (gateway: Gateway, path: string): Promise<number> => {
+const minHeld = async (gateway: Gateway, path: string): Promise<number> => {
   const held: Array<number> = []
   while (held.length < 5) {
     await heldMs()
@@ -85,7 +85,7 @@ it("pages of large records end by what they hold, go on by their cursor, and hol
     let pages = 0
     for (let at = path; ; pages++) {
       const text = await textOf(gateway, at)
-      expect(text.length, path).toBeLessThan(mostBytes)
+      expect(text.length, path).toBeLessThan(maxBytes)
       const page = JSON.parse(text)
       ids.push(...page.models.map(({ id }: Body) => id))
       const cursor = page.next_cursor ?? page.pagination.next ?? null
@@ -94,7 +94,7 @@ it("pages of large records end by what they hold, go on by their cursor, and hol
     }
     expect(pages, path).toBeGreaterThan(0)
     expect([path, ids.length, new Set(ids).size]).toEqual([path, requests, requests])
-    expect(await leastHeld(gateway, path), path).toBeLessThan(mostHeldMs * timesSlower())
+    expect(await minHeld(gateway, path), path).toBeLessThan(maxHeldMs * timesSlower())
   }
 })
 
@@ -103,11 +103,11 @@ it("a trace of large answers has as many as there is room for, and says that the
   await gateway.settled()
   const text = await textOf(gateway, `/requests/${id}/trace`)
   // Attempts stand in it twice: by themselves, and by their events.
-  expect(text.length).toBeLessThan(2 * mostBytes)
+  expect(text.length).toBeLessThan(2 * maxBytes)
   const { attempts, counts, events, truncated } = JSON.parse(text)
   expect([events.length, truncated, counts.attempts]).toEqual([70, true, attempts.length])
   expect(attempts.length).toBeGreaterThan(50)
-  expect(await leastHeld(gateway, `/requests/${id}/trace`)).toBeLessThan(mostHeldMs * timesSlower())
+  expect(await minHeld(gateway, `/requests/${id}/trace`)).toBeLessThan(maxHeldMs * timesSlower())
 })
 
 it("twenty lists of one team that the database does not answer leave another team's its connections", async ({

@@ -5,7 +5,7 @@ import { rowOf, rows } from "../../packages/connectors/test/rows/Rows.ts"
 import type { DestinationConfig } from "../support/Contract.ts"
 import { it as base } from "../support/it.ts"
 import { heldMs, watchedLoop } from "../support/LoopHeld.ts"
-import { configAt, standingIn } from "../support/StandIns.ts"
+import { configAt, standingIn } from "../support/Mocks.ts"
 import { waitUntil } from "../support/Waiting.ts"
 
 /**

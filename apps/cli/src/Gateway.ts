@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { Client, type components, type Json as JsonOf } from "@tidegate/client/source"
-import { readJson } from "@tidegate/model/JsonText"
-import { writeJson } from "@tidegate/model/NumberMarks"
+import { readJson } from "@tidegate/json/JsonText"
+import { writeJson } from "@tidegate/json/NumberMarks"
 import { readCredentials } from "./Credentials.ts"
 import { CliFailure, failureOf, usage } from "./Failure.ts"
 import { Json, plain, say } from "./Output.ts"
@@ -121,14 +121,14 @@ export const lookUp = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =
     return (models[0] as Kinds[Kind] | undefined) ?? null
   })
 
-const mostNames = 255
+const maxNames = 255
 
 /** That there is none, with the name of one that it may have been meant to be. */
 export const missing = (kind: keyof Kinds, nameOrId: string, further = "") =>
   Effect.flatMap(
     call(async (client, signal) => {
       if (nameOrId.startsWith(kinds[kind].prefix)) return []
-      const { models } = await client.get(kinds[kind].path, { params: { query: { limit: mostNames } }, signal })
+      const { models } = await client.get(kinds[kind].path, { params: { query: { limit: maxNames } }, signal })
       return (models as ReadonlyArray<Kinds[typeof kind]>).map(({ name }) => name)
     }),
     (names) =>
@@ -167,7 +167,7 @@ export const idsOf = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
   )
 
 /** Ids that one call asks for. */
-const mostIds = 50
+const maxIds = 50
 
 /** How those of these ids are called. One that is gone has no name. */
 export const namesAt = async (
@@ -178,8 +178,8 @@ export const namesAt = async (
 ): Promise<ReadonlyMap<string, string>> => {
   const wanted = [...new Set(ids)]
   const names = new Map<string, string>()
-  for (let from = 0; from < wanted.length; from += mostIds) {
-    const query = { id: wanted.slice(from, from + mostIds), limit: mostIds }
+  for (let from = 0; from < wanted.length; from += maxIds) {
+    const query = { id: wanted.slice(from, from + maxIds), limit: maxIds }
     const { models } = await client.get(kinds[kind].path, { params: { query }, signal })
     for (const { id, name } of models as ReadonlyArray<Kinds[typeof kind]>) names.set(id, name)
   }

@@ -1,10 +1,10 @@
 /** Rows of a page. A look ends where one has nothing new. */
 export const pageLength = 255
 /** Ids that are remembered, so that nothing is told twice. */
-const mostSeen = 20_000
+const maxSeen = 20_000
 /** What is told of one look, and what it reads to find that; what is more is left out, and this is said. */
-const mostTold = 1_000
-const mostRead = 5_000
+const maxTold = 1_000
+const maxRead = 5_000
 
 /** Remembers what it was asked about last. */
 export const once = () => {
@@ -13,7 +13,7 @@ export const once = () => {
     if (seen.has(id)) return false
     seen.add(id)
     for (const oldest of seen) {
-      if (seen.size <= mostSeen) break
+      if (seen.size <= maxSeen) break
       seen.delete(oldest)
     }
     return true
@@ -41,7 +41,7 @@ export const looker = <A extends { readonly id: string }>({ isWanted, skipped, t
       if (known >= pageLength) break
       if (known > 0) continue
       if (isWanted(item)) found++
-      if (found > mostTold || ++read > mostRead) {
+      if (found > maxTold || ++read > maxRead) {
         if (!isFirst) skipped()
         break
       }

@@ -1,6 +1,6 @@
 import { Console, Context, Effect } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
-import { writeJson } from "@tidegate/model/NumberMarks"
+import { writeJson } from "@tidegate/json/NumberMarks"
 
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(

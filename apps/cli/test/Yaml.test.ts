@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { readNumber } from "@tidegate/model/ExactNumber"
-import { writeJson } from "@tidegate/model/NumberMarks"
+import { readNumber } from "@tidegate/json/ExactNumber"
+import { writeJson } from "@tidegate/json/NumberMarks"
 import { type JsonObject, parseYaml, printYaml } from "../src/transfer/Yaml.ts"
 
 const parse = (text: string) => parseYaml(Buffer.from(text), "file.yaml")

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { agreement, serverVersion } from "@tidegate/storage/Agreement"
-import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/Secrets"
+import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/secrets/Secrets"
 import { type Settings, SettingsError } from "./Settings.ts"
 
 /** Where the generated API key of the demo team is kept, readable by the owner only. */

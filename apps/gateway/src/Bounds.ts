@@ -21,20 +21,20 @@ interface Means {
 const deliveryBytes = 128 * 1024
 /** An eighth of the memory for each of the two; as many windows and deliveries as one event loop makes something of. */
 const memoryShare = 1 / 8
-const mostWindowBytes = 160 * 1024 * 1024
-const mostDeliveries = 8_192
+const maxWindowBytes = 160 * 1024 * 1024
+const maxDeliveries = 8_192
 /** Fewer make no gateway: what is missing then shows as `INTERNAL_ERROR` of single attempts. */
-const leastDeliveries = 64
+const minDeliveries = 64
 
 /** A quarter of the descriptors are for deliveries, an eighth for connections that are kept for the next ones; the rest is for senders,
  * streams, databases and files. */
 export const deliveryBounds = ({ files, memory }: Means): DeliveryBounds => {
   const bytes = memory * memoryShare
-  const deliveries = Math.floor(Math.min(mostDeliveries, files / 4, bytes / deliveryBytes))
+  const deliveries = Math.floor(Math.min(maxDeliveries, files / 4, bytes / deliveryBytes))
   return {
-    deliveries: Math.max(leastDeliveries, deliveries),
-    windowBytes: Math.floor(Math.min(mostWindowBytes, bytes)),
-    connections: Math.max(2 * leastDeliveries, Math.floor((files * 3) / 8))
+    deliveries: Math.max(minDeliveries, deliveries),
+    windowBytes: Math.floor(Math.min(maxWindowBytes, bytes)),
+    connections: Math.max(2 * minDeliveries, Math.floor((files * 3) / 8))
   }
 }
 

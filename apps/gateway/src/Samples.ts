@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Metric, Semaphore } from "effect"
 import { ClusterMetrics, Sharding, ShardId } from "effect/cluster"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
-import { backlogs } from "@tidegate/storage/Backlog"
+import { backlogs } from "@tidegate/storage/delivery/Backlog"
 import { type Database, tryPools } from "@tidegate/storage/Database"
 import { metrics, worstDestinations } from "@tidegate/telemetry/Metrics"
 

@@ -8,7 +8,7 @@ import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
 import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/TrustedProxies"
-import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
+import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/retention/Retention"
 
 /** What the process does: everything, doors and control API only, or actors only. */
 export type Role = "all" | "edge" | "runner"

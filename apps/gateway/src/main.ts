@@ -11,8 +11,8 @@ import { RateLimits } from "@tidegate/api/RateLimit"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Coordination from "@tidegate/coordination/Coordination"
-import * as Doors from "@tidegate/doors/Doors"
-import { wireServer } from "@tidegate/doors/wire/WireServer"
+import * as IngressLayers from "@tidegate/ingress/IngressLayers"
+import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Actors from "@tidegate/entities/Actors"
 import { CallsAtOnce, Room, RunRoom } from "@tidegate/entities/Workflow/RunRoom"
@@ -20,25 +20,25 @@ import * as Cluster from "@tidegate/entities/Cluster"
 import { loopKeysOf, Loops, makeLoops } from "@tidegate/entities/Loops"
 import { Ingress } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
-import { processRoom } from "@tidegate/model/WeighedCache"
+import { processRoom } from "@tidegate/runtime/WeighedCache"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
-import * as PostgresServers from "@tidegate/sessions/PostgresServers"
+import * as PostgresServers from "@tidegate/foreign-databases/PostgresServers"
 import * as Database from "@tidegate/storage/Database"
-import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
+import * as EmbeddedPostgres from "@tidegate/embedded-postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
-import { maintainPartitions } from "@tidegate/storage/Partitions"
-import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
-import * as Stores from "@tidegate/storage/Stores"
-import { bootstrapTeam } from "@tidegate/storage/Teams"
-import { KeptDays } from "@tidegate/storage/TeamSettings"
+import { maintainPartitions } from "@tidegate/storage/retention/Partitions"
+import { type KeyRing, Secrets } from "@tidegate/storage/secrets/Secrets"
+import * as Stores from "@tidegate/storage/control/Stores"
+import { bootstrapTeam } from "@tidegate/storage/teams/Teams"
+import { KeptDays } from "@tidegate/storage/teams/TeamSettings"
 import * as Otlp from "@tidegate/telemetry/Otlp"
 import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
 import { LineLimits } from "@tidegate/telemetry/WideLines"
 import * as Bootstrap from "./Bootstrap.ts"
 import { cacheBytes, deliveryBounds, meansOfProcess, runBytes } from "./Bounds.ts"
-import * as DoorServer from "./DoorServer.ts"
+import * as IngressServer from "./IngressServer.ts"
 import * as Health from "./Health.ts"
 import * as MetricsEndpoint from "./MetricsEndpoint.ts"
 import { Samples } from "./Samples.ts"
@@ -129,7 +129,7 @@ const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
 const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
   ApiRoutes.drainStreams.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
-    Layer.provide([DoorServer.layer(settings), NodeHttpServer.layerHttpServices]),
+    Layer.provide([IngressServer.layer(settings), NodeHttpServer.layerHttpServices]),
     Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(CorsOrigins, settings.corsOrigins)),
@@ -137,7 +137,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide(Layer.succeed(SenderDomains, settings.senderDomains)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
     Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
-    Layer.provide(Doors.layer)
+    Layer.provide(IngressLayers.layer)
   )
 
 /** A runner has no public port: it answers whether it lives and is ready. */

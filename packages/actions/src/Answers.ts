@@ -1,5 +1,5 @@
 import type { Answer } from "@tidegate/connectors/Connector"
-import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import { parseJson, utf8 } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { isUtf8 } from "node:buffer"
@@ -8,7 +8,7 @@ import { Result, type Schema } from "effect"
 /** What targets answer, as the output of a step. */
 
 /** Of an answer's body. */
-export const mostAnswerBytes = 1_048_576
+export const maxAnswerBytes = 1_048_576
 
 /** JSON where it is some that can be parsed in a moment, text where it is text, else base64. */
 const read = ({ body, headers }: Answer): { readonly body: Json; readonly encoding: "json" | "text" | "base64" } => {
@@ -45,7 +45,7 @@ export const answered = (answer: Answer): Result.Result<Schema.JsonObject & { re
   if (bodyTruncated) {
     return Result.fail({
       code: "OUTPUT_TOO_LARGE",
-      message: `the answer has more than ${mostAnswerBytes} bytes`,
+      message: `the answer has more than ${maxAnswerBytes} bytes`,
       status
     })
   }

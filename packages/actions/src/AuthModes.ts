@@ -1,6 +1,6 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
-import { HeaderSecret, Identifier, OneOf, OutboundHeaderName, TextSecret } from "@tidegate/signatures/AuthSettings"
+import { HeaderSecret, Identifier, OneOf, OutboundHeaderName, TextSecret } from "@tidegate/model/AuthSettings"
 import { Result, Schema } from "effect"
 import type { AuthMode, Credentials } from "./Provider.ts"
 

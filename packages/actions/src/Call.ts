@@ -1,9 +1,9 @@
 import type { Connector, Answer, OutboundRequest } from "@tidegate/connectors/Connector"
 import type { Config } from "@tidegate/connectors/Settings"
-import type { ExactNumber } from "@tidegate/model/ExactNumber"
+import type { ExactNumber } from "@tidegate/json/ExactNumber"
 import type { Message } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
-import type { OutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import type { OutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Result } from "effect"
 

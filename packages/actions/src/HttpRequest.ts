@@ -1,18 +1,18 @@
 import { HttpUrl, setting, text } from "@tidegate/connectors/Settings"
-import { type ExactNumber, isExactNumber } from "@tidegate/model/ExactNumber"
+import { type ExactNumber, isExactNumber } from "@tidegate/json/ExactNumber"
 import type { Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
-import { isHeaderName, isSetByGateway } from "@tidegate/signatures/AuthSettings"
+import { isHeaderName, isSetByGateway } from "@tidegate/model/AuthSettings"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Result, Schema } from "effect"
-import { mostAnswerBytes } from "./Answers.ts"
+import { maxAnswerBytes } from "./Answers.ts"
 import { carriedBy } from "./AuthModes.ts"
 import type { HttpCall } from "./Call.ts"
 import { type Credentials, invalid, type SentTo } from "./Provider.ts"
 
 /** Requests that are made of a step's inputs. */
 
-const mostValues = 100
+const maxValues = 100
 
 /** Its schema is that of a number: the document knows one kind. */
 const Digits = Schema.Unknown.check(
@@ -22,7 +22,7 @@ const One = Schema.Union([text, Schema.Finite, Digits, Schema.Boolean])
 
 /** Names and values: a list stands for a name that is repeated. */
 const Pairs = Schema.Record(Schema.String, Schema.Union([One, Schema.Array(One)])).check(
-  Schema.isMaxProperties(mostValues, { message: `must have at most ${mostValues} members` })
+  Schema.isMaxProperties(maxValues, { message: `must have at most ${maxValues} members` })
 )
 type Pairs = typeof Pairs.Type
 
@@ -116,7 +116,7 @@ export const requestOf = (
       headers: flat,
       body: Buffer.from(body === null ? "" : typeof body === "string" ? body : JSON.stringify(body))
     },
-    captureBytes: mostAnswerBytes,
+    captureBytes: maxAnswerBytes,
     secrets: carried.secrets,
     output
   })

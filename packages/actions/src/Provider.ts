@@ -85,13 +85,13 @@ export interface SentTo {
 }
 
 /** Of an input that its schema looks into. */
-const mostValues = 1_000
+const maxValues = 1_000
 
 /** Of a list or an object, and of the lists right in it. */
 const countOf = (value: Json): number => {
   if (typeof value !== "object" || value === null) return 0
   const inner = Array.isArray(value) ? value : Object.values(value)
-  return inner.length > mostValues
+  return inner.length > maxValues
     ? inner.length
     : inner.reduce<number>((sum, one) => sum + (Array.isArray(one) ? one.length : 1), 0)
 }
@@ -119,10 +119,10 @@ export const calling = <const S extends Settings>({
     // Before anything walks them.
     const unwieldy = Object.entries(given).filter(([name, value]) => {
       const ast = Object.hasOwn(inputs, name) ? inputs[name]!.schema.ast : undefined
-      return ast?._tag !== "Unknown" && countOf(value) > mostValues
+      return ast?._tag !== "Unknown" && countOf(value) > maxValues
     })
     return unwieldy.length > 0
-      ? Result.fail(unwieldy.map(([path]) => ({ path, message: `must have at most ${mostValues} values` })))
+      ? Result.fail(unwieldy.map(([path]) => ({ path, message: `must have at most ${maxValues} values` })))
       : decodeAll(schema, read(given), `the inputs of ${about.key}`)
   }
   return {

@@ -1,6 +1,6 @@
 import { didYouMean } from "@tidegate/model/NearestName"
-import { compilingMapping } from "@tidegate/templates/Mapping"
-import type { Parts } from "@tidegate/model/Parts"
+import { compilingMapping } from "@tidegate/interpolation/Mapping"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { Complaint } from "@tidegate/rules/Decode"
 import type { Action } from "@tidegate/workflows/Catalog"
 import type { Step } from "@tidegate/workflows/Definition"
@@ -11,7 +11,7 @@ import type { Inputs } from "./Provider.ts"
 const roots = ["trigger", "run", "workflow", "source"]
 
 /** All that is wrong with inputs that are saved with an action, by input; in parts, as `compilingMapping`. */
-export function* faultsOfInputs(action: Action, inputs: Inputs): Parts<ReadonlyArray<Complaint>> {
+export function* faultsOfInputs(action: Action, inputs: Inputs): Resumable<ReadonlyArray<Complaint>> {
   const names = action.inputs
   const strange = names === null ? [] : Object.keys(inputs).filter((name) => !names.includes(name))
   const mapped = yield* compilingMapping(inputs, roots)

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { SendCall } from "@tidegate/actions/Call"
 import { callOf, providerOf } from "@tidegate/actions/Providers"
 import type { AttemptFacts, HttpSender } from "@tidegate/connectors/Connector"
-import { compileOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 
 const name = (provider_key: string) => ({ provider_key, action_key: "send", version: "1.0.0" })
 

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { readNumber } from "@tidegate/model/ExactNumber"
+import { readNumber } from "@tidegate/json/ExactNumber"
 import { callOf } from "@tidegate/actions/Providers"
 import { noCredentials } from "@tidegate/actions/Provider"
 

@@ -5,7 +5,7 @@ import type { Credentials, Inputs } from "@tidegate/actions/Provider"
 import { callingProviders, callOf, sentToOf } from "@tidegate/actions/Providers"
 import type { AttemptFacts } from "@tidegate/connectors/Connector"
 import { SqlServers } from "@tidegate/connectors/SqlServers"
-import { compileOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 
 /** What of a step's own inputs may be another than was saved with the credentials, of every action that has some. */
 

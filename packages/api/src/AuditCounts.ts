@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import type { KeyDecision, KeyPermission, KeyReason } from "@tidegate/model/ProjectKey"
-import type { CountedDecisions } from "@tidegate/storage/KeyAudit"
+import type { CountedDecisions } from "@tidegate/storage/teams/KeyAudit"
 
 /** Decisions of one kind within so long (ms), by the clock of UTC, are one. */
 const windowMs = 300_000

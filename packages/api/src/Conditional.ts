@@ -3,7 +3,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
 /** A larger answer has no tag: it would take longer to make than it saves. */
-const mostTagged = 1024 * 1024
+const maxTagged = 1024 * 1024
 
 /** Whether one has an answer already: it may have several, and a proxy that packs answers makes their tags weak. */
 export const hasTag = (ifNoneMatch: string, etag: string): boolean =>
@@ -22,7 +22,7 @@ export const tagRead = (
 ): HttpServerResponse.HttpServerResponse => {
   const { body, headers, status } = response
   if (status !== 200 || (method !== "GET" && method !== "HEAD") || headers["etag"] !== undefined) return response
-  if (body._tag !== "Uint8Array" || body.body.length > mostTagged) return response
+  if (body._tag !== "Uint8Array" || body.body.length > maxTagged) return response
   const etag = `"${hash("sha256", body.body, "base64url").slice(0, 27)}"`
   if (ifNoneMatch === undefined || !hasTag(ifNoneMatch, etag))
     return HttpServerResponse.setHeader(response, "etag", etag)

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Context } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { ConsentFor } from "@tidegate/storage/DestinationTokens"
+import type { ConsentFor } from "@tidegate/storage/delivery/DestinationTokens"
 
 /**
  * What somebody sees whom a provider has led back: for whom they consent. The link that they followed may be anybody's who may edit a

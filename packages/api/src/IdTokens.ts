@@ -2,9 +2,9 @@ import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from "jose"
 import { Egress } from "@tidegate/egress/Egress"
 import { fail, GatewayError } from "@tidegate/model/GatewayError"
-import { parseJson } from "@tidegate/model/JsonText"
+import { parseJson } from "@tidegate/json/JsonText"
 import { seenOf } from "@tidegate/resources/Members"
-import type { Identity } from "@tidegate/storage/People"
+import type { Identity } from "@tidegate/storage/teams/People"
 
 /** Whose ID tokens are taken, and for whom they have to be made. */
 export interface Issuer {
@@ -17,7 +17,7 @@ const longestToken = 16_384
 /** Of what an issuer answers: bytes, milliseconds, keys. */
 const largestAnswer = 262_144
 const patienceMs = 5_000
-const mostKeys = 100
+const maxKeys = 100
 /** For how long keys are taken without asking for them again. */
 const freshMs = 600_000
 /** How often they are asked for at most, whatever keys are named by tokens. */
@@ -120,7 +120,7 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
       return yield* unreachable("has its keys where anybody could change them")
     }
     const { keys } = yield* get(about["jwks_uri"])
-    if (!Array.isArray(keys) || keys.length > mostKeys) return yield* unreachable("has no set of keys")
+    if (!Array.isArray(keys) || keys.length > maxKeys) return yield* unreachable("has no set of keys")
     return yield* Effect.try({
       try: () => createLocalJWKSet({ keys }),
       catch: () => unreachable("has no set of keys")

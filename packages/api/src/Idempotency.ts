@@ -13,8 +13,8 @@ import {
   keepAnswer,
   type KeyedCall,
   releaseCall
-} from "@tidegate/storage/IdempotencyKeys"
-import type { Secrets } from "@tidegate/storage/Secrets"
+} from "@tidegate/storage/teams/IdempotencyKeys"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { Seed } from "./CallIds.ts"
 import type { CurrentTeam } from "./contract/Authorization.ts"
 import { read } from "./handlers/Calls.ts"

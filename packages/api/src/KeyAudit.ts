@@ -1,10 +1,10 @@
 import { Clock, Context, Effect, Layer, Queue } from "effect"
 import type { Database } from "@tidegate/storage/Database"
-import { writeDecisions } from "@tidegate/storage/KeyAudit"
+import { writeDecisions } from "@tidegate/storage/teams/KeyAudit"
 import { AuditCounts, type Decision } from "./AuditCounts.ts"
 
 /** Kinds of decisions that a process counts at a time: some hundred bytes each. */
-const mostCounts = 20_000
+const maxCounts = 20_000
 /** Rows of one statement. */
 const writtenAtOnce = 1_000
 const everyMs = 1_000
@@ -28,7 +28,7 @@ export class KeyAudit extends Context.Service<
     KeyAudit,
     Effect.gen(function* () {
       const database = yield* Effect.context<Database>()
-      const counts = new AuditCounts(mostCounts)
+      const counts = new AuditCounts(maxCounts)
       const due = yield* Queue.sliding<null>(1)
       let isUrgent = false
 

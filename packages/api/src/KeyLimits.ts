@@ -7,7 +7,7 @@ import { KeyLimitEntity } from "@tidegate/entities/KeyLimit/KeyLimitProtocol"
 import { perMinute } from "./RateLimit.ts"
 
 /** Keys that a process counts by themselves. */
-const mostKeys = 100_000
+const maxKeys = 100_000
 /** An actor answers within a millisecond or two; while its shard has no owner nobody waits for it much longer. */
 const patience = "2 seconds"
 
@@ -29,7 +29,7 @@ export class KeyLimits extends Context.Service<
       const limiter = yield* RateLimiter
       const redis = yield* RedisStatus
       const actor = yield* KeyLimitEntity.client
-      const limitOf = (calls: number) => perMinute("project_keys", calls, mostKeys)
+      const limitOf = (calls: number) => perMinute("project_keys", calls, maxKeys)
       const known = new Allowances(limitOf(1))
 
       return KeyLimits.of({

@@ -8,11 +8,11 @@ export const RateLimits = Context.Reference<{ readonly perKey: number; readonly 
 
 const minuteMs = 60_000
 /** Foreign addresses that a process counts by themselves: some hundred bytes each. */
-const mostAddresses = 10_000
+const maxAddresses = 10_000
 
-export const perMinute = (name: string, calls: number, mostKeys: number = mostAddresses) => ({
+export const perMinute = (name: string, calls: number, maxKeys: number = maxAddresses) => ({
   name,
   calls,
   windowMs: minuteMs,
-  mostKeys
+  maxKeys
 })

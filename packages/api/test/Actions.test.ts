@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ActionProviders } from "@tidegate/model/ActionCatalog"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/Actions"
+import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/workflows/Actions"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
 const team = teams.a.id

@@ -8,7 +8,7 @@ import { createServer } from "node:http"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as ActionBehaviour from "../../entities/src/Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "../../entities/src/BulkOperation/BulkOperationBehaviour.ts"
-import { Hints } from "../../entities/src/Hints.ts"
+import { Dispatcher } from "../../entities/src/dispatch/Dispatcher.ts"
 import { Lease } from "../../entities/src/Lease.ts"
 import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
 import { Cancellations } from "../../entities/src/Cancellations.ts"
@@ -25,12 +25,12 @@ import * as WorkflowBehaviour from "../../entities/src/Workflow/WorkflowBehaviou
 import { Ingress } from "@tidegate/model/Ingress"
 import { destination } from "@tidegate/resources/Destination"
 import * as Database from "@tidegate/storage/Database"
-import { Destinations } from "@tidegate/storage/Destinations"
-import { retryEvent } from "@tidegate/storage/EventRetry"
+import { Destinations } from "@tidegate/storage/control/Destinations"
+import { retryEvent } from "@tidegate/storage/bulk/EventRetry"
 import { migrate } from "@tidegate/storage/Migrations"
-import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { RunJournal } from "@tidegate/storage/RunJournal"
-import * as Stores from "@tidegate/storage/Stores"
+import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/secrets/Secrets"
+import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import * as Stores from "@tidegate/storage/control/Stores"
 import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
 import { Api } from "../src/contract/Api.ts"
@@ -94,7 +94,7 @@ const entities = Layer.mergeAll(
   Layer.provide(WorkflowBehaviour.layer, [RunJournal.layer, Lease.layerAlways]),
   Layer.provide(ActionBehaviour.layer, Lease.layerAlways),
   FilterBehaviour.layer,
-  Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
+  Layer.provide(BulkOperationBehaviour.layer, [Dispatcher.layer, Lease.layerAlways]),
   KeyLimitBehaviour.layer,
   Plain.layer,
   destinationEntity

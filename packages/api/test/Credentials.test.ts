@@ -5,7 +5,7 @@ import { freshDatabase } from "../../../test/postgres.ts"
 import * as Coordination from "@tidegate/coordination/Coordination"
 import * as Database from "@tidegate/storage/Database"
 import { migrate } from "@tidegate/storage/Migrations"
-import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/secrets/Secrets"
 import { Credentials } from "../src/Credentials.ts"
 
 const key = "gwk_key_of_a_team"

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { connect } from "node:net"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { BaseUrl, call, type CallOptions, layer as server, teams } from "./ControlServer.ts"
 
 const json = (text: string | Uint8Array): CallOptions => ({ body: text })

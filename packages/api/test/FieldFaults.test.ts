@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Transformation } from "@tidegate/model/Transformation"
-import { shownTo } from "../src/handlers/TransformationHandlers.ts"
+import { shownTo } from "../src/transformations/TransformationHandlers.ts"
 import { call, layer as server } from "./ControlServer.ts"
 
 const sentences: ReadonlyArray<readonly [method: string, path: string, body: unknown, message: string]> = [

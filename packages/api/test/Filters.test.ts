@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { call as callBy, type CallOptions, layer as server, teams } from "./ControlServer.ts"
 
 const unknown = newId(prefixes.filter, 1_700_000_000_000)

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Scope } from "@tidegate/model/Permission"
-import { mostKeys } from "@tidegate/model/ProjectKey"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { maxKeys } from "@tidegate/model/ProjectKey"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { grantable } from "../src/contract/RouteKeys.ts"
 import { RateLimits } from "../src/RateLimit.ts"
 import { type Answer, call, layer as server } from "./ControlServer.ts"
@@ -404,13 +404,13 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     Effect.gen(function* () {
       const team = yield* freshTeam
       const answers = yield* Effect.all(
-        Array.from({ length: mostKeys + 10 }, () => make(team)),
+        Array.from({ length: maxKeys + 10 }, () => make(team)),
         { concurrency: 20 }
       )
       const made = answers.filter(({ status }) => status === 201)
-      expect(made).toHaveLength(mostKeys)
+      expect(made).toHaveLength(maxKeys)
       for (const answer of answers.filter(({ status }) => status !== 201)) {
-        expect([...codeOf(answer), answer.body.data]).toEqual([409, "PROJECT_KEY_LIMIT_REACHED", { limit: mostKeys }])
+        expect([...codeOf(answer), answer.body.data]).toEqual([409, "PROJECT_KEY_LIMIT_REACHED", { limit: maxKeys }])
       }
       // One that is disabled still counts, one that is revoked does not.
       const [first, second] = made
@@ -420,7 +420,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
       expect((yield* make(team)).status).toBe(201)
       const { data } = (yield* call("GET", path, { key: team.owner })).body
       expect(data.at(-1).id).toBe(second!.body.data.id)
-      expect(data).toHaveLength(mostKeys + 2)
+      expect(data).toHaveLength(maxKeys + 2)
     })
   )
 

@@ -1,8 +1,8 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { signingSecrets } from "@tidegate/storage/teams/ProjectSecrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
 /** The API key and the signing secret of a team. */

@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { readDeliverySettings } from "@tidegate/storage/DeliverySettings"
+import { readDeliverySettings } from "@tidegate/storage/delivery/DeliverySettings"
 import { call, layer as server } from "./ControlServer.ts"
 
 /** A setting that is itself a secret: the URL of a channel's webhook, by which anybody may post. */

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { SignInSettings } from "../src/SignInSettings.ts"
 import { call, layer as server, teams } from "./ControlServer.ts"
 

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { request } from "node:http"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { demoTeam } from "@tidegate/storage/Teams"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { demoTeam } from "@tidegate/storage/teams/Teams"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { BaseUrl, type CallOptions, call, layer as server, teams } from "./ControlServer.ts"
 
 /** People: how they sign in and out, and what they may in which team. */

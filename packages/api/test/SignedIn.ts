@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { SignInSettings } from "../src/SignInSettings.ts"
 import { layer, teams } from "./ControlServer.ts"
 

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto"
 import { SqlClient } from "effect/sql"
 import { resources } from "@tidegate/resources/Resources"
 import { teamLimits } from "@tidegate/resources/TeamLimits"
-import { hashToken } from "@tidegate/storage/Secrets"
+import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
 const team = teams.b.id

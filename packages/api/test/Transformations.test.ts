@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { insertTransformed } from "../../storage/test/reads/Transformed.ts"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { codeHash } from "@tidegate/storage/Transformations"
+import { codeHash } from "@tidegate/storage/control/Transformations"
 import { call, client, layer as server, teams } from "./ControlServer.ts"
 
 const unknown = newId(prefixes.transformation, 1_700_000_000_000)

@@ -12,9 +12,9 @@ export interface Answer {
 }
 
 /** What is read of an answer's body: the gateway keeps no more. */
-const mostBody = 64 * 1024
-const mostHeaders = 100
-const mostHeaderCharacters = 16 * 1024
+const maxBody = 64 * 1024
+const maxHeaders = 100
+const maxHeaderCharacters = 16 * 1024
 
 /** Of the connection that the request came by, not of the one that is made; and what `fetch` refuses to be told. */
 const dropped: ReadonlySet<string> = new Set([
@@ -70,7 +70,7 @@ const shown = (headers: Headers): Answer["headers"] => {
   for (const [name, value] of headers) {
     if (name === "content-encoding" || name === "content-length" || dropped.has(name)) continue
     characters += name.length + value.length
-    if (Object.keys(kept).length >= mostHeaders || characters > mostHeaderCharacters) break
+    if (Object.keys(kept).length >= maxHeaders || characters > maxHeaderCharacters) break
     const before = kept[name]
     // Cookies alone come one by one: they cannot be joined.
     kept[name] = before === undefined ? value : [before, value].flat()
@@ -86,13 +86,13 @@ const base64 = (bytes: Uint8Array): string => {
 
 /** The first bytes of a body. Nobody waits for the rest. */
 const bodyOf = async (response: Response): Promise<Pick<Answer, "body" | "body_base64" | "body_truncated">> => {
-  const bytes = new Uint8Array(mostBody)
+  const bytes = new Uint8Array(maxBody)
   let length = 0
   let isCut = false
   const parts = (response.body ?? []) as AsyncIterable<Uint8Array>
   // Leaving the loop cancels what is left of the body.
   for await (const part of parts) {
-    const room = part.subarray(0, mostBody - length)
+    const room = part.subarray(0, maxBody - length)
     bytes.set(room, length)
     length += room.length
     isCut = room.length < part.length

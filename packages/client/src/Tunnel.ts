@@ -47,16 +47,16 @@ export interface TunnelOptions extends SocketOptions {
   readonly onEvent?: (event: TunnelEvent) => void
 }
 
-const mostParallel = 50
+const defaultParallel = 50
 /** Deliveries that wait for a place. The gateway has fewer under way: more is its mistake. */
-const mostWaiting = 1_000
+const maxWaiting = 1_000
 /** Where the gateway does not say how long it waits. */
 const usualTimeoutMs = 30_000
 /**
  * The latest answers, which are kept because nobody knows of one whether it was heard when the connection broke. What the
  * gateway asks for again is told again, and the app is not asked twice.
  */
-const mostAnswered = 200
+const maxAnswered = 200
 
 /** Wrong credential, not allowed, no such destination, another listener has taken over. */
 const final: ReadonlySet<number> = new Set([4401, 4403, 4404, 4409])
@@ -99,13 +99,13 @@ const isDelivery = (message: unknown): message is Delivery => {
 export const openTunnel = async ({
   destinationId,
   localUrl,
-  maxParallel = mostParallel,
+  maxParallel = defaultParallel,
   onEvent = () => undefined,
   timeoutMs = Infinity,
   ...socket
 }: TunnelOptions): Promise<void> => {
   const target = localTarget(localUrl)
-  const parallel = Math.max(1, Math.min(maxParallel, mostParallel))
+  const parallel = Math.max(1, Math.min(maxParallel, defaultParallel))
   /** How the gateway is told now; null while nobody listens. */
   let tell: ((message: object) => void) | null = null
   let running = 0
@@ -118,7 +118,7 @@ export const openTunnel = async ({
     const result = { type: "delivery_result", job_id, ...answer, ...(error === null ? {} : { error }) }
     underWay.delete(job_id)
     answered.set(job_id, result)
-    for (const [oldest] of answered) if (answered.size > mostAnswered) answered.delete(oldest)
+    for (const [oldest] of answered) if (answered.size > maxAnswered) answered.delete(oldest)
     tell?.(result)
     onEvent({ type: "delivered", delivery, status: answer.status, error, tookMs: Date.now() - startedAt })
   }
@@ -146,7 +146,7 @@ export const openTunnel = async ({
     // Under way since before the connection broke: its answer goes by this one.
     if (underWay.has(job_id)) return
     underWay.add(job_id)
-    if (waiting.length >= mostWaiting) return finish(delivery, refused("too many deliveries are under way"), Date.now())
+    if (waiting.length >= maxWaiting) return finish(delivery, refused("too many deliveries are under way"), Date.now())
     waiting.push(delivery)
     work()
   }

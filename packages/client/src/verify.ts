@@ -13,7 +13,7 @@ export interface Verified {
 }
 
 /** Signatures that are looked at: a delivery has two at the most, and each costs as much as the body is long. */
-const mostSignatures = 8
+const maxSignatures = 8
 /** Of SHA-256, in bytes. */
 const signatureBytes = 32
 
@@ -69,7 +69,7 @@ export const verify = async (
   signed.set(prefix)
   signed.set(body, prefix.length)
   const key = await keyOf(secret)
-  for (const signature of signatures.split(" ", mostSignatures)) {
+  for (const signature of signatures.split(" ", maxSignatures)) {
     const [version, base64 = ""] = signature.split(",")
     const bytes = version === "v1" ? bytesOf(base64) : null
     if (bytes?.length === signatureBytes && (await crypto.subtle.verify("HMAC", key, bytes, signed))) {

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks"
 import { describe, expect, it } from "vitest"
-import { prepareSigningSecret, signDelivery } from "../../signatures/src/DeliverySignature.ts"
+import { prepareSigningSecret, signDelivery } from "../../outbound-auth/src/DeliverySignature.ts"
 import { verify, type WebhookHeaders, WebhookVerificationError } from "../src/verify.ts"
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

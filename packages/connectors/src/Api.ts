@@ -1,5 +1,5 @@
 import { decodedBody } from "@tidegate/model/ContentCoding"
-import { parseJson } from "@tidegate/model/JsonText"
+import { parseJson } from "@tidegate/json/JsonText"
 import type { Message } from "@tidegate/model/Message"
 import {
   type Answer,
@@ -64,11 +64,11 @@ export const json = "application/json; charset=utf-8"
 export const form = "application/x-www-form-urlencoded; charset=utf-8"
 
 /** More is not made of an answer that is compressed: whoever asks for nothing of the kind may be sent it all the same. */
-const mostDecoded = 1024 * 1024
+const maxDecoded = 1024 * 1024
 
 /** The object that an answer's body is; empty when it is none, or was cut. */
 export const answered = ({ body, bodyTruncated, headers }: Answer): Readonly<Record<string, unknown>> => {
-  const plain = bodyTruncated ? null : decodedBody(body, headers["content-encoding"], mostDecoded)
+  const plain = bodyTruncated ? null : decodedBody(body, headers["content-encoding"], maxDecoded)
   if (plain === null) return {}
   const parsed = parseJson(plain)
   return parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null

@@ -1,4 +1,4 @@
-import { type Escape, jsonEscape } from "@tidegate/templates/Escape"
+import { type Escape, jsonEscape } from "@tidegate/interpolation/Escape"
 import {
   answered,
   apiSender,

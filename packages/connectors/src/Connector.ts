@@ -1,7 +1,7 @@
 import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
-import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
+import type { SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import type { Origins } from "./Origins.ts"
 import {
   AnyJson,

@@ -1,4 +1,4 @@
-import { isJsonNumber } from "@tidegate/model/ExactNumber"
+import { isJsonNumber } from "@tidegate/json/ExactNumber"
 import { urlFault } from "@tidegate/model/UrlFault"
 import { pointsOf, shortenedPoints } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
@@ -8,8 +8,8 @@ import { Unrenderable } from "./Rendering.ts"
  * the whole message refused.
  */
 
-const mostEmbeds = 10
-const mostFields = 25
+const maxEmbeds = 10
+const maxFields = 25
 /** Of each text, in code points; and of all texts of a message together. */
 const longest = { title: 256, description: 4_096, footer: 2_048, author: 256, name: 256, value: 1_024 }
 const longestTogether = 6_000
@@ -59,7 +59,7 @@ const halfOf = (value: unknown, most: number, room: Room): string => {
 const fieldsOf = (value: unknown, room: Room): ReadonlyArray<Embed> | null => {
   if (!Array.isArray(value)) return null
   const fields: Array<Embed> = []
-  for (const field of value.filter(isObject).slice(0, mostFields)) {
+  for (const field of value.filter(isObject).slice(0, maxFields)) {
     // What is beyond the room for all would be two texts of nothing.
     if (room.left < 2) break
     const name = halfOf(field["name"], Math.min(longest.name, room.left - 1), room)
@@ -94,7 +94,7 @@ export const embedsOf = (made: unknown): ReadonlyArray<Embed> => {
       : [made]
   const objects = embeds.filter(isObject)
   if (objects.length < embeds.length) throw new Unrenderable("config.embeds makes neither an object nor a list of them")
-  if (embeds.length > mostEmbeds) throw new Unrenderable(`config.embeds makes more than ${mostEmbeds} embeds`)
+  if (embeds.length > maxEmbeds) throw new Unrenderable(`config.embeds makes more than ${maxEmbeds} embeds`)
   const room: Room = { left: longestTogether }
   return objects.map((embed) => embedOf(embed, room)).filter((embed) => embed !== null)
 }

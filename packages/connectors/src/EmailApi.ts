@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { OneOf } from "@tidegate/model/AuthSettings"
 import { answered, apiSender, flat, json, judgeCall, located, proved, untilReset, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"

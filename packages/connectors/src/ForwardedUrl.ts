@@ -41,7 +41,7 @@ const ascii = (text: string): string =>
   text.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
 
 /** No target decodes more often, and nobody encodes more often for a good reason. */
-const mostDecodings = 4
+const maxDecodings = 4
 
 /** An ASCII character, encoded in one byte or (as UTF-8 forbids, and some decoders take it) in two, three or four. */
 const escapes = /%([0-7][\da-f])|%(?:c|e0%8|f0%80%8)([01])%([89ab][\da-f])/gi
@@ -54,7 +54,7 @@ const passedOver = /[ \p{Cc}]/gu
 /** Whether somebody who decodes a path once or more may find a step up in it; also when it does not come to an end. */
 const mayStepUp = (path: string): boolean => {
   let read = path
-  for (let pass = 0; pass <= mostDecodings; pass++) {
+  for (let pass = 0; pass <= maxDecodings; pass++) {
     const before = read
     read = read.replace(escapes, (_, byte: string | undefined, high: string, low: string) =>
       String.fromCharCode(

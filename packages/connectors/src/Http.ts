@@ -1,7 +1,7 @@
 import { connector, judgeStatus } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
 import { Schema } from "effect"
-import { tokenAuths } from "@tidegate/signatures/outbound/OAuth"
+import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
 import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing } from "./Settings.ts"
 
 /** Requests forwarded to a URL. */

@@ -1,6 +1,6 @@
 import { connectionNames, isGateways, pushHeader, setByClient } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
-import { signDelivery } from "@tidegate/signatures/DeliverySignature"
+import { signDelivery } from "@tidegate/outbound-auth/DeliverySignature"
 import { type AttemptFacts, type OpenAuth, type OutboundRequest, Refusal } from "./Connector.ts"
 import { forwardedUrl } from "./ForwardedUrl.ts"
 
@@ -24,7 +24,7 @@ const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(t
  * Bytes of URL and headers. Far more than a door takes in, or lets a transformation make, and than a target accepts: it
  * holds for what was stored under other limits, and for an operator's own settings.
  */
-const mostHeadBytes = 256 * 1024
+const maxHeadBytes = 256 * 1024
 
 /** The request of one attempt: the message, forwarded, with the gateway's own headers. */
 export const forward =
@@ -81,10 +81,10 @@ export const forward =
     }
     let bytes = url.length
     for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length
-    if (bytes > mostHeadBytes) {
+    if (bytes > maxHeadBytes) {
       return new Refusal({
         code: "REQUEST_TOO_LARGE",
-        message: `URL and headers have more than ${mostHeadBytes} bytes`,
+        message: `URL and headers have more than ${maxHeadBytes} bytes`,
         method,
         shownUrl: target.url
       })

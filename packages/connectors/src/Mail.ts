@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { xmlEscape } from "@tidegate/templates/Escape"
+import { xmlEscape } from "@tidegate/interpolation/Escape"
 import { payloadPerStep } from "./Connector.ts"
 import { shortened } from "./Cutting.ts"
 import { type DeliveryTemplate, type Fill, filled, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -7,7 +7,7 @@ import { type FieldErrors, needed, setting, type SettingsOf } from "./Settings.t
 
 /** What the types that send e-mail have in common: to whom, and what. */
 
-const mostRecipients = 10
+const maxRecipients = 10
 /** Of a subject, and of a name: one line of a header. */
 const longestLine = 255
 
@@ -17,11 +17,11 @@ const Recipients = Schema.Union([
   Address,
   Schema.Array(Address).check(
     Schema.isMinLength(1, { message: "must have at least one address" }),
-    Schema.isMaxLength(mostRecipients, { message: `must have at most ${mostRecipients} addresses` })
+    Schema.isMaxLength(maxRecipients, { message: `must have at most ${maxRecipients} addresses` })
   )
 ]).annotate({
   message: oneOrMore,
-  description: `Addresses or templates, each of one address; at most ${mostRecipients} in to, cc and bcc together`
+  description: `Addresses or templates, each of one address; at most ${maxRecipients} in to, cc and bcc together`
 })
 
 export const mailSettings = {
@@ -88,8 +88,8 @@ export const faultsOfEnvelope = ({
       ? [{ path: `config.${name}`, message: "must be an e-mail address, or a list of them: one address in each text" }]
       : []
   )
-  return lists.to.length + lists.cc.length + lists.bcc.length > mostRecipients
-    ? [...faults, { path: "config.to", message: `must be at most ${mostRecipients} recipients with cc and bcc` }]
+  return lists.to.length + lists.cc.length + lists.bcc.length > maxRecipients
+    ? [...faults, { path: "config.to", message: `must be at most ${maxRecipients} recipients with cc and bcc` }]
     : faults
 }
 

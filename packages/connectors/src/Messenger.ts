@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { type Escape, xmlEscape } from "@tidegate/templates/Escape"
+import { OneOf } from "@tidegate/model/AuthSettings"
+import { type Escape, xmlEscape } from "@tidegate/interpolation/Escape"
 import { answered, apiSender, beginsAsObject, json, judgeCall, located, proved, rejected, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { pointsOf, shortenedPoints } from "./Cutting.ts"

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
-import { maskSecret } from "@tidegate/signatures/Masking"
+import { maskSecret } from "@tidegate/redaction/Masking"
 import { type Answer, connector, judgeStatus, type OutboundRequest } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
 import { forwarding, forwardsPath, pacing, Path, setting } from "./Settings.ts"

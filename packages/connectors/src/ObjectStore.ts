@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { isUtf8 } from "node:buffer"
 import type { Message } from "@tidegate/model/Message"
-import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
-import { mostParsedBytes } from "@tidegate/model/LargeJson"
+import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/interpolation/Escape"
+import { maxParsedBytes } from "@tidegate/json/LargeJson"
 import { judgeObjectStore } from "./ObjectStoreAnswers.ts"
 import {
   type AttemptFacts,
@@ -190,7 +190,7 @@ const putting = (
   const objectOf = (fill: Fill, message: Message, facts: AttemptFacts): readonly [Uint8Array, string | null] => {
     if (body === null) {
       const coding = codingOf(message)
-      return include_metadata && message.body.byteLength <= mostParsedBytes
+      return include_metadata && message.body.byteLength <= maxParsedBytes
         ? [envelopeOf(message.body, coding, facts), null]
         : [message.body, coding]
     }

@@ -1,10 +1,10 @@
 import { Result, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import { parseJson, utf8 } from "@tidegate/model/JsonText"
-import { LargeJson, mostParsedBytes, tooLarge } from "@tidegate/model/LargeJson"
+import { parseJson, utf8 } from "@tidegate/json/JsonText"
+import { LargeJson, maxParsedBytes, tooLarge } from "@tidegate/json/LargeJson"
 import { type Message, parseQuery, type Values } from "@tidegate/model/Message"
-import { type Escape, jsonEscape, textEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, type Template, type TemplateRoots, valueAt } from "@tidegate/templates/Template"
+import { type Escape, jsonEscape, textEscape } from "@tidegate/interpolation/Escape"
+import { compileTemplate, type Template, type TemplateRoots, valueAt } from "@tidegate/interpolation/Template"
 import type { AttemptFacts } from "./Connector.ts"
 import { text } from "./Settings.ts"
 
@@ -79,7 +79,7 @@ const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => {
 
 /** The same of a body that is too large to be parsed as a whole: only what is asked for is. Its text is more than a template may make. */
 const lazyParts = (message: Pick<Message, "body">): (() => unknown) => {
-  if (message.body.length <= mostParsedBytes) return lazyPayload(message)
+  if (message.body.length <= maxParsedBytes) return lazyPayload(message)
   let parts: LargeJson | typeof tooLarge | undefined
   return () => (parts ??= LargeJson.of(message.body) ?? tooLarge)
 }

@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import { DeliveryMethod, RatePeriod } from "@tidegate/model/Destination"
 import type { FieldError } from "@tidegate/model/GatewayError"
 import { urlFault } from "@tidegate/model/UrlFault"
-import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { OneOf } from "@tidegate/model/AuthSettings"
 
 /**
  * The settings of a destination type. Each has one schema: it judges what is written, in its own words, and is what the document

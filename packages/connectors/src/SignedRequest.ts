@@ -1,6 +1,6 @@
 import { SignatureV4 } from "@smithy/signature-v4"
 import { createHash, createHmac } from "node:crypto"
-import { nextTurn } from "@tidegate/model/LoopTurn"
+import { inLaterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { OutboundRequest } from "./Connector.ts"
 
 /** Requests signed as object stores ask for it (Signature Version 4 of the service `s3`). */
@@ -36,7 +36,7 @@ const digestsOf = async (body: Uint8Array) => {
   const sha256 = createHash("sha256")
   const md5 = createHash("md5")
   for (let from = 0; from < body.byteLength; from += partBytes) {
-    if (from > 0) await new Promise<void>((resolve) => nextTurn(resolve))
+    if (from > 0) await new Promise<void>((resolve) => inLaterTurn(resolve))
     const part = body.subarray(from, from + partBytes)
     sha256.update(part)
     md5.update(part)

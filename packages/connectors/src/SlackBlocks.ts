@@ -1,4 +1,4 @@
-import { isJsonNumber } from "@tidegate/model/ExactNumber"
+import { isJsonNumber } from "@tidegate/json/ExactNumber"
 import { shortened } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
 
@@ -7,9 +7,9 @@ import { Unrenderable } from "./Rendering.ts"
  * that one value of an event does not have the whole message refused.
  */
 
-const mostBlocks = 50
+const maxBlocks = 50
 /** Items of a list, by what has it. */
-const mostItems: Readonly<Record<string, number>> = {
+const maxItems: Readonly<Record<string, number>> = {
   actions: 25,
   card: 3,
   carousel: 10,
@@ -190,7 +190,7 @@ const itemsOf = (
       if (isPart(item)) return partOf(item, kindOf(name, item), room) ?? []
       return [item]
     })
-    .slice(0, mostItems[of] ?? Number.POSITIVE_INFINITY)
+    .slice(0, maxItems[of] ?? Number.POSITIVE_INFINITY)
 
 const typeOf = (part: Part): string => (typeof part["type"] === "string" ? part["type"] : "")
 
@@ -212,7 +212,7 @@ export const blocksOf = (made: unknown): ReadonlyArray<unknown> => {
   if (!Array.isArray(blocks)) {
     throw new Unrenderable("config.blocks_template makes neither a list of blocks nor an object with one")
   }
-  if (blocks.length > mostBlocks) throw new Unrenderable(`config.blocks_template makes more than ${mostBlocks} blocks`)
+  if (blocks.length > maxBlocks) throw new Unrenderable(`config.blocks_template makes more than ${maxBlocks} blocks`)
   const room: Room = { left: longestMarkdown }
   return blocks.flatMap((block: unknown) => (isPart(block) ? (partOf(block, typeOf(block), room) ?? []) : [block]))
 }

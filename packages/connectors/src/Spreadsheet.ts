@@ -1,7 +1,7 @@
-import { isExactNumber, readNumber } from "@tidegate/model/ExactNumber"
+import { isExactNumber, readNumber } from "@tidegate/json/ExactNumber"
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { OneOf } from "@tidegate/model/AuthSettings"
 import { apiSender, flat, json } from "./Api.ts"
 import { connector } from "./Connector.ts"
 import { shortened } from "./Cutting.ts"
@@ -13,12 +13,12 @@ import { AnyJson, needed, setting, text } from "./Settings.ts"
 const longestCell = 50_000
 /** Of all cells of a row, in characters: the API asks for calls of at most 2 MB. */
 const longestRow = 500_000
-const mostColumns = 200
+const maxColumns = 200
 
 const api = "https://sheets.googleapis.com"
 
-const cells = `must be a list of 1 to ${mostColumns} values`
-const manyColumns = `must be a list of at most ${mostColumns} paths or templates`
+const cells = `must be a list of 1 to ${maxColumns} values`
+const manyColumns = `must be a list of at most ${maxColumns} paths or templates`
 
 /** What a column may begin with that is not the payload's. */
 const ofMetadata =
@@ -85,7 +85,7 @@ export const spreadsheet = connector({
           description: "The cells of a row in their order: paths like order.id or event_id, or templates",
           examples: [["event_id", "order.id", "{{payload.first}} {{payload.last}}"]]
         })
-        .check(Schema.isMaxLength(mostColumns, { message: manyColumns })),
+        .check(Schema.isMaxLength(maxColumns, { message: manyColumns })),
       [],
       manyColumns
     ),
@@ -117,8 +117,8 @@ export const spreadsheet = connector({
         description: "The cells of the row in their order; lists and objects stand in a cell as JSON"
       }).check(
         Schema.makeFilter(
-          (values: unknown) => (Array.isArray(values) && values.length > 0 && values.length <= mostColumns) || cells,
-          { toJsonSchema: () => ({ type: "array", minItems: 1, maxItems: mostColumns }) }
+          (values: unknown) => (Array.isArray(values) && values.length > 0 && values.length <= maxColumns) || cells,
+          { toJsonSchema: () => ({ type: "array", minItems: 1, maxItems: maxColumns }) }
         )
       ),
       "the cells of the row",

@@ -2,11 +2,11 @@ import { Effect, Schema } from "effect"
 import { isUtf8 } from "node:buffer"
 import * as Characters from "@tidegate/model/Characters"
 import { decodedBody } from "@tidegate/model/ContentCoding"
-import { parseJson, utf8 } from "@tidegate/model/JsonText"
-import { mostParsedBytes } from "@tidegate/model/LargeJson"
-import { laterTurn } from "@tidegate/model/LoopTurn"
+import { parseJson, utf8 } from "@tidegate/json/JsonText"
+import { maxParsedBytes } from "@tidegate/json/LargeJson"
+import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { Message } from "@tidegate/model/Message"
-import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { OneOf } from "@tidegate/model/AuthSettings"
 import { type Answer, type AttemptFacts, connector, payloadPerStep, type Session, SessionFailure } from "./Connector.ts"
 import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
@@ -14,7 +14,7 @@ import { failureOf } from "./SqlState.ts"
 
 /** Connections, and so rows on their way, of a destination that says nothing; and of any. */
 const usualConnections = 4
-const mostConnections = 20
+const maxConnections = 20
 
 const identifier = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const notIdentifier = "must be a name of at most 63 letters, digits and underscores that begins with no digit"
@@ -73,7 +73,7 @@ const faultsOf = (settings: Columns): FieldErrors => {
 }
 
 /** A larger body is not looked at, but goes as it is: the column takes nothing but JSON. */
-const isLarge = ({ length }: Uint8Array): boolean => length > mostParsedBytes
+const isLarge = ({ length }: Uint8Array): boolean => length > maxParsedBytes
 
 /** Else it is sent nowhere: that of a text shows at once. */
 const beginsAsJson = /^\s*(?:["[{\dtfn-]|$)/
@@ -111,7 +111,7 @@ const plainOf = ({ body, headers }: Message): Uint8Array | SessionFailure => {
   if (coding === undefined) return body
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   // Some senders say a charset by it, or name what somebody on the way has undone.
-  return decodedBody(bytes, coding, mostParsedBytes) ?? (isUtf8(bytes) ? body : unreadable)
+  return decodedBody(bytes, coding, maxParsedBytes) ?? (isUtf8(bytes) ? body : unreadable)
 }
 
 /** Whether a server says of a large body that it is not JSON; the word that is none may be too long to be repeated to us. */
@@ -229,7 +229,7 @@ export const sqlDatabase = connector({
     const { username, password } = settings
     const secret = typeof password === "string" ? password : ""
     const { delivered_at_column, event_id_column, host, metadata_column, port } = config
-    const connections = Math.min(config.max_concurrency ?? usualConnections, mostConnections)
+    const connections = Math.min(config.max_concurrency ?? usualConnections, maxConnections)
     const table = {
       host,
       port,

@@ -5,8 +5,8 @@ import { connectorOf, settingsOf } from "@tidegate/connectors/Connectors"
 import { secretsIn } from "@tidegate/connectors/SecretSettings"
 import type { Config } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
-import { Echoes } from "@tidegate/signatures/Echoes"
-import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { Echoes } from "@tidegate/redaction/Echoes"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import { factsOf } from "./Facts.ts"
 
 /** What the types that call somebody's API send, byte for byte, and what they make of its answers. */

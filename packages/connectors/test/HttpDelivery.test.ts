@@ -3,7 +3,7 @@ import { Result, Schema } from "effect"
 import { type OpenAuth, type OutboundRequest, Refusal } from "@tidegate/connectors/Connector"
 import { forward, type ForwardTarget } from "../src/HttpDelivery.ts"
 import type { Message } from "@tidegate/model/Message"
-import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
+import { prepareSigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import { factsOf } from "./Facts.ts"
 
 const target: ForwardTarget = { url: "http://h/b", http_method: null, path_forwarding_disabled: false }

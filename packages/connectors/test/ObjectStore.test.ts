@@ -8,7 +8,7 @@ import { type Answer, type HttpSender, type OutboundRequest, Refusal } from "@ti
 import { connectorOf, settingsOf } from "@tidegate/connectors/Connectors"
 import type { Config } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
-import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import { factsOf } from "./Facts.ts"
 import { startStore, type StoreKey, storeKey } from "./StoreServer.ts"
 

@@ -5,7 +5,7 @@ import { type Answer, type Connector, Refusal, type Sender } from "@tidegate/con
 import { connectorOf, connectors, settingsOf } from "@tidegate/connectors/Connectors"
 import type { Config, Setting } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
-import { outboundAuthTypes } from "@tidegate/signatures/OutboundAuth"
+import { outboundAuthTypes } from "@tidegate/outbound-auth/OutboundAuth"
 import { factsOf } from "./Facts.ts"
 import { openAuthOf, secret } from "./rows/Auths.ts"
 import type { Answered, ConformanceRow, Failing } from "./rows/Row.ts"
@@ -126,7 +126,7 @@ const calling = connectors.filter(
 )
 
 /** More than any API takes, and less than a process would notice. */
-const mostBytes = 2 * 1024 * 1024
+const maxBytes = 2 * 1024 * 1024
 
 describe.each(calling.map((row) => [row.type, row] as const))("a template of %s", (type, row) => {
   const plain = Buffer.from('{"value":"plain","id":1,"message":"m","media_url":"https://media.example.com/a.png"}')
@@ -156,7 +156,7 @@ describe.each(calling.map((row) => [row.type, row] as const))("a template of %s"
           continue
         }
         expect(new URL(request.url).origin).toBe(new URL(expected.url).origin)
-        expect(request.body.byteLength).toBeLessThan(mostBytes)
+        expect(request.body.byteLength).toBeLessThan(maxBytes)
         const body = Buffer.from(request.body).toString()
         expect(isUtf8(request.body)).toBe(true)
         // What reads JSON strictly refuses half of a character; a store keeps what came.

@@ -27,7 +27,7 @@ export const verdictOf = ({ calls, windowMs }: Limit, aheadMs: number): Verdict 
  * passed. What is known of a key is one time, when its allowance is whole again; from then on it needs no place. A key may have a number of
  * its own, and another one from its next call on: the part of the window that it has used stays used.
  *
- * At most `mostKeys` have a place. No key loses one before its time, else whoever sends under many keys would set back
+ * At most `maxKeys` have a place. No key loses one before its time, else whoever sends under many keys would set back
  * its own count: when all are taken, the keys without one share a single allowance.
  */
 export class Allowances {
@@ -77,10 +77,10 @@ export class Allowances {
   }
 
   private makeRoom(nowMs: number): boolean {
-    if (this.wholeAt.size < this.limit.mostKeys) return true
+    if (this.wholeAt.size < this.limit.maxKeys) return true
     if (Math.abs(nowMs - this.sweptAt) < sweepEveryMs) return false
     this.sweptAt = nowMs
     for (const [key, wholeAt] of this.wholeAt) if (wholeAt <= nowMs) this.wholeAt.delete(key)
-    return this.wholeAt.size < this.limit.mostKeys
+    return this.wholeAt.size < this.limit.maxKeys
   }
 }

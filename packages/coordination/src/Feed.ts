@@ -13,8 +13,8 @@ export class TooSlow extends Schema.TaggedError<TooSlow>()("TooSlow", {}) {}
 export const longestMessage = 64 * 1024
 
 /** What waits for one subscriber: beyond either it is dropped. */
-const mostWaiting = 256
-const mostWaitingBytes = 1024 * 1024
+const maxWaiting = 256
+const maxWaitingBytes = 1024 * 1024
 
 /**
  * Tells whoever listens at that moment, in all processes where there is a Redis, else in this one. What it tells may be
@@ -70,11 +70,11 @@ export class Subscribers {
     return Effect.map(
       Effect.acquireRelease(
         Effect.gen({ self: this }, function* () {
-          const queue = yield* Queue.make<Told, TooSlow>({ capacity: mostWaiting, strategy: "dropping" })
+          const queue = yield* Queue.make<Told, TooSlow>({ capacity: maxWaiting, strategy: "dropping" })
           let waiting = 0
           const tell = (told: Told): void => {
             const size = sizeOf(told)
-            if (waiting + size <= mostWaitingBytes && Queue.offerUnsafe(queue, told)) {
+            if (waiting + size <= maxWaitingBytes && Queue.offerUnsafe(queue, told)) {
               waiting += size
               return
             }

@@ -8,7 +8,7 @@ export interface Limit {
   readonly calls: number
   readonly windowMs: number
   /** How many keys a process counts by themselves; the others share one allowance. */
-  readonly mostKeys: number
+  readonly maxKeys: number
 }
 
 /** What became of one call, and what is left. */

@@ -12,7 +12,7 @@ const heartbeatMs = 5_000
 /** For how long Redis is not asked after a failure (ms): twice as long each time, unless it has answered for a minute in between. */
 const [shortestHoldMs, longestHoldMs, steadyMs] = [250, 30_000, 60_000] as const
 /** Commands without an answer: a Redis that is slow holds no more. */
-const mostUnderWay = 1_000
+const maxUnderWay = 1_000
 
 export type Reason = "away" | "deadline" | "lost" | "refused" | "busy"
 
@@ -95,7 +95,7 @@ export class RedisConnection {
   }
 
   async send(command: string, args: ReadonlyArray<string>): Promise<unknown> {
-    const reason: Reason | null = this.isUp ? (this.underWay < mostUnderWay ? null : "busy") : "away"
+    const reason: Reason | null = this.isUp ? (this.underWay < maxUnderWay ? null : "busy") : "away"
     if (reason !== null) {
       metrics.redisUnanswered.at(reason).add()
       throw new Unanswered(reason)

@@ -3,7 +3,7 @@ import { Allowances } from "../src/Allowances.ts"
 
 const start = 1_700_000_000_000
 const windowMs = 60_000
-const limited = (calls: number, mostKeys = 10) => new Allowances({ name: "calls", calls, windowMs, mostKeys })
+const limited = (calls: number, maxKeys = 10) => new Allowances({ name: "calls", calls, windowMs, maxKeys })
 
 describe("Allowances", () => {
   it("lets all calls of a minute come at once, then one as each share of it has passed", () => {
@@ -47,18 +47,18 @@ describe("Allowances", () => {
   })
 
   it("keeps at most so many keys, and none loses its count to the others", () => {
-    const mostKeys = 1_000
-    const calls = limited(60, mostKeys)
+    const maxKeys = 1_000
+    const calls = limited(60, maxKeys)
     for (let i = 0; i < 60; i++) calls.take("guesser", start)
     expect(calls.take("guesser", start).allowed).toBe(false)
     let strangers = 0
     for (let i = 0; i < 50_000; i++) {
       if (calls.take(`stranger ${i}`, start + (i % 2)).allowed) strangers++
-      expect(calls.size).toBeLessThanOrEqual(mostKeys)
+      expect(calls.size).toBeLessThanOrEqual(maxKeys)
     }
     expect(calls.take("guesser", start + 10).allowed).toBe(false)
     // Those without a place share one allowance.
-    expect(strangers).toBe(mostKeys - 1 + 60)
+    expect(strangers).toBe(maxKeys - 1 + 60)
     // A place is given away when its key has its whole allowance again.
     expect(calls.take("a newcomer", start + 2_000).allowed).toBe(true)
     expect(calls.size).toBe(2)
@@ -67,7 +67,7 @@ describe("Allowances", () => {
 })
 
 describe("keys with limits of their own", () => {
-  const of = (calls: number) => ({ name: "calls", calls, windowMs, mostKeys: 10 })
+  const of = (calls: number) => ({ name: "calls", calls, windowMs, maxKeys: 10 })
   const left = (allowances: Allowances, key: string, calls: number, at = start) => {
     let allowed = 0
     while (allowances.take(key, at, of(calls)).allowed) allowed++

@@ -35,7 +35,7 @@ const inRedis: Start = (count) => {
 }
 
 /** A share of its window takes longer than the test may. */
-const limit = (calls: number): Limit => ({ name: "tests", calls, windowMs: calls * 3_600_000, mostKeys: 100 })
+const limit = (calls: number): Limit => ({ name: "tests", calls, windowMs: calls * 3_600_000, maxKeys: 100 })
 
 const texts = (count: number): ReadonlyArray<Told> =>
   Array.from({ length: count }, (_, index) => ({ kind: "message", text: `m${index}` }))
@@ -66,7 +66,7 @@ const suite = (start: Start) => {
   it.live("a share of the window gives one call back", () =>
     Effect.gen(function* () {
       const [a, b] = (yield* start(2)).map(Context.get(RateLimiter))
-      const brief: Limit = { name: "brief", calls: 2, windowMs: 1_000, mostKeys: 100 }
+      const brief: Limit = { name: "brief", calls: 2, windowMs: 1_000, maxKeys: 100 }
       yield* a!.take(brief, "key")
       let waited = 0
       for (let taken = 1; taken < 5;) {

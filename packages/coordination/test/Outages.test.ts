@@ -19,7 +19,7 @@ const secret = Redacted.make(new Uint8Array(randomBytes(32)))
 const deadlineMs = 2_000
 const reasons = ["away", "deadline", "lost", "refused", "busy"] as const
 const unansweredSoFar = () => reasons.reduce((sum, reason) => sum + metrics.redisUnanswered.at(reason).value, 0)
-const limit = (calls: number): Limit => ({ name: "tests", calls, windowMs: calls * 3_600_000, mostKeys: 100 })
+const limit = (calls: number): Limit => ({ name: "tests", calls, windowMs: calls * 3_600_000, maxKeys: 100 })
 
 const start = (lines: Array<string> = []) =>
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici"
-import { GatheredBytes } from "@tidegate/model/GatheredBytes"
+import { GatheredBytes } from "@tidegate/runtime/GatheredBytes"
 import type { AttemptErrorCode } from "./AttemptErrorCode.ts"
 import { errorCodeOf, errorMessageOf } from "./AttemptErrorCode.ts"
 import { answerRead, bodyRead } from "./WireMeter.ts"
@@ -29,7 +29,7 @@ const noHeaders: Answer["headers"] = {}
 const dropped = new Error("the exchange has ended")
 
 /** 1xx before an answer: each is a few bytes, and costs as much as an answer does. */
-const mostInterim = 32
+const maxInterim = 32
 
 /** Takes an answer as it comes. */
 export interface AnswerReader {
@@ -93,7 +93,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Answer["headers"]): void {
     // 1xx: the answer is yet to come.
     if (status < 200) {
-      if (++this.#interim > mostInterim) this.#cancel("PROTOCOL_ERROR", `more than ${mostInterim} interim answers`)
+      if (++this.#interim > maxInterim) this.#cancel("PROTOCOL_ERROR", `more than ${maxInterim} interim answers`)
       return
     }
     this.#status = status

@@ -4,7 +4,7 @@ import type { Socket } from "node:net"
  * What a target sends beside the body of its answer: status line, headers, interim answers, chunk sizes and their extensions. The HTTP client bounds the headers
  * of one answer, and reads the rest for as long as it comes.
  */
-const mostBeside = 256 * 1024
+const maxBeside = 256 * 1024
 /** So many bytes on the wire may go with one of the body: chunks of one byte take six. */
 const perByte = 17
 
@@ -14,7 +14,7 @@ class TooMuchBeside extends Error {
   readonly code = "RESPONSE_TOO_LARGE"
 
   constructor() {
-    super(`the answer has more than ${mostBeside} bytes beside its body`)
+    super(`the answer has more than ${maxBeside} bytes beside its body`)
   }
 }
 
@@ -35,7 +35,7 @@ export const metered = (socket: Socket): void => {
   const read = socket.read.bind(socket)
   socket.read = (size?: number): unknown => {
     current = meter
-    if (meter.beside > mostBeside) {
+    if (meter.beside > maxBeside) {
       socket.destroy(new TooMuchBeside())
       return null
     }

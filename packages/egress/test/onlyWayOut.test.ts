@@ -21,13 +21,13 @@ const exceptions: ReadonlyArray<{
     reason: "the guard itself"
   },
   {
-    files: /^packages\/(storage|postgres)\/src\//,
+    files: /^packages\/(storage|embedded-postgres)\/src\//,
     from: /^@effect\/sql-pg(\/\w+)?$/,
     names: ["PgClient", "make"],
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
-    files: /^packages\/sessions\/src\/PostgresServers\.ts$/,
+    files: /^packages\/foreign-databases\/src\/PostgresServers\.ts$/,
     from: /^@effect\/sql-pg\/PgConnection$/,
     names: ["make"],
     reason: "speaks to other people's databases over streams that it is given: the guard opens their sockets"
@@ -110,7 +110,7 @@ const exceptions: ReadonlyArray<{
     reason: "asks for tokens through the way out, which it gives the library for its calls; signing reaches nobody"
   },
   {
-    files: /^packages\/postgres\/src\/Binaries\.ts$/,
+    files: /^packages\/embedded-postgres\/src\/Binaries\.ts$/,
     from: /^node:module$/,
     names: ["createRequire"],
     reason: "finds where the database's programs are installed; loads nothing"
@@ -179,7 +179,7 @@ describe("the only way out", () => {
   })
 
   it("is not undermined by a module of Effect that this suite does not know to open connections", () => {
-    const effect = fileURLToPath(new URL(".", import.meta.resolve("effect")))
+    const effect = fileURLToPath(new URL("./", import.meta.resolve("effect")))
     const loud = globSync("**/*.js", { cwd: effect, exclude: ["**/internal/**"] }).filter((file) => {
       const source = readFileSync(`${effect}/${file}`, "utf8")
       if (!/\b(fetch|WebSocket|EventSource|XMLHttpRequest|node:)\b/.test(source)) return false

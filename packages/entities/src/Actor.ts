@@ -3,7 +3,7 @@ import { Entity } from "effect/cluster"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
 import type { AnyResource, RecordOf, Situation, SwitchOf } from "@tidegate/resources/Resource"
-import type { Command, Concerned, Store } from "@tidegate/storage/Store"
+import type { Command, Concerned, Store } from "@tidegate/storage/control/Store"
 import { carryThrough } from "./CarryThrough.ts"
 
 interface Asked {

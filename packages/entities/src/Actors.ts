@@ -1,21 +1,21 @@
 import { Effect, Layer } from "effect"
 import { Journal } from "@tidegate/storage/Journal"
-import { RunJournal } from "@tidegate/storage/RunJournal"
+import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
-import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
+import { DeliveryRuntime } from "./Destination/sending/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
 import * as FilterBehaviour from "./Filter/FilterBehaviour.ts"
-import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
-import { Hints } from "./Hints.ts"
+import * as HandoverBehaviour from "./dispatch/HandoverBehaviour.ts"
+import { Dispatcher } from "./dispatch/Dispatcher.ts"
 import * as InHand from "./InHand.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
-import * as Sweep from "./Sweep.ts"
+import * as Sweep from "./dispatch/Poller.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
 import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import { Pace, RunPace } from "./Workflow/RunPace.ts"
@@ -44,7 +44,7 @@ export const layer = (
     Layer.provide([
       Cancellations.layer,
       DeliveryRuntime.layer(limits),
-      Hints.layer,
+      Dispatcher.layer,
       // Before any actor: what others have left behind is known by then.
       InHand.layer,
       RunJournal.layer,

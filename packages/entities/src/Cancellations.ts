@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Queue } from "effect"
-import { cancelPending, type PendingOf } from "@tidegate/storage/CancelPending"
+import { cancelPending, type PendingOf } from "@tidegate/storage/delivery/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
 
 /** How many may wait. More are dropped: what they would write down is read off all the same. */

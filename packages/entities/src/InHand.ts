@@ -12,7 +12,7 @@ import {
   takeInHand,
   type Work,
   type WorkKind
-} from "@tidegate/storage/WorkInHand"
+} from "@tidegate/storage/delivery/WorkInHand"
 import { Gathered } from "./Gathered.ts"
 
 /**
@@ -30,7 +30,7 @@ const weighty = 64 * 1024
 /** After the death of a process everything is written down for so long (ms). */
 const carefulFor = 60_000
 /** Ends of processes with which work is set aside. */
-const mostEnds = 3
+const maxEnds = 3
 const seenEvery = "2 seconds"
 /**
  * What is suspected waits so long for everything else, then so long for what has begun; and so long it is alone (ms). Others wait for it meanwhile: what a route
@@ -38,7 +38,7 @@ const seenEvery = "2 seconds"
  */
 const patience: { readonly [kind in WorkKind]: number } = { run: 10_000, bulk: 10_000, route: 1_000, event: 1_000 }
 /** Of one statement. */
-const mostAtOnce = 1_000
+const maxAtOnce = 1_000
 
 export interface Weighed extends Work {
   readonly bytes: number
@@ -51,14 +51,14 @@ export type Manner = "as ever" | "noted" | "written down" | "alone" | "not again
 
 export const setAside = {
   code: "PROCESS_ENDED",
-  message: `the process ended ${mostEnds} times while it was at this; it is not begun again by itself`
+  message: `the process ended ${maxEnds} times while it was at this; it is not begun again by itself`
 } as const
 
 const keyOf = ({ id, kind }: Named): string => `${kind}:${id}`
 
 const mannerOf = ({ bytes, kind }: Weighed, ends: number): Manner => {
   if (ends === 0) return bytes < weighty ? "noted" : "written down"
-  if (ends < mostEnds) return "alone"
+  if (ends < maxEnds) return "alone"
   metrics.setAside.at(kind).add()
   return "not again"
 }
@@ -83,7 +83,7 @@ export class InHand {
 
   constructor(process: string = randomUUID()) {
     this.process = process
-    this.#rows = new Gathered(mostAtOnce, (asked) => this.#write(asked))
+    this.#rows = new Gathered(maxAtOnce, (asked) => this.#write(asked))
   }
 
   /** What others have in hand, and whether some of them have died. */

@@ -2,7 +2,7 @@ import { hkdfSync, type KeyObject, randomBytes } from "node:crypto"
 import { Context } from "effect"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Values } from "@tidegate/model/Message"
-import { type LoopKeys, readChain, writeChain } from "@tidegate/signatures/LoopMark"
+import { type LoopKeys, readChain, writeChain } from "@tidegate/outbound-auth/LoopMark"
 
 /** How far what leads back to the gateway may go. */
 export interface LoopLimits {
@@ -16,7 +16,7 @@ export const loopLimits: LoopLimits = { hops: 10, descendants: 1_000 }
 
 const windowMs = 60_000
 /** First requests that are counted, some 200 bytes each. The one that was begun to be counted first goes first: a chain is still as deep as it is. */
-const mostRoots = 20_000
+const maxRoots = 20_000
 
 /** The chains of requests that lead back to the gateway, bounded in depth and in breadth. */
 export interface Loops {
@@ -44,7 +44,7 @@ export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number 
     const known = counted.get(root)
     if (known !== undefined && at - known.since < windowMs) return ++known.count <= limits.descendants
     counted.delete(root)
-    if (counted.size >= mostRoots) counted.delete(counted.keys().next().value!)
+    if (counted.size >= maxRoots) counted.delete(counted.keys().next().value!)
     counted.set(root, { since: at, count: 1 })
     return limits.descendants > 0
   }

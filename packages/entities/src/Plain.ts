@@ -3,7 +3,7 @@ import type { Sharding } from "effect/cluster"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
-import { PlainStores } from "@tidegate/storage/Stores"
+import { PlainStores } from "@tidegate/storage/control/Stores"
 import { actorOf } from "./Actor.ts"
 import { protocolOf } from "./Protocol.ts"
 

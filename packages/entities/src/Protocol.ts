@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { fromJsonText } from "@tidegate/model/JsonSchema"
+import { fromJsonText } from "@tidegate/json/JsonSchema"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/Resource"
 

@@ -4,12 +4,12 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { compileOrdering } from "@tidegate/rules/Ordering"
 import { requestInput } from "@tidegate/rules/RequestInput"
 import type { Database } from "@tidegate/storage/Database"
-import { type Replay, type Replayed, type Routing, storeReplay } from "@tidegate/storage/Replays"
-import type { Secrets } from "@tidegate/storage/Secrets"
-import { actors } from "./Hints.ts"
+import { type Replay, type Replayed, type Routing, storeReplay } from "@tidegate/storage/bulk/Replays"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { actors } from "./dispatch/Dispatcher.ts"
 import { shardOf } from "./Shards.ts"
 
-export type { Replay, Replayed } from "@tidegate/storage/Replays"
+export type { Replay, Replayed } from "@tidegate/storage/bulk/Replays"
 
 /** How replays are routed on this cluster. An ordering that cannot be read puts nothing in a line, as at the doors. */
 export const replayRouting: Effect.Effect<Routing, never, Sharding.Sharding> = Effect.map(

@@ -1,6 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
-import { retain, type RetentionDefaults } from "@tidegate/storage/Retention"
+import { retain, type RetentionDefaults } from "@tidegate/storage/retention/Retention"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
 /** A runner that has just taken over has more urgent things to do; one that keeps changing does not begin at all. */

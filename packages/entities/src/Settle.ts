@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import type { Concerned } from "@tidegate/storage/Store"
+import type { Concerned } from "@tidegate/storage/control/Store"
 import { Cancellations } from "./Cancellations.ts"
-import { reloadDestinations } from "./Hints.ts"
+import { reloadDestinations } from "./dispatch/Dispatcher.ts"
 
 /** What a committed change owes to others: answers once everyone whom it concerns goes by it. */
 export const settling: Effect.Effect<

@@ -105,7 +105,7 @@ const asking = (
   })
 
 /** The most that any window of one period has. */
-const mostIn = (given: ReadonlyArray<Given>, period: RatePeriod): number => {
+const maxIn = (given: ReadonlyArray<Given>, period: RatePeriod): number => {
   const times = given.map(({ at }) => at).toSorted((a, b) => a - b)
   return Math.max(
     0,
@@ -126,7 +126,7 @@ layer(world)("the turns of a saved action", (it) => {
       const second = yield* many(10, () => asking(actor, "wfl_2", given))
       for (const fiber of [...first, ...second]) yield* passing(fiber)
       expect(given.length).toBe(40)
-      expect(mostIn(given, "second")).toBeLessThanOrEqual(5)
+      expect(maxIn(given, "second")).toBeLessThanOrEqual(5)
       expect(given.at(-1)!.at - given[0]!.at).toBeLessThan(12_000)
       // Whoever came later has not waited for all of the others.
       const lastOfSecond = given.findLastIndex(({ line }) => line === "wfl_2")
@@ -150,7 +150,7 @@ layer(world)("the turns of a saved action", (it) => {
       expect(given.length).toBe(10)
       for (const fiber of waiting) yield* passing(fiber, 10_000)
       expect(given.length).toBe(14)
-      expect(mostIn(given, "hour")).toBeLessThanOrEqual(10)
+      expect(maxIn(given, "hour")).toBeLessThanOrEqual(10)
       yield* second.leave
     })
   )
@@ -184,7 +184,7 @@ layer(world)("the turns of a saved action", (it) => {
       ]
       for (const fiber of waiting) yield* passing(fiber, 100)
       expect(given.length).toBe(30)
-      expect(mostIn(given, "minute")).toBeLessThanOrEqual(20)
+      expect(maxIn(given, "minute")).toBeLessThanOrEqual(20)
     })
   )
 

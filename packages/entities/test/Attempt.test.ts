@@ -10,9 +10,9 @@ import {
   retryOf,
   unanswered,
   verdictOf
-} from "../src/Destination/Attempt.ts"
-import { type DeliveryItem, newItem } from "../src/Destination/DeliveryItem.ts"
-import type { LaneSettings } from "../src/Destination/DestinationState.ts"
+} from "../src/Destination/sending/Attempt.ts"
+import { type DeliveryItem, newItem } from "../src/Destination/queue/DeliveryItem.ts"
+import type { ConnectionQueueSettings } from "../src/Destination/DestinationState.ts"
 
 /** An attempt without a loop: what it says, and what becomes of the event. */
 
@@ -36,7 +36,7 @@ const item = newItem(
   }
 )
 
-const lane: LaneSettings = {
+const lane: ConnectionQueueSettings = {
   id: "con_1",
   name: "connection",
   sourceName: "source",
@@ -54,7 +54,7 @@ const lane: LaneSettings = {
   )
 }
 
-const begun = (change: Partial<DeliveryItem> = {}, settings: LaneSettings | undefined = lane): Attempt => ({
+const begun = (change: Partial<DeliveryItem> = {}, settings: ConnectionQueueSettings | undefined = lane): Attempt => ({
   ...beginAttempt({ ...item, ...change }, settings, at, null),
   url: "http://target.test/shown"
 })

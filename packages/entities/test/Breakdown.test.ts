@@ -6,7 +6,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
 import { attemptRecord } from "../../storage/test/attempts.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { Pacer } from "../src/Destination/Pacer.ts"
+import { Pacer } from "../src/Destination/queue/Pacer.ts"
 import {
   type Act,
   Acts,
@@ -20,13 +20,13 @@ import {
   waiting,
   worldWith
 } from "./DestinationWorld.ts"
-import { mostBytes, QueueWorld } from "./QueueWorld.ts"
+import { maxBytes, QueueWorld } from "./QueueWorld.ts"
 
 /** Something throws where nothing should: it costs an attempt, or a while, and never a slot. */
 
 const closed = (world: QueueWorld): void => {
   expect(world.slots.taken).toBe(0)
-  expect(world.others.hasRoom(mostBytes), "no memory is held").toBe(true)
+  expect(world.others.hasRoom(maxBytes), "no memory is held").toBe(true)
   expect(world.queue.nextAt).toBeNull()
   expect(world.queue.underWay).toBe(0)
   expect(world.pending).toBe(0)

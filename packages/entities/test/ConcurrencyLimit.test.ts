@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { ConcurrencyLimit, type Ending, mostConcurrent } from "../src/Destination/ConcurrencyLimit.ts"
+import { ConcurrencyLimit, type Ending, maxConcurrent } from "../src/Destination/queue/ConcurrencyLimit.ts"
 import { Random } from "./Random.ts"
 import { type Behaviour, type Second, SimulatedTarget } from "./SimulatedTarget.ts"
 
@@ -23,7 +23,7 @@ const sum = (seconds: ReadonlyArray<Second>, figure: (one: Second) => number): n
 describe("a target of constant latency", () => {
   it("of 1 s that gets 500 a second has 500 on the wire within seconds, and what has waited is made good", () => {
     const seconds = run(target({ servers: many, takes: () => 1_000 }), 12, 500)
-    expect(seconds.findIndex(({ mostOnWire }) => mostOnWire >= 500)).toBeLessThanOrEqual(5)
+    expect(seconds.findIndex(({ maxOnWire }) => maxOnWire >= 500)).toBeLessThanOrEqual(5)
     expect(seconds.at(-1)).toMatchObject({ answered: 500, waiting: 0, latency: 1_000 })
   })
 
@@ -38,7 +38,7 @@ describe("a target of constant latency", () => {
     { latency: whole(1, 2_000), offered: whole(10, 2_000) },
     ({ latency, offered }) => {
       const seconds = run(target({ servers: many, takes: () => latency }), 60, offered).slice(-30)
-      const sustained = Math.min(offered, (mostConcurrent / latency) * 1_000)
+      const sustained = Math.min(offered, (maxConcurrent / latency) * 1_000)
       expect(sum(seconds, ({ answered }) => answered) / 30).toBeGreaterThan(sustained * 0.95 - 1)
     },
     { arbitrary: { runs: 12 } }
@@ -86,7 +86,7 @@ describe("a target that does so many at once and lets the others wait", () => {
       const seconds = run(target({ servers, takes: () => takes }), 60, most * 2).slice(-30)
       expect(sum(seconds, ({ answered }) => answered) / 30).toBeGreaterThan(most * 0.9)
       const bound = Math.max(2 * first, 2.6 * servers)
-      for (const { mostOnWire } of seconds) expect(mostOnWire).toBeLessThanOrEqual(bound)
+      for (const { maxOnWire } of seconds) expect(maxOnWire).toBeLessThanOrEqual(bound)
     },
     { arbitrary: { runs: 12 } }
   )
@@ -100,7 +100,7 @@ describe("a target that fails", () => {
     run(dead, 10, 500)
     dead.behaviour = { servers: many, takes: () => 30_000, ends: () => "overloaded" }
     const seconds = run(dead, 65, 500)
-    expect(seconds.at(-1)!.mostOnWire).toBe(4)
+    expect(seconds.at(-1)!.maxOnWire).toBe(4)
     dead.behaviour = { servers: many, takes: () => 1_000 }
     run(dead, 50, 500)
     expect(dead.second(500).answered).toBeGreaterThanOrEqual(500)
@@ -115,7 +115,7 @@ describe("a target that fails", () => {
   it("often has few on the wire", () => {
     const random = new Random(4)
     const seconds = run(target({ servers: many, takes: () => 200, ends: failing(0.3, random) }), 40, 1_000)
-    for (const { mostOnWire } of seconds.slice(-20)) expect(mostOnWire).toBeLessThan(first)
+    for (const { maxOnWire } of seconds.slice(-20)) expect(maxOnWire).toBeLessThan(first)
   })
 
   it("when it has more than it allows (429) is kept busy near that", () => {
@@ -141,10 +141,10 @@ describe("a target that fails", () => {
         takes: () => random.between(1, 3_000),
         ends: () => random.pick(["answered", "answered", "answered", "overloaded", "unsent"] as const)
       })
-      for (const { limit, mostOnWire } of run(wild, 20, random.between(1, 3_000))) {
+      for (const { limit, maxOnWire } of run(wild, 20, random.between(1, 3_000))) {
         expect(limit).toBeGreaterThanOrEqual(4)
-        expect(limit).toBeLessThanOrEqual(mostConcurrent)
-        expect(mostOnWire).toBeLessThanOrEqual(mostConcurrent)
+        expect(limit).toBeLessThanOrEqual(maxConcurrent)
+        expect(maxOnWire).toBeLessThanOrEqual(maxConcurrent)
       }
     },
     { arbitrary: { runs: 12 } }
@@ -159,14 +159,14 @@ describe("a limit that is set", () => {
       const set = target({ servers: 10, takes: () => 100 }, new ConcurrencyLimit(most))
       const seconds = run(set, 6, 3_000)
       expect(seconds.map(({ limit }) => limit)).toStrictEqual(seconds.map(() => most))
-      expect(seconds.at(-1)!.mostOnWire).toBe(most)
+      expect(seconds.at(-1)!.maxOnWire).toBe(most)
     },
     { arbitrary: { runs: 10 } }
   )
 
   it("of one is one, whatever fails", () => {
     const serial = target({ servers: 1, takes: () => 10, ends: () => "overloaded" }, new ConcurrencyLimit(1))
-    for (const { mostOnWire } of run(serial, 5, 500)) expect(mostOnWire).toBe(1)
+    for (const { maxOnWire } of run(serial, 5, 500)) expect(maxOnWire).toBe(1)
   })
 
   it("falls while a target fails, and is there again when it does not", () => {

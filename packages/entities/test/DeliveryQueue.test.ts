@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { Pacer } from "../src/Destination/Pacer.ts"
-import { mostBytes, QueueWorld } from "./QueueWorld.ts"
+import { Pacer } from "../src/Destination/queue/Pacer.ts"
+import { maxBytes, QueueWorld } from "./QueueWorld.ts"
 import { Random } from "./Random.ts"
 
 const windowSize = 1_000
-const mostConcurrent = 50
+const maxConcurrent = 50
 
 /** How many of the first `first` starts each lane got. */
 const shares = (world: QueueWorld, first = world.starts.length): Record<string, number> => {
@@ -29,7 +29,7 @@ const deliver = (world: QueueWorld, count: number): void => {
 
 const closed = (world: QueueWorld): void => {
   expect(world.slots.taken).toBe(0)
-  expect(world.others.hasRoom(mostBytes), "no memory is held").toBe(true)
+  expect(world.others.hasRoom(maxBytes), "no memory is held").toBe(true)
   expect(world.queue.nextAt).toBeNull()
   expect(world.queue.underWay).toBe(0)
 }
@@ -61,11 +61,11 @@ describe("lanes", () => {
 
   it("come back to their turn when they are opened beside a backlog", () => {
     const world = new QueueWorld(["a", "b"], { slots: 1 })
-    world.setLane("b", "paused")
+    world.setConnectionQueue("b", "paused")
     world.send("b", 2 * windowSize)
     world.send("a", 10 * windowSize)
     deliver(world, 100)
-    world.setLane("b", "open")
+    world.setConnectionQueue("b", "open")
     const before = world.starts.length
     deliver(world, 600)
     const after = world.starts.slice(before).filter(({ lane }) => lane === "b").length
@@ -102,7 +102,7 @@ describe("the window", () => {
       world.send("b", 50)
       expect(world.inWindow).toBeLessThanOrEqual(windowSize)
     }
-    expect(world.wire).toHaveLength(mostConcurrent)
+    expect(world.wire).toHaveLength(maxConcurrent)
     world.settle()
     expect(world.starts).toHaveLength(20 * 450)
     expect(world.pending).toBe(0)
@@ -113,7 +113,7 @@ describe("the window", () => {
   it("does not read again and again what finds no room", () => {
     const world = new QueueWorld(["a"])
     // Another destination holds all memory.
-    world.others.hold(mostBytes)
+    world.others.hold(maxBytes)
     world.send("a", 500)
     const before = world.refills
     for (let i = 0; i < 100; i++) {
@@ -122,7 +122,7 @@ describe("the window", () => {
       world.queue.tick()
     }
     expect(world.refills - before).toBeLessThanOrEqual(4)
-    world.others.letGo(mostBytes)
+    world.others.letGo(maxBytes)
     world.settle()
     expect(world.pending).toBe(0)
     closed(world)
@@ -130,7 +130,7 @@ describe("the window", () => {
 
   it("has few events in memory when others hold it all, those on the wire included", () => {
     const world = new QueueWorld(["a"])
-    world.others.hold(mostBytes)
+    world.others.hold(maxBytes)
     world.send("a", 200)
     for (let step = 0; world.pending > 0; step++) {
       expect(step, "nothing is delivered any more").toBeLessThan(2_000)
@@ -141,7 +141,7 @@ describe("the window", () => {
       world.now += 20
       world.queue.tick()
     }
-    world.others.letGo(mostBytes)
+    world.others.letGo(maxBytes)
     world.settle()
     closed(world)
   })
@@ -155,10 +155,10 @@ describe("the window", () => {
     // The refill has read: the row was known. Now the window fills up, and the retry is turned away.
     world.others.take()
     world.send("a", 20)
-    world.others.hold(mostBytes)
+    world.others.hold(maxBytes)
     world.record(0, 10)
     expect(world.queue.isKnown(row!.id)).toBe(false)
-    world.others.letGo(mostBytes)
+    world.others.letGo(maxBytes)
     world.others.release()
     world.settle()
     expect(row!.state).toBe("DONE")
@@ -180,13 +180,13 @@ describe("a change", () => {
     const world = new QueueWorld(["a", "b"], { slots: 4 })
     world.send("a", 100)
     world.send("b", 100)
-    world.setLane("a", "paused")
+    world.setConnectionQueue("a", "paused")
     const before = shares(world)["a"]
     world.settle()
     expect(shares(world)["a"]).toBe(before)
     expect(shares(world)["b"]).toBe(100)
     closed(world)
-    world.setLane("a", "open")
+    world.setConnectionQueue("a", "open")
     world.settle()
     expect(world.pending).toBe(0)
   })
@@ -194,8 +194,8 @@ describe("a change", () => {
   it("cancels what was created before it, also when the lane is open again at once", () => {
     const world = new QueueWorld(["a"], { slots: 1 })
     world.send("a", 100)
-    world.setLane("a", "cancelled")
-    world.setLane("a", "open")
+    world.setConnectionQueue("a", "cancelled")
+    world.setConnectionQueue("a", "open")
     world.now += 1
     const [later] = world.send("a", 1)
     world.settle()
@@ -217,21 +217,21 @@ describe("a change", () => {
       world.send("a", 20)
       expect(world.marks).toHaveLength(20)
       expect(world.starts).toHaveLength(0)
-      if (change === "paused") world.setLane("a", "paused")
+      if (change === "paused") world.setConnectionQueue("a", "paused")
       else if (change === "new rate") world.setPacer(new Pacer(1, "second"))
       else if (change === "no lease") world.lease = false
       else if (change === "stopped") {
         world.queue.stop()
         world.stopped = true
       } else {
-        world.setLane("a", "cancelled")
-        if (change !== "cancelled") world.setLane("a", "open")
+        world.setConnectionQueue("a", "cancelled")
+        if (change !== "cancelled") world.setConnectionQueue("a", "open")
       }
       while (world.marks.length > 0) world.marked()
       expect(world.starts.length).toBeLessThanOrEqual(change === "new rate" ? 1 : 0)
       if (change === "paused" || change === "no lease") {
         world.lease = true
-        world.setLane("a", "open")
+        world.setConnectionQueue("a", "open")
         world.settle()
         expect(world.pending).toBe(0)
       }
@@ -327,12 +327,12 @@ describe("a queue that is stopped", () => {
     world.queue.stop()
     world.stopped = true
     expect(world.queue.nextAt).toBeNull()
-    expect(world.queue.underWay).toBe(mostConcurrent)
+    expect(world.queue.underWay).toBe(maxConcurrent)
     world.send("a", 10)
     while (world.wire.length > 0) world.end(0, world.wire.length % 2 === 0)
-    expect(world.queue.underWay).toBe(mostConcurrent)
+    expect(world.queue.underWay).toBe(maxConcurrent)
     while (world.recording.length > 0) world.record()
-    expect(world.starts).toHaveLength(mostConcurrent)
+    expect(world.starts).toHaveLength(maxConcurrent)
     closed(world)
   })
 })
@@ -349,10 +349,10 @@ describe("the limit", () => {
     world.end(0, true, "overloaded")
     const { limit } = world.queue
     expect(limit).toBeLessThan(200)
-    world.setLane("a", "open")
+    world.setConnectionQueue("a", "open")
     expect(world.queue.limit).toBe(limit)
     world.setMaxConcurrency(null)
-    expect(world.queue.limit).toBe(mostConcurrent)
+    expect(world.queue.limit).toBe(maxConcurrent)
     world.settle()
     closed(world)
   })
@@ -461,7 +461,11 @@ describe("whatever the interleaving", () => {
         [12, () => world.stepRefill()],
         [1, () => world.failRefill()],
         [2, () => world.queue.wake()],
-        [2, () => world.setLane(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))],
+        [
+          2,
+          () =>
+            world.setConnectionQueue(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))
+        ],
         [1, () => world.setDestination(random.pick(["open", "open", "open", "cancelled"] as const))],
         [1, () => paced && world.setPacer(rate())],
         [1, () => (world.lease = random.chance(0.7))],
@@ -492,7 +496,7 @@ describe("whatever the interleaving", () => {
       world.now++
       world.lease = true
       world.setDestination("open")
-      for (const lane of lanes) world.setLane(lane, "open")
+      for (const lane of lanes) world.setConnectionQueue(lane, "open")
       world.queue.offer(
         hints.map((id) => world.itemOf(world.rows.get(id)!)),
         false

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { takePresented } from "@tidegate/signatures/PresentedSecrets"
-import { sealPresented } from "@tidegate/storage/PresentedColumn"
-import { parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { Batch } from "../src/Batch.ts"
-import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/DeliveryItem.ts"
-import { CarriedHandover, Handover } from "../src/Handover/Handover.ts"
-import { withCredentials } from "../src/Destination/ForwardedCredentials.ts"
+import { takePresented } from "@tidegate/verification/PresentedSecrets"
+import { sealPresented } from "@tidegate/storage/secrets/PresentedColumn"
+import { parseSecretKeys, Secrets } from "@tidegate/storage/secrets/Secrets"
+import { Batch } from "../src/dispatch/Batch.ts"
+import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/queue/DeliveryItem.ts"
+import { CarriedHandover, Handover } from "../src/dispatch/Handover.ts"
+import { withCredentials } from "../src/Destination/sending/ForwardedCredentials.ts"
 
 const withKey = (text: string) =>
   Effect.runSync(Effect.provide(Secrets, Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys(text)) })))

@@ -9,14 +9,14 @@ import {
   ShardId,
   ShardingConfig
 } from "effect/cluster"
-import type { KeyRing } from "@tidegate/storage/Secrets"
-import { Batch } from "../src/Batch.ts"
-import { type DeliveryItem, newItem } from "../src/Destination/DeliveryItem.ts"
+import type { KeyRing } from "@tidegate/storage/secrets/Secrets"
+import { Batch } from "../src/dispatch/Batch.ts"
+import { type DeliveryItem, newItem } from "../src/Destination/queue/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
-import { Handover } from "../src/Handover/Handover.ts"
-import { HandoverEntity } from "../src/Handover/HandoverProtocol.ts"
-import * as Owners from "../src/Handover/Owners.ts"
-import { actors, Hints } from "../src/Hints.ts"
+import { Handover } from "../src/dispatch/Handover.ts"
+import { HandoverEntity } from "../src/dispatch/HandoverProtocol.ts"
+import * as Owners from "../src/dispatch/Owners.ts"
+import { actors, Dispatcher } from "../src/dispatch/Dispatcher.ts"
 import { idOn, shardOf, shardsPerGroup } from "../src/Shards.ts"
 import * as ClusterWire from "../src/Wire/ClusterWire.ts"
 import { freePort, newKey } from "./WireWorld.ts"
@@ -91,7 +91,7 @@ const runnerOf = Effect.fnUntraced(function* (
     entityTerminationTimeout: "1 second"
   })
   const context = yield* Layer.build(
-    Layer.mergeAll(destinations(runner, given), taking(handovers), Hints.layer).pipe(
+    Layer.mergeAll(destinations(runner, given), taking(handovers), Dispatcher.layer).pipe(
       Layer.provideMerge(ClusterWire.layerRunner(address, keys)),
       Layer.provideMerge(Owners.layerWatching),
       Layer.provide([Layer.succeed(RunnerStorage.RunnerStorage, storageOf(storage)), MessageStorage.layerNoop, config])
@@ -101,7 +101,7 @@ const runnerOf = Effect.fnUntraced(function* (
   return {
     sharding,
     handovers,
-    hints: Context.get(context, Hints),
+    dispatcher: Context.get(context, Dispatcher),
     owners: Context.get(context, Owners.Owners),
     handover: yield* Effect.provide(HandoverEntity.client, context),
     holds: (id: string) => sharding.hasShardId(ShardId.make("default", shardOf(sharding, id)))
@@ -152,7 +152,7 @@ describe("what one commit has made, handed over", () => {
       const { away, given, here, one, two } = yield* world
       expect(away.length).toBeGreaterThan(1)
       expect(here.length).toBeGreaterThan(1)
-      for (const id of ids) one.hints.deliver(id, itemOf(id))
+      for (const id of ids) one.dispatcher.deliver(id, itemOf(id))
       const taken = yield* Queue.takeN(given, ids.length)
       expect(two.handovers).toStrictEqual([away.map((id) => `evt_${id}`)])
       expect(one.handovers).toStrictEqual([])
@@ -175,7 +175,7 @@ describe("what one commit has made, handed over", () => {
       // A turn for each, but none in which an answer could be read.
       yield* Effect.promise(async () => {
         for (const event of events) {
-          one.hints.deliver(to, itemOf(event))
+          one.dispatcher.deliver(to, itemOf(event))
           await new Promise<void>((resolve) => queueMicrotask(resolve))
         }
       })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Batch, batchOf } from "../src/Batch.ts"
-import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/DeliveryItem.ts"
-import { CarriedHandover, Handover } from "../src/Handover/Handover.ts"
+import { Batch, batchOf } from "../src/dispatch/Batch.ts"
+import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/queue/DeliveryItem.ts"
+import { CarriedHandover, Handover } from "../src/dispatch/Handover.ts"
 
 const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPayload => ({
   requestId,

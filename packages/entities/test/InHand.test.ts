@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { haveAlone, takeInHand } from "@tidegate/storage/WorkInHand"
+import { haveAlone, takeInHand } from "@tidegate/storage/delivery/WorkInHand"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
 import { Hand, InHand } from "../src/InHand.ts"
 import { retryStep } from "../src/Workflow/StepRetry.ts"

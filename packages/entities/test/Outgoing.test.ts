@@ -1,7 +1,7 @@
 import { RunnerAddress } from "effect/cluster"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { type DeliveryItem, newItem } from "../src/Destination/DeliveryItem.ts"
-import { Outgoing, type Place } from "../src/Handover/Outgoing.ts"
+import { type DeliveryItem, newItem } from "../src/Destination/queue/DeliveryItem.ts"
+import { Outgoing, type Place } from "../src/dispatch/Outgoing.ts"
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }))
 afterEach(() => void vi.useRealTimers())

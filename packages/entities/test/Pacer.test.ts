@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { guardMs, Pacer } from "../src/Destination/Pacer.ts"
+import { guardMs, Pacer } from "../src/Destination/queue/Pacer.ts"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { Random } from "./Random.ts"
 

@@ -1,11 +1,16 @@
 import { expect } from "@effect/vitest"
-import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/DeliveryItem"
-import { DeliveryQueue, horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
-import type { Ending } from "../src/Destination/ConcurrencyLimit.ts"
-import type { LineReads } from "../src/Destination/Lines.ts"
-import type { Pacer } from "../src/Destination/Pacer.ts"
-import type { LaneRules, LaneState, LinesRead, Presence } from "../src/Destination/QueueHost.ts"
-import { type Share, Slots } from "../src/Destination/Slots.ts"
+import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/queue/DeliveryItem"
+import { DeliveryQueue, horizonMs } from "@tidegate/entities/Destination/queue/DeliveryQueue"
+import type { Ending } from "../src/Destination/queue/ConcurrencyLimit.ts"
+import type { LineReads } from "../src/Destination/queue/OrderingKeys.ts"
+import type { Pacer } from "../src/Destination/queue/Pacer.ts"
+import type {
+  ConnectionQueueRules,
+  ConnectionQueueState,
+  LinesRead,
+  TargetAvailability
+} from "../src/Destination/queue/QueueHost.ts"
+import { type Share, Slots } from "../src/Destination/queue/Slots.ts"
 
 /** An event's row as SQL has it. */
 export interface Row {
@@ -51,10 +56,10 @@ interface FoundLines {
   readonly lookedTo: string | null | undefined
 }
 
-export const mostBytes = 64 * 1024 * 1024
+export const maxBytes = 64 * 1024 * 1024
 const refillRows = 1_000
-const leastRefill = 64
-const mostOfLine = 32
+const minRefill = 64
+const maxOfLine = 32
 
 /**
  * A queue in a world that a test runs: the clock, the network and SQL do one step at a time, when they are told to. What
@@ -84,12 +89,12 @@ export class QueueWorld {
   readonly breakdowns: Array<unknown> = []
   queue: DeliveryQueue
   stopped = false
-  readonly #lanes = new Map<string, LaneRules>()
+  readonly #lanes = new Map<string, ConnectionQueueRules>()
   readonly isWrittenDown: (eventId: string) => boolean
-  #destination: LaneRules = { state: "open", cancelBefore: 0 }
+  #destination: ConnectionQueueRules = { state: "open", cancelBefore: 0 }
   #pacer: Pacer | null = null
   #maxConcurrency: number | null = null
-  #presence: Presence | null = null
+  #targetAvailability: TargetAvailability | null = null
   readonly #attempted = new Set<string>()
 
   constructor(
@@ -98,14 +103,14 @@ export class QueueWorld {
       readonly slots?: number
       readonly pacer?: Pacer
       readonly maxConcurrency?: number
-      readonly presence?: Presence
+      readonly targetAvailability?: TargetAvailability
       readonly order?: "block" | "skip"
       /** Which deliveries are written down before they begin; none. */
       readonly writtenDown?: (eventId: string) => boolean
     } = {}
   ) {
     this.isWrittenDown = options.writtenDown ?? (() => false)
-    this.slots = new Slots(options.slots ?? 5_000, mostBytes)
+    this.slots = new Slots(options.slots ?? 5_000, maxBytes)
     this.others = this.slots.share(() => {})
     const { order } = options
     for (const lane of lanes) {
@@ -113,7 +118,7 @@ export class QueueWorld {
     }
     this.#pacer = options.pacer ?? null
     this.#maxConcurrency = options.maxConcurrency ?? null
-    this.#presence = options.presence ?? null
+    this.#targetAvailability = options.targetAvailability ?? null
     this.queue = this.#start()
   }
 
@@ -162,7 +167,7 @@ export class QueueWorld {
     this.inHand.clear()
     this.refill = null
     this.#attempted.clear()
-    this.slots = new Slots(5_000, mostBytes)
+    this.slots = new Slots(5_000, maxBytes)
     this.stopped = false
     this.queue = this.#start()
   }
@@ -217,7 +222,7 @@ export class QueueWorld {
     this.starts.push({ id: item.eventId, lane: item.connectionId, at: startedAt })
   }
 
-  stateOf(lane: string): LaneState {
+  stateOf(lane: string): ConnectionQueueState {
     return this.#destination.state === "open" ? this.#lanes.get(lane)!.state : this.#destination.state
   }
 
@@ -270,17 +275,17 @@ export class QueueWorld {
       lanes: new Map(this.#lanes),
       pacer: this.#pacer,
       maxConcurrency: this.#maxConcurrency,
-      presence: this.#presence
+      targetAvailability: this.#targetAvailability
     })
   }
 
-  setLane(lane: string, state: LaneState): void {
+  setConnectionQueue(lane: string, state: ConnectionQueueState): void {
     this.#lanes.set(lane, this.#next(this.#lanes.get(lane)!, state))
     this.#cancelRows()
     this.configure()
   }
 
-  setDestination(state: LaneState): void {
+  setDestination(state: ConnectionQueueState): void {
     this.#destination = this.#next(this.#destination, state)
     this.#cancelRows()
     this.configure()
@@ -296,7 +301,7 @@ export class QueueWorld {
     this.configure()
   }
 
-  #next(rules: LaneRules, state: LaneState): LaneRules {
+  #next(rules: ConnectionQueueRules, state: ConnectionQueueState): ConnectionQueueRules {
     const turned = (rules.state === "cancelled") !== (state === "cancelled")
     return { ...rules, state, cancelBefore: turned ? this.now : rules.cancelBefore }
   }
@@ -406,7 +411,7 @@ export class QueueWorld {
       if (line === undefined) rowsOf.set(row.key!, [row])
       else line.push(row)
     }
-    const perLine = Math.max(1, Math.min(mostOfLine, Math.floor(most / Math.max(1, keys.length))))
+    const perLine = Math.max(1, Math.min(maxOfLine, Math.floor(most / Math.max(1, keys.length))))
     const found = new Map(keys.map((key) => [key, (rowsOf.get(key) ?? []).slice(0, perLine)]))
     const page =
       after === null
@@ -431,7 +436,7 @@ export class QueueWorld {
     const wanted: Array<string> = []
     const unknown: Array<{ rank: number; id: string; lane: string }> = []
     const behind = new Set<string>()
-    const room = Math.max(leastRefill, this.queue.room)
+    const room = Math.max(minRefill, this.queue.room)
     for (const lane of this.#lanes.keys()) {
       const due = [...this.rows.values()]
         .filter((row) => row.lane === lane && row.state === "PENDING" && row.dueAt <= this.now + horizonMs)
@@ -463,8 +468,8 @@ export class QueueWorld {
   }
 
   /** Lets the world do all it was asked for, and time pass, until the queue is idle; every delivery succeeds. */
-  settle(mostSteps = 200_000): void {
-    for (let step = 0; step < mostSteps; step++) {
+  settle(maxSteps = 200_000): void {
+    for (let step = 0; step < maxSteps; step++) {
       if (this.takes.length > 0) this.taken()
       else if (this.marks.length > 0) this.marked()
       else if (this.wire.length > 0) this.end()

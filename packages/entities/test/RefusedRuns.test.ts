@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { RunJournal } from "@tidegate/storage/RunJournal"
+import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import * as RunDetail from "@tidegate/storage/reads/RunDetail"
 import type { Outcome } from "@tidegate/workflows/StepKind"

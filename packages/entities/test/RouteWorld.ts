@@ -7,16 +7,16 @@ import type { Json, Rule } from "@tidegate/model/Rule"
 import { requestInput } from "@tidegate/rules/RequestInput"
 import { type Call, type Execution, Sandbox, SandboxUnavailable } from "@tidegate/sandbox/Sandbox"
 import { type Accepted, Journal, type RequestRecord } from "@tidegate/storage/Journal"
-import { Transformations } from "@tidegate/storage/Transformations"
+import { Transformations } from "@tidegate/storage/control/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { newRequest, type PendingRequest } from "../src/Connection/PendingRequest.ts"
 import { makeRouteWorker } from "../src/Connection/RouteWork.ts"
-import type { DeliveryItem } from "../src/Destination/DeliveryItem.ts"
+import type { DeliveryItem } from "../src/Destination/queue/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
-import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
-import { Hints } from "../src/Hints.ts"
+import * as HandoverBehaviour from "../src/dispatch/HandoverBehaviour.ts"
+import { Dispatcher } from "../src/dispatch/Dispatcher.ts"
 import { Lease } from "../src/Lease.ts"
-import * as Residents from "../src/Residents.ts"
+import * as Residents from "../src/dispatch/LocalEntities.ts"
 import { shardOf } from "../src/Shards.ts"
 import { noTunnel } from "./NoTunnel.ts"
 
@@ -71,7 +71,7 @@ const residents = Layer.succeed(Residents.Destinations, {
 })
 
 export const world = Layer.mergeAll(destinations, HandoverBehaviour.layer).pipe(
-  Layer.provideMerge(Hints.layer),
+  Layer.provideMerge(Dispatcher.layer),
   Layer.provideMerge(residents),
   Layer.provideMerge(Layer.mergeAll(Journal.layer, TestRunner.layer, Transformations.layer, Lease.layerAlways)),
   Layer.provideMerge(ControlPlane.layer)

@@ -3,7 +3,7 @@ import { Cause, Effect, Exit, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { AttemptFacts, SessionSender } from "@tidegate/connectors/Connector"
 import type { Message } from "@tidegate/model/Message"
-import { HeldSession, type SendExit } from "../src/Destination/Sessions.ts"
+import { HeldSession, type SendExit } from "../src/Destination/sending/Sessions.ts"
 
 /** A session that takes everything, and never says that it was sent. */
 const silent = {

@@ -1,4 +1,4 @@
-import { ConcurrencyLimit, type Departure, type Ending } from "../src/Destination/ConcurrencyLimit.ts"
+import { ConcurrencyLimit, type Departure, type Ending } from "../src/Destination/queue/ConcurrencyLimit.ts"
 
 /** What a target does with an exchange: how long it takes (ms) by itself, and how it ends. */
 export interface Behaviour {
@@ -17,7 +17,7 @@ interface Exchange {
 /** What was seen in one second. */
 export interface Second {
   readonly limit: number
-  readonly mostOnWire: number
+  readonly maxOnWire: number
   readonly answered: number
   readonly failed: number
   /** Mean, ms. */
@@ -51,7 +51,7 @@ export class SimulatedTarget {
 
   /** Lets one second pass with so many deliveries offered in it. */
   second(offered: number): Second {
-    let mostOnWire = 0
+    let maxOnWire = 0
     let answered = 0
     let failed = 0
     let latency = 0
@@ -71,9 +71,9 @@ export class SimulatedTarget {
         } else failed++
       }
       this.#fill()
-      mostOnWire = Math.max(mostOnWire, this.#wire.length)
+      maxOnWire = Math.max(maxOnWire, this.#wire.length)
     }
-    return { limit: limit.value, mostOnWire, answered, failed, latency: latency / answered, waiting: this.waiting }
+    return { limit: limit.value, maxOnWire, answered, failed, latency: latency / answered, waiting: this.waiting }
   }
 
   #fill(): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { type Share, Slots } from "../src/Destination/Slots.ts"
+import { type Share, Slots } from "../src/Destination/queue/Slots.ts"
 import { Random } from "./Random.ts"
 
 /** Takes as many as it gets. */

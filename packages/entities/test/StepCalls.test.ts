@@ -6,8 +6,8 @@ import { TestClock } from "effect/testing"
 import * as Connectors from "@tidegate/connectors/Connectors"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import type { StepSend } from "../src/Destination/StepProtocol.ts"
-import * as Residents from "../src/Residents.ts"
+import type { StepSend } from "../src/Destination/steps/StepProtocol.ts"
+import * as Residents from "../src/dispatch/LocalEntities.ts"
 import { Acts, answer, Calls, turn, worldWith } from "./DestinationWorld.ts"
 
 /** What steps of workflows send through the destination's actor: each is answered once, whatever becomes of the destination. */

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import type { RequestListener } from "node:http"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { Egress } from "@tidegate/egress/Egress"
-import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import { loopbackOnly } from "../../egress/src/Guard.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import {

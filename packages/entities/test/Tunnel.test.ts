@@ -5,9 +5,9 @@ import { TestClock } from "effect/testing"
 import { describe, expect, it } from "vitest"
 import * as Connectors from "@tidegate/connectors/Connectors"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
-import type { DeliveryItem } from "@tidegate/entities/Destination/DeliveryItem"
-import { mostThroughTunnel, Tunnel } from "../src/Destination/Tunnel.ts"
-import type { Heard, TunnelJob, TunnelResult } from "../src/Destination/TunnelProtocol.ts"
+import type { DeliveryItem } from "@tidegate/entities/Destination/queue/DeliveryItem"
+import { maxThroughTunnel, Tunnel } from "../src/Destination/tunnel/Tunnel.ts"
+import type { Heard, TunnelJob, TunnelResult } from "../src/Destination/tunnel/TunnelProtocol.ts"
 import { linear, recorded, turn, waiting, worldWith } from "./DestinationWorld.ts"
 import { QueueWorld } from "./QueueWorld.ts"
 
@@ -243,12 +243,12 @@ describe("a tunnel", () => {
 describe("a queue whose target is away", () => {
   const minutes = (count: number): number => count * 60_000
   const away = () => {
-    const presence = { awaySince: 1_790_000_000_000 as number | null, patience: minutes(2) }
-    return { presence, world: new QueueWorld(["a", "b"], { presence }) }
+    const targetAvailability = { awaySince: 1_790_000_000_000 as number | null, patience: minutes(2) }
+    return { targetAvailability, world: new QueueWorld(["a", "b"], { targetAvailability }) }
   }
 
   it("starts nothing until it is there, then at once and in the order of arrival", () => {
-    const { presence, world } = away()
+    const { targetAvailability, world } = away()
     const rows = Array.from({ length: 30 }, () => {
       world.now += 10
       return world.send("a", 1)[0]!.id
@@ -260,13 +260,13 @@ describe("a queue whose target is away", () => {
     const refills = world.refills
     for (let i = 0; i < 100; i++) world.queue.wake()
     expect(world.refills - refills, "nothing is read for a target that is away").toBeLessThanOrEqual(1)
-    presence.awaySince = null
+    targetAvailability.awaySince = null
     world.queue.wake()
     expect(world.starts.map(({ id }) => id)).toEqual(rows)
   })
 
   it("lets each wait for as long as it is patient", () => {
-    const { presence, world } = away()
+    const { targetAvailability, world } = away()
     world.send("a", 1)
     world.now += minutes(1)
     world.send("b", 1)
@@ -285,9 +285,9 @@ describe("a queue whose target is away", () => {
     world.queue.tick()
     expect(started()).toBe(3)
     // One that was ready when its target went away waits from then on.
-    presence.awaySince = null
+    targetAvailability.awaySince = null
     world.settle()
-    presence.awaySince = world.now
+    targetAvailability.awaySince = world.now
     world.send("a", 1)
     world.now += minutes(2) - 1
     world.queue.tick()
@@ -298,16 +298,16 @@ describe("a queue whose target is away", () => {
   })
 
   it("puts back what was sent to it, as the first again", () => {
-    const { presence, world } = away()
-    presence.awaySince = null
+    const { targetAvailability, world } = away()
+    targetAvailability.awaySince = null
     const rows = world.send("a", 60)
-    expect(world.wire).toHaveLength(mostThroughTunnel)
-    presence.awaySince = world.now
+    expect(world.wire).toHaveLength(maxThroughTunnel)
+    targetAvailability.awaySince = world.now
     const returned: Array<DeliveryItem> = world.wire.splice(0).map(({ item }) => item)
     world.forget(returned)
     for (const item of returned.toReversed()) world.queue.returned(item)
     expect(world.slots.taken).toBe(0)
-    presence.awaySince = null
+    targetAvailability.awaySince = null
     world.queue.wake()
     expect(world.wire.map(({ item }) => item.eventId)).toEqual(rows.slice(0, 50).map(({ id }) => id))
     world.settle()

@@ -4,7 +4,7 @@ import type { Failure, Outcome } from "./Formatter.ts"
 import { charactersIn } from "./engine/Meter.ts"
 import type { Operation } from "./engine/Operation.ts"
 import { operations } from "./Operations.ts"
-import type { TrialAnswer, TrialFailure, TrialInvalid } from "./Trial.ts"
+import type { TrialAnswer, TrialFailure, TrialInvalid } from "./OperationTest.ts"
 
 /** Work of the formatter that is carried out apart from the event loop, in a thread of its own (`entities/src/Formatting`), and what comes of it. */
 

@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js"
 import { expect, it } from "vitest"
-import { isExactNumber, readNumber } from "@tidegate/model/ExactNumber"
-import { writeJson } from "@tidegate/model/NumberMarks"
+import { isExactNumber, readNumber } from "@tidegate/json/ExactNumber"
+import { writeJson } from "@tidegate/json/NumberMarks"
 import { operations } from "../src/Operations.ts"
 import { outcomeOf } from "./Run.ts"
 

@@ -1,7 +1,7 @@
 import { Context, Random, Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { operations } from "../src/Operations.ts"
-import { trial } from "../src/Trial.ts"
+import { trial } from "../src/OperationTest.ts"
 import { still } from "./Run.ts"
 
 const versions = { icu: "78.2", cldr: "48.0", tz: "2025c", phone: "1.13.16" }

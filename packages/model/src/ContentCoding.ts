@@ -14,12 +14,12 @@ const mark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
  * A body as text is read from it: decompressed, and without a byte order mark. Null: it is compressed in a way that is not known or by
- * several, is no such thing, or has more than `mostBytes` then. To be asked of small bodies: it is done at once.
+ * several, is no such thing, or has more than `maxBytes` then. To be asked of small bodies: it is done at once.
  */
 export const decodedBody = (
   body: Buffer,
   contentEncoding: string | ReadonlyArray<string> | undefined,
-  mostBytes: number
+  maxBytes: number
 ): Buffer | null => {
   const coding = String(contentEncoding ?? "")
     .trim()
@@ -29,7 +29,7 @@ export const decodedBody = (
     const decode = Object.hasOwn(decoders, coding) ? decoders[coding]! : null
     if (decode === null) return null
     try {
-      plain = decode(body, { maxOutputLength: mostBytes })
+      plain = decode(body, { maxOutputLength: maxBytes })
     } catch {
       return null
     }

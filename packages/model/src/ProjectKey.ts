@@ -8,14 +8,14 @@ import { Timestamp } from "./Timestamp.ts"
 export const KeyStatus = Schema.Literals(["active", "disabled", "revoked"])
 export type KeyStatus = typeof KeyStatus.Type
 
-export const mostNameCharacters = 100
-export const mostGrants = 50
-export const mostPerMinute = 10_000
+export const maxNameCharacters = 100
+export const maxGrants = 50
+export const maxPerMinute = 10_000
 export const usualPerMinute = 240
 /** Of a team, those that are revoked left out. */
-export const mostKeys = 50
+export const maxKeys = 50
 /** What a list shows: of revoked keys the newest. */
-export const mostListed = 100
+export const maxListed = 100
 
 export const KeyScope = Schema.Literals(scopes)
 

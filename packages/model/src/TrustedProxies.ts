@@ -8,8 +8,8 @@ export interface ForwardingHeaders {
 }
 
 /** Of what proxies have said: characters, from the right, and addresses. Nobody has so many proxies in a row. */
-const mostText = 2_048
-const mostEntries = 32
+const maxText = 2_048
+const maxEntries = 32
 
 /**
  * Whom a request comes from. An operator names the networks of the proxies that stand before the gateway; nobody else is believed what they say of whom
@@ -50,7 +50,7 @@ export class TrustedProxies {
 
   #read(peer: NetAddress.IpAddress, entries: ReadonlyArray<string>): NetAddress.IpAddress {
     let last = peer
-    for (const entry of entries.slice(-mostEntries).toReversed()) {
+    for (const entry of entries.slice(-maxEntries).toReversed()) {
       const ip = ipOf(hostOf(entry))
       if (ip === null) return last
       last = ip
@@ -98,7 +98,7 @@ const textOf = (value: string | ReadonlyArray<string>): string => (typeof value 
 /** Null: there is none. Of one that is too long, what proxies have added last. */
 const forwardedFor = (value: ForwardingHeaders["x-forwarded-for"]): ReadonlyArray<string> | null => {
   if (value === undefined) return null
-  const entries = textOf(value).slice(-mostText).split(",")
+  const entries = textOf(value).slice(-maxText).split(",")
   return entries.map((entry) => entry.trim())
 }
 
@@ -112,7 +112,7 @@ const wellQuoted = /^(?:[^"]|"(?:[^"\\]|\\.)*")*$/
 const forwarded = (value: ForwardingHeaders["forwarded"]): ReadonlyArray<string> | null => {
   if (value === undefined) return null
   const text = textOf(value)
-  if (text.length > mostText || !wellQuoted.test(text)) return [""]
+  if (text.length > maxText || !wellQuoted.test(text)) return [""]
   return (text.match(element) ?? []).map((one) => {
     const [, quoted, plain] = forParameter.exec(one.trim()) ?? []
     return quoted?.replace(/\\(.)/g, "$1") ?? plain ?? ""

@@ -19,7 +19,7 @@ import {
 } from "./Input.ts"
 import { Name, OneOf, optional, setting, text } from "./Members.ts"
 import { type Body, type Change, judgedByOwner, type Next, resource } from "./Resource.ts"
-import { ids, times } from "./Story.ts"
+import { ids, times } from "./ExampleIds.ts"
 
 /** What of an action is stored in its `config`. */
 export interface ActionConfig {
@@ -42,10 +42,10 @@ export interface ActionFields {
 }
 
 /** Of a team. */
-export const mostActions = 1_000
+export const maxActions = 1_000
 
 const longestName = 128
-const mostInputBytes = 262_144
+const maxInputBytes = 262_144
 
 const Key = text.check(
   // The flag, because only such patterns are told in the document.
@@ -62,7 +62,7 @@ const Inputs = Schema.JsonObject.annotate({
     (inputs: Schema.JsonObject) =>
       !isStorableJson(inputs)
         ? "must be valid Unicode without NUL"
-        : Buffer.byteLength(JSON.stringify(inputs)) <= mostInputBytes || `must be at most ${mostInputBytes} bytes`,
+        : Buffer.byteLength(JSON.stringify(inputs)) <= maxInputBytes || `must be at most ${maxInputBytes} bytes`,
     { toJsonSchema: () => ({}) }
   )
 )
@@ -290,7 +290,7 @@ export const action = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxControlBody,
-  most: mostActions,
+  most: maxActions,
   errors: { delete: ["RESOURCE_IN_USE"] },
   example: {
     body,

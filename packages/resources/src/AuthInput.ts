@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
-import { restoreMasked } from "@tidegate/signatures/Masking"
-import { providerFor, providerOf } from "@tidegate/signatures/Providers"
-import { resolveAuthType, type SourceAuth, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
+import { restoreMasked } from "@tidegate/redaction/Masking"
+import { providerFor, providerOf } from "@tidegate/verification/Providers"
+import { resolveAuthType, type SourceAuth, validateSourceAuth } from "@tidegate/verification/SourceAuth"
 import { type FieldErrors, fieldError } from "./Input.ts"
 
 /** The `auth` members of a `config`, before they are judged: what they may hold depends on the `auth_type`. */

@@ -16,7 +16,7 @@ import { parseTime } from "@tidegate/model/Timestamp"
 import { fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { OneOf, optional, Storable, text } from "./Members.ts"
 import { readNarrowing, separated } from "./Narrowing.ts"
-import { ids } from "./Story.ts"
+import { ids } from "./ExampleIds.ts"
 
 /** What a bulk operation is asked for with: the filters of the list, by their declaration, and how it is to go. */
 

@@ -3,7 +3,7 @@ import { maxConnectionBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import type { Ordering } from "@tidegate/model/Ordering"
-import type { Parts } from "@tidegate/model/Parts"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import { Rule } from "@tidegate/model/Rule"
 import { ConnectionRecord, Rules } from "./connection/Document.ts"
 import { example } from "./connection/Example.ts"
@@ -13,7 +13,7 @@ import { describedAs } from "./DescribedAs.ts"
 import { every, fieldError, type FieldErrors, judgeBody, type Members } from "./Input.ts"
 import { Description, Id, Name, optional } from "./Members.ts"
 import { type Body, inParts, resource, type Situation } from "./Resource.ts"
-import { ids } from "./Story.ts"
+import { ids } from "./ExampleIds.ts"
 
 /** What a caller can write of a connection, checked and complete. */
 export interface ConnectionFields {
@@ -135,7 +135,7 @@ const bothThere = (body: Members): Result.Result<void, FieldErrors> => {
  * written back has both.
  */
 const judging = (schema: Schema.Codec<Part, unknown>, needs: boolean) =>
-  function* (body: Members, { now }: Situation): Parts<Result.Result<never, GatewayError>> {
+  function* (body: Members, { now }: Situation): Resumable<Result.Result<never, GatewayError>> {
     const members = judgeBody(
       schema,
       body,

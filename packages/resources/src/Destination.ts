@@ -7,10 +7,10 @@ import { maxControlBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { didYouMean } from "@tidegate/model/NearestName"
-import { hasMasks } from "@tidegate/signatures/Masking"
-import { authTypeFault, outboundAuthOf, validateWrittenOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { hasMasks } from "@tidegate/redaction/Masking"
+import { authTypeFault, outboundAuthOf, validateWrittenOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import { authMembers, changeAuth, checkAuth } from "./AuthInput.ts"
-import { DestinationPatch, DestinationRecord, DestinationWrite } from "./destination/Document.ts"
+import { DestinationPatch, DestinationRecord, DestinationWrite } from "./destination/DestinationDocument.ts"
 import { example } from "./destination/Example.ts"
 import {
   every,

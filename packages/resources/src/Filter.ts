@@ -1,6 +1,6 @@
 import { Option, Predicate, Result, Schema } from "effect"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
-import { isSameJson } from "@tidegate/model/ExactNumber"
+import { isSameJson } from "@tidegate/json/ExactNumber"
 import { Filter, ListedFilter } from "@tidegate/model/Filter"
 import { type ErrorCode, fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
@@ -14,12 +14,12 @@ import { describedAs } from "./DescribedAs.ts"
 import type { Members } from "./Input.ts"
 import { optional, setting } from "./Members.ts"
 import { type Body, resource } from "./Resource.ts"
-import { ids, times } from "./Story.ts"
+import { ids, times } from "./ExampleIds.ts"
 
 /** Of one team. */
-export const mostFilters = 500
+export const maxFilters = 500
 /** Of the connections that link a filter, so many are shown with it. */
-export const mostFilterConnections = 100
+export const maxFilterConnections = 100
 
 /** A stored filter, checked and complete. */
 export interface FilterFields {
@@ -265,7 +265,7 @@ export const filter = resource({
   switches: [],
   weight: "2 * octet_length(t.conditions::text)",
   largestBody: maxControlBody,
-  most: mostFilters,
+  most: maxFilters,
   limitCode: "FILTER_LIMIT_REACHED",
   errors: { write: ["INVALID_FILTER_NAME", "EMPTY_FILTER", "RULE_INVALID"] },
   example

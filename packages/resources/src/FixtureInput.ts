@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { nameUpTo, Storable, text } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
-import { ids } from "./Story.ts"
+import { ids } from "./ExampleIds.ts"
 
 /** What fixtures are written with. */
 

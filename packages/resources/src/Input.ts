@@ -1,5 +1,5 @@
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
-import { isSameJson } from "@tidegate/model/ExactNumber"
+import { isSameJson } from "@tidegate/json/ExactNumber"
 import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
 /** How the bodies of all resources are judged. Members that nobody knows are ignored. */

@@ -6,7 +6,7 @@ import type { Message, Values } from "@tidegate/model/Message"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { OneOf, optional, text } from "./Members.ts"
 import { headerName, notInValue, Query, scalar, toQueryString } from "./RequestParts.ts"
-import { ids } from "./Story.ts"
+import { ids } from "./ExampleIds.ts"
 
 /** How a replay differs from the request that it repeats. What is left out stays as it was. */
 
@@ -15,7 +15,7 @@ const longestPath = 2048
 /** More than any server takes in a URL. */
 const longestQuery = 65_536
 /** More connections than that are all. */
-const mostConnections = 100
+const maxConnections = 100
 
 const EditedHeaders = Schema.Record(
   Schema.String,
@@ -51,7 +51,7 @@ const edits = {
 const ConnectionIds = Schema.Array(text.check(Characters.upTo(100)))
   .check(
     Schema.makeFilter(
-      (ids) => (ids.length > 0 && ids.length <= mostConnections) || `must name 1 to ${mostConnections} connections`
+      (ids) => (ids.length > 0 && ids.length <= maxConnections) || `must name 1 to ${maxConnections} connections`
     )
   )
   .annotate({ message: "must be a list of connections" })
@@ -124,7 +124,7 @@ const ReplayRequest = Schema.Struct({
   ),
   connection_ids: optional(
     Schema.Array(Schema.String)
-      .check(Schema.isMinLength(1), Schema.isMaxLength(mostConnections))
+      .check(Schema.isMinLength(1), Schema.isMaxLength(maxConnections))
       .annotate({
         description: "The connections that it goes to; all of the source unless told",
         examples: [[ids.connection]]

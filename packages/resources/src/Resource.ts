@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import type { ErrorCode, GatewayError } from "@tidegate/model/GatewayError"
 import type { Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
-import { atOnce, type Parts } from "@tidegate/model/Parts"
+import { runToEnd, type Resumable } from "@tidegate/runtime/Resumable"
 import type { Permission } from "@tidegate/model/Permission"
 import type { Warning } from "@tidegate/model/Warning"
 import { type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
@@ -31,15 +31,15 @@ export interface Body<Message extends Schema.Codec<unknown>, Described extends S
   /** What is said of names that it has elsewhere, or in another spelling, rather than that nobody knows them. */
   readonly misplaced?: (written: Members) => FieldErrors
   /** The same in parts, where it may take long. */
-  readonly judging?: (written: Members, situation: Situation) => Parts<Result.Result<Message["Type"], GatewayError>>
+  readonly judging?: (written: Members, situation: Situation) => Resumable<Result.Result<Message["Type"], GatewayError>>
 }
 
 /** How a body is judged whose judgement is in parts. */
 export const inParts = <A>(
-  judging: (written: Members, situation: Situation) => Parts<Result.Result<A, GatewayError>>
+  judging: (written: Members, situation: Situation) => Resumable<Result.Result<A, GatewayError>>
 ) => ({
   judging,
-  judge: (written: Members, situation: Situation) => atOnce(judging(written, situation))
+  judge: (written: Members, situation: Situation) => runToEnd(judging(written, situation))
 })
 
 /** A body that its schema says all about. */
@@ -160,7 +160,7 @@ export interface Resource<
   /** What a create beyond it fails with, however it is asked for, where that is not `LIMIT_EXCEEDED`; `data` has the `limit`. */
   readonly limitCode?: ErrorCode
   /** The JSON values that it may have, where that is less than of any body. */
-  readonly mostValues?: number
+  readonly maxValues?: number
   /** What its calls can fail with beyond what any resource's can. */
   readonly errors: {
     readonly write?: ReadonlyArray<ErrorCode>

@@ -8,25 +8,25 @@ import { printable, setting, Storable, text } from "./Members.ts"
 /** How a request is shared. */
 
 const day = 86_400
-const leastSeconds = 60
-const mostSeconds = 30 * day
+const minSeconds = 60
+const maxSeconds = 30 * day
 const usualSeconds = 7 * day
-const mostNames = 100
+const maxNames = 100
 
 const Title = Storable(120).check(printable).annotate({ description: "For people, shown to whoever opens the link" })
 
 const Seconds = Schema.Int.annotate({ message: "must be a whole number" }).check(
-  Schema.makeFilter((seconds: number) => seconds >= leastSeconds || `must be at least ${leastSeconds}`, {
+  Schema.makeFilter((seconds: number) => seconds >= minSeconds || `must be at least ${minSeconds}`, {
     toJsonSchema: () => ({
-      minimum: leastSeconds,
-      description: `More than ${mostSeconds} is taken as that`,
+      minimum: minSeconds,
+      description: `More than ${maxSeconds} is taken as that`,
       default: usualSeconds
     })
   })
 )
 
 const Names = Schema.Array(text.check(Characters.upTo(200))).check(
-  Schema.isMaxLength(mostNames, { message: `must be at most ${mostNames} names` })
+  Schema.isMaxLength(maxNames, { message: `must be at most ${maxNames} names` })
 )
 
 const ShareWrite = Schema.Struct({
@@ -76,12 +76,12 @@ const endOf = (input: typeof ShareWrite.Type, now: number): Result.Result<number
   const written = expires_at ?? null
   const at = written === null ? null : parseTime(written, now)
   if (written !== null && at === null) return fieldError("expires_at", "must be ISO 8601")
-  if (at !== null && at < now + leastSeconds * 1_000) {
-    return fieldError("expires_at", `must be at least ${leastSeconds} seconds from now`)
+  if (at !== null && at < now + minSeconds * 1_000) {
+    return fieldError("expires_at", `must be at least ${minSeconds} seconds from now`)
   }
   const given = [...(seconds === null ? [] : [now + seconds * 1_000]), ...(at === null ? [] : [at])]
   return Result.succeed(
-    Math.min(...(given.length === 0 ? [now + usualSeconds * 1_000] : given), now + mostSeconds * 1_000)
+    Math.min(...(given.length === 0 ? [now + usualSeconds * 1_000] : given), now + maxSeconds * 1_000)
   )
 }
 

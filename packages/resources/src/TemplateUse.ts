@@ -8,7 +8,7 @@ import type { Binding, Template } from "@tidegate/workflows/templates/Template"
 import { templateOf, templates } from "@tidegate/workflows/templates/Templates"
 import { judgeBody, type Members, orInvalid } from "./Input.ts"
 import { Id, Name, setting } from "./Members.ts"
-import { ids } from "./Story.ts"
+import { ids } from "./ExampleIds.ts"
 import type { WorkflowFields } from "./Workflow.ts"
 
 /** Templates of workflows as they are shown, and what is made of one. */

@@ -7,9 +7,9 @@ import { describedAs } from "./DescribedAs.ts"
 import { isStorable } from "./Input.ts"
 import { Name, OneOf, text } from "./Members.ts"
 import { type ChangeOf, type FieldsOf, plainBodies, resource } from "./Resource.ts"
-import { ids, times } from "./Story.ts"
+import { ids, times } from "./ExampleIds.ts"
 
-export const mostVariables = 100
+export const maxVariables = 100
 export const largestEnv = 64 * 1024
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/u
 
@@ -30,7 +30,7 @@ export const Code = text
   .annotate({ description: "JavaScript that calls addHandler with what makes one request of another; at most 1 MiB" })
 
 const ShownVariables = Schema.Record(Schema.String.check(Schema.isPattern(variableName)), Schema.String).check(
-  Schema.isMaxProperties(mostVariables)
+  Schema.isMaxProperties(maxVariables)
 )
 
 /** Variables; null is none. What is wrong is told without the values: they may be secrets. */
@@ -40,7 +40,7 @@ export const Env = Schema.NullOr(Schema.Record(Schema.String, text).pipe(describ
     Schema.makeFilter(
       (env: EnvRecord | null) => {
         const variables = Object.entries(env ?? {})
-        if (variables.length > mostVariables) return `must have at most ${mostVariables} variables`
+        if (variables.length > maxVariables) return `must have at most ${maxVariables} variables`
         if (!variables.every(([name]) => variableName.test(name))) {
           return "must have names of letters, digits and underscores that do not begin with a digit"
         }

@@ -6,7 +6,7 @@ import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { Id as AnyId, optional, setting, text } from "./Members.ts"
 import { isQueryTooLong, longestQuery, queryOf, RequestSample, ShownRequestSample } from "./RequestParts.ts"
-import { body, headers, ids } from "./Story.ts"
+import { body, headers, ids } from "./ExampleIds.ts"
 import { Code, Env, example as transformation } from "./Transformation.ts"
 
 const Id = Schema.NullOr(text.check(Characters.upTo(100)))

@@ -9,11 +9,11 @@ import { describedAs } from "./DescribedAs.ts"
 import { isStorableJson, type Members } from "./Input.ts"
 import { DescriptionUpTo, Id, Name, OneOf, optional } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
-import { ids, times } from "./Story.ts"
+import { ids, times } from "./ExampleIds.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
 /** Of a team. */
-export const mostWorkflows = 1_000
+export const maxWorkflows = 1_000
 
 /** Whether they are steps, or edges, of a graph is told with all that is wrong with it, by whoever stores it. */
 const parts = (what: string, most: number, described: Schema.Top) =>
@@ -193,8 +193,8 @@ export const workflow = resource({
   ],
   weight: "coalesce(octet_length(t.description), 0) + octet_length(t.named::text)",
   largestBody: limits.definitionBytes,
-  most: mostWorkflows,
-  mostValues: maxDefinitionValues,
+  most: maxWorkflows,
+  maxValues: maxDefinitionValues,
   errors: {
     write: ["NOT_FOUND", "WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict", "LIMIT_EXCEEDED"]
   },

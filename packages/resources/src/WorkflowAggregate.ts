@@ -10,8 +10,8 @@ import { describedAs } from "./DescribedAs.ts"
 import { Id } from "./Members.ts"
 import type { Situation } from "./Resource.ts"
 import { source } from "./Source.ts"
-import { SourceWrite } from "./source/Document.ts"
-import { ids } from "./Story.ts"
+import { SourceWrite } from "./source/SourceDocument.ts"
+import { ids } from "./ExampleIds.ts"
 import { workflow } from "./Workflow.ts"
 
 /** A workflow that is saved together with the source that starts its runs, and with the actions that its steps call: all of it, or nothing. */
@@ -24,7 +24,7 @@ export const aggregateExample = {
 const Action = Schema.Struct({ ref: Schema.String, ...action.write.described.fields })
 
 /** Of a body within the body, of which each is judged as by itself. */
-const mostMembers = 100
+const maxMembers = 100
 
 const described = {
   workflow_id: Schema.optionalKey(
@@ -42,7 +42,7 @@ const described = {
   source_id: Schema.optionalKey(Schema.NullOr(Id.annotate({ description: "A source that is there" }))),
   source: Schema.optionalKey(
     Schema.NullOr(
-      Schema.JsonObject.check(Schema.isMaxProperties(mostMembers))
+      Schema.JsonObject.check(Schema.isMaxProperties(maxMembers))
         .pipe(describedAs(Schema.Union([...SourceWrite.members, Schema.Struct({ id: Id })])))
         .annotate({ description: "A source to make, as POST /sources takes it; or `{id}` of one that is there" })
     )
@@ -55,7 +55,7 @@ const described = {
       })
     )
   ),
-  workflow: Schema.JsonObject.check(Schema.isMaxProperties(mostMembers))
+  workflow: Schema.JsonObject.check(Schema.isMaxProperties(maxMembers))
     .pipe(describedAs(Schema.Struct(workflow.patch.described.fields)))
     .annotate({ description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id" })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { maskAuth } from "@tidegate/signatures/Masking"
+import { maskAuth } from "@tidegate/redaction/Masking"
 import { changeSourceAuth, checkSourceAuth } from "../src/AuthInput.ts"
 
 type Created = Parameters<typeof checkSourceAuth>[1]

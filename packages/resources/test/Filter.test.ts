@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { filter } from "../src/Filter.ts"
-import { filterTrialBody, tried } from "../src/FilterTrial.ts"
+import { filterTrialBody, tried } from "../src/FilterTest.ts"
 import * as Written from "./written.ts"
 
 const created = (input: Schema.Json) => Written.created(filter, input)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import { providers } from "@tidegate/signatures/Providers"
+import { providers } from "@tidegate/verification/Providers"
 import { source } from "../src/Source.ts"
 import { changed, created, faults } from "./written.ts"
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
-import { canonicalNumber, isExactNumber, isJsonObject } from "@tidegate/model/ExactNumber"
-import { type PathSegment, positionOf } from "@tidegate/model/JsonPath"
+import { canonicalNumber, isExactNumber, isJsonObject } from "@tidegate/json/ExactNumber"
+import { type PathSegment, positionOf } from "@tidegate/json/JsonPath"
 import { Predicate } from "effect"
 
 /**

@@ -1,7 +1,7 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
-import { maxPathLength, parsePath, positionOf } from "@tidegate/model/JsonPath"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { maxPathLength, parsePath, positionOf } from "@tidegate/json/JsonPath"
 import { didYouMean } from "@tidegate/model/NearestName"
-import type { Parts } from "@tidegate/model/Parts"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
 import { equalTo, equalToReference, type Operator, operatorNames, operatorOf, type Read } from "./Operators.ts"
@@ -70,7 +70,7 @@ export const compilingCondition = (
   subject: Exclude<Subject, "nested">,
   path: string,
   patterns: PatternBounds
-): Parts<Condition> => new Compiler(subject === "headers", patterns).value(condition, subject, path)
+): Resumable<Condition> => new Compiler(subject === "headers", patterns).value(condition, subject, path)
 
 class Compiler {
   private readonly lowerCase: boolean
@@ -81,7 +81,7 @@ class Compiler {
     this.patterns = patterns
   }
 
-  *value(condition: unknown, subject: Subject, path: string): Parts<Condition> {
+  *value(condition: unknown, subject: Subject, path: string): Resumable<Condition> {
     if (Array.isArray(condition)) {
       if (subject === "text") refuse(path, "takes a text or an object of operators")
       const items = yield* this.items(condition, "nested", path)
@@ -94,7 +94,7 @@ class Compiler {
   }
 
   /** Of the request that a run's context has as `trigger`. */
-  private *request(condition: Members, path: string): Parts<Condition> {
+  private *request(condition: Members, path: string): Resumable<Condition> {
     const tests: Array<Test> = []
     for (const [name, asked] of Object.entries(condition)) {
       const [at, subject] = [below(path, name), partsOfRequest[name]!]
@@ -106,13 +106,17 @@ class Compiler {
     return { test: field("trigger", { test: all(tests), absent: false }), absent: false }
   }
 
-  private *items(conditions: ReadonlyArray<unknown>, subject: Subject, path: string): Parts<ReadonlyArray<Condition>> {
+  private *items(
+    conditions: ReadonlyArray<unknown>,
+    subject: Subject,
+    path: string
+  ): Resumable<ReadonlyArray<Condition>> {
     const items: Array<Condition> = []
     for (const [i, item] of conditions.entries()) items.push(yield* this.value(item, subject, below(path, i)))
     return items
   }
 
-  private *object(condition: Members, subject: Subject, path: string): Parts<Condition> {
+  private *object(condition: Members, subject: Subject, path: string): Resumable<Condition> {
     const parts: Array<Part> = []
     for (const key of Object.keys(condition)) {
       parts.push(yield* this.part(key, condition[key], subject, below(path, key)))
@@ -127,7 +131,7 @@ class Compiler {
     }
   }
 
-  private *part(key: string, operand: unknown, subject: Subject, path: string): Parts<Part> {
+  private *part(key: string, operand: unknown, subject: Subject, path: string): Resumable<Part> {
     switch (key) {
       case "$or":
       case "$and": {
@@ -159,7 +163,7 @@ class Compiler {
   }
 
   /** An operator's name without `$`: which of its two readings holds is up to the value. */
-  private *ambiguous(operator: Operator, key: string, operand: unknown, atTop: boolean, path: string): Parts<Part> {
+  private *ambiguous(operator: Operator, key: string, operand: unknown, atTop: boolean, path: string): Resumable<Part> {
     const asOperator = yield* this.operator(operator, operand, path)
     const asField = yield* this.field(key, operand, path)
     return {
@@ -172,11 +176,11 @@ class Compiler {
     }
   }
 
-  private *field(key: string, condition: unknown, path: string): Parts<Condition> {
+  private *field(key: string, condition: unknown, path: string): Resumable<Condition> {
     return { test: field(key, yield* this.value(condition, "nested", path)), absent: false }
   }
 
-  private *operator(operator: Operator, operand: unknown, path: string): Parts<Condition> {
+  private *operator(operator: Operator, operand: unknown, path: string): Resumable<Condition> {
     if (isReference(operand)) {
       if (operator.compileReference === null) return refuse(path, "does not take a $ref")
       return { test: operator.compileReference(this.reference(operand.$ref, below(path, "$ref"))), absent: false }

@@ -1,4 +1,4 @@
-import { isExactNumber } from "@tidegate/model/ExactNumber"
+import { isExactNumber } from "@tidegate/json/ExactNumber"
 import { Predicate } from "effect"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { isComposite } from "./Equality.ts"

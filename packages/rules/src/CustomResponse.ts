@@ -1,8 +1,8 @@
-import { parseJson } from "@tidegate/model/JsonText"
-import { atOnce, type Parts } from "@tidegate/model/Parts"
+import { parseJson } from "@tidegate/json/JsonText"
+import { runToEnd, type Resumable } from "@tidegate/runtime/Resumable"
 import { CustomResponse, type ResponseContentType } from "@tidegate/model/Source"
-import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, type Template } from "@tidegate/templates/Template"
+import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/interpolation/Escape"
+import { compileTemplate, type Template } from "@tidegate/interpolation/Template"
 import { Result } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
@@ -20,7 +20,7 @@ const maxRules = 50
 /** Of each body, in bytes of UTF-8, before its placeholders are filled. */
 const maxBodyBytes = 65_536
 /** In the bodies of all rules and of the fallback, as they are written: some ten milliseconds. */
-const mostPlaceholders = 20_000
+const maxPlaceholders = 20_000
 
 /** What is asked about, and what placeholders read. */
 export interface ReplyInput extends FilterInput {
@@ -73,7 +73,7 @@ const escapes: Readonly<Record<ResponseContentType, Escape>> = { json: jsonEscap
 export function* compilingCustomResponse(
   written: unknown,
   isStored = false
-): Parts<Result.Result<CompiledCustomResponse, Complaint>> {
+): Resumable<Result.Result<CompiledCustomResponse, Complaint>> {
   const read = decode(CustomResponse, written, "a custom response")
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const config = read.success
@@ -87,8 +87,8 @@ export function* compilingCustomResponse(
   if (Result.isFailure(fallback)) return Result.fail(fallback.failure)
   const placeholders =
     placeholdersIn(config.body) + rules.reduce((sum, { response }) => sum + placeholdersIn(response?.body), 0)
-  if (!isStored && placeholders > mostPlaceholders) {
-    return complain("", `its bodies hold more than ${mostPlaceholders} placeholders together`)
+  if (!isStored && placeholders > maxPlaceholders) {
+    return complain("", `its bodies hold more than ${maxPlaceholders} placeholders together`)
   }
   const patterns = isStored ? PatternBounds.stored() : PatternBounds.written()
   const matchers: Array<CompiledFilter> = []
@@ -121,7 +121,7 @@ export function* compilingCustomResponse(
 
 /** The same at once, of what is written now. */
 export const compileCustomResponse = (written: unknown): Result.Result<CompiledCustomResponse, Complaint> =>
-  atOnce(compilingCustomResponse(written))
+  runToEnd(compilingCustomResponse(written))
 
 const placeholdersIn = (text: string | null | undefined): number => {
   let count = 0

@@ -1,5 +1,5 @@
-import { parsePath, type PathSegment } from "@tidegate/model/JsonPath"
-import type { Parts } from "@tidegate/model/Parts"
+import { parsePath, type PathSegment } from "@tidegate/json/JsonPath"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { DeduplicateRule } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
 import { type Digest, findAt, omit, omitNothing, type Omission, startDigest } from "./Canonical.ts"
@@ -29,7 +29,7 @@ export interface Deduplication {
  * Compiles a stored rule; it was valid when it was written. One that no longer is makes no keys (and so fails open).
  * In parts, as `compilingFilter`.
  */
-export function* compilingDeduplication(rule: DeduplicateRule): Parts<Deduplication> {
+export function* compilingDeduplication(rule: DeduplicateRule): Resumable<Deduplication> {
   const predicates = Result.getOrNull(
     yield* compilingFilter({ headers: rule.headers, body: rule.body }, { patterns: PatternBounds.stored() })
   )

@@ -6,7 +6,7 @@ import {
   isExactNumber,
   isJsonNumber,
   readNumber
-} from "@tidegate/model/ExactNumber"
+} from "@tidegate/json/ExactNumber"
 import { Predicate } from "effect"
 import type { Scope } from "./Evaluation.ts"
 

@@ -1,6 +1,6 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
-import { positionOf } from "@tidegate/model/JsonPath"
-import type { Parts } from "@tidegate/model/Parts"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { positionOf } from "@tidegate/json/JsonPath"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { FilterConditions, Json } from "@tidegate/model/Rule"
 import { Result } from "effect"
 import { compilingCondition, type Subject, takes } from "./Condition.ts"
@@ -37,7 +37,7 @@ export interface Explanation {
 }
 
 /** Operators that are told about; the conditions may hold more. */
-export const mostExplained = 50
+export const maxExplained = 50
 
 /** Characters of a value that are shown. */
 export const shownCharacters = 200
@@ -46,8 +46,8 @@ export const shownCharacters = 200
 const looked = { characters: 1_000, values: 100 }
 
 /** Places looked at to find what is in arrays. */
-const mostPlaces = 1_000
-const mostElements = 20
+const maxPlaces = 1_000
+const maxElements = 20
 
 /** A value as it may be shown, by the path that it stands at: without what is secret. */
 export type Shown = (path: string, value: Json) => Json
@@ -66,7 +66,7 @@ export function* explain(
   conditions: FilterConditions,
   input: FilterInput,
   shown: Shown
-): Parts<Result.Result<Explanation, ConditionInvalid>> {
+): Resumable<Result.Result<Explanation, ConditionInvalid>> {
   const compiled = yield* compilingFilter(conditions, { patterns: PatternBounds.stored() })
   if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
   yield
@@ -102,16 +102,16 @@ class Explainer {
     this.#shown = shown
   }
 
-  *all(condition: unknown): Parts<void> {
+  *all(condition: unknown): Resumable<void> {
     yield* this.#value(condition, subjects[this.#target], [], "")
   }
 
   get #isOver(): boolean {
-    return this.#found.length >= mostExplained || !this.#scope.completed
+    return this.#found.length >= maxExplained || !this.#scope.completed
   }
 
   /** Whether every operator in it holds, each by itself. */
-  *#value(condition: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Parts<boolean> {
+  *#value(condition: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Resumable<boolean> {
     if (!isObject(condition)) {
       return yield* this.#leaf(condition, keys, path, Array.isArray(condition) ? null : "$eq", condition)
     }
@@ -129,7 +129,13 @@ class Explainer {
     return each
   }
 
-  *#part(key: string, operand: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Parts<boolean> {
+  *#part(
+    key: string,
+    operand: unknown,
+    subject: Subject,
+    keys: ReadonlyArray<string>,
+    path: string
+  ): Resumable<boolean> {
     if ((key === "$and" || key === "$or") && Array.isArray(operand)) {
       const whole = key === "$or" ? yield* this.#leaf({ [key]: operand }, keys, path, key, operand) : true
       let each = true
@@ -167,7 +173,7 @@ class Explainer {
     path: string,
     operator: string | null,
     expected: unknown
-  ): Parts<boolean> {
+  ): Resumable<boolean> {
     const matched = yield* this.#holds(condition, keys)
     if (this.#isOver) return matched
     const actual = this.#shown([this.#target, ...keys].join("."), beginningOf(this.#at(keys)))
@@ -183,7 +189,7 @@ class Explainer {
   }
 
   /** What the engine says of this one branch. Conditions were compiled as a whole: none of their parts is refused. */
-  *#holds(condition: unknown, keys: ReadonlyArray<string>): Parts<boolean> {
+  *#holds(condition: unknown, keys: ReadonlyArray<string>): Resumable<boolean> {
     yield
     const branch = keys.reduceRight((inner, key) => ({ [key]: inner }), condition)
     const { test } = yield* compilingCondition(branch, subjects[this.#target], "", PatternBounds.stored())
@@ -199,13 +205,13 @@ class Explainer {
 
 /** What is at a place; of elements of arrays, those of the first. */
 const valueAt = (document: unknown, keys: ReadonlyArray<string>): unknown => {
-  let left = mostPlaces
+  let left = maxPlaces
   const step = (value: unknown, key: string): unknown => {
     if (left-- <= 0) return undefined
     if (Array.isArray(value)) {
       const position = positionOf(key)
       if (position >= 0) return value[position]
-      const found = value.slice(0, mostElements).map((element) => step(element, key))
+      const found = value.slice(0, maxElements).map((element) => step(element, key))
       const there = found.filter((one) => one !== undefined)
       return there.length === 0 ? undefined : there
     }

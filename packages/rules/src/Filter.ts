@@ -1,7 +1,7 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import type { Values } from "@tidegate/model/Message"
-import { atOnce, type Parts } from "@tidegate/model/Parts"
+import { runToEnd, type Resumable } from "@tidegate/runtime/Resumable"
 import { Result } from "effect"
 import { compilingCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
@@ -28,7 +28,7 @@ export interface FilterOptions {
 export const compilingConditions = (
   conditions: unknown,
   options?: FilterOptions & { readonly subject?: Exclude<Subject, "nested"> }
-): Parts<Result.Result<(document: Json) => boolean, ConditionInvalid>> =>
+): Resumable<Result.Result<(document: Json) => boolean, ConditionInvalid>> =>
   attempt(function* () {
     const patterns = options?.patterns ?? PatternBounds.written()
     new ConditionBounds(patterns.isStored).check(conditions, "")
@@ -163,12 +163,16 @@ type Conditions = { readonly [target in FilterTarget]?: unknown }
 export const compilingFilter = (
   conditions: Conditions,
   options?: FilterOptions
-): Parts<Result.Result<CompiledFilter, ConditionInvalid>> =>
+): Resumable<Result.Result<CompiledFilter, ConditionInvalid>> =>
   attempt(function* () {
     const patterns = options?.patterns ?? PatternBounds.written()
     const limits = new ConditionBounds(patterns.isStored)
     const tests: Array<TargetTest> = []
-    const add = function* (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown): Parts<void> {
+    const add = function* (
+      target: FilterTarget,
+      subject: Exclude<Subject, "nested">,
+      condition: unknown
+    ): Resumable<void> {
       if (condition === undefined) return
       limits.check(condition, target)
       if ((subject === "headers" || subject === "record") && !isJsonObject(condition)) {
@@ -188,14 +192,14 @@ export const compilingFilter = (
 export const compileFilter = (
   conditions: Conditions,
   options?: FilterOptions
-): Result.Result<CompiledFilter, ConditionInvalid> => atOnce(compilingFilter(conditions, options))
+): Result.Result<CompiledFilter, ConditionInvalid> => runToEnd(compilingFilter(conditions, options))
 
 /** As `compileFilter`. */
 export const compileConditions = (
   ...given: Parameters<typeof compilingConditions>
-): Result.Result<(document: Json) => boolean, ConditionInvalid> => atOnce(compilingConditions(...given))
+): Result.Result<(document: Json) => boolean, ConditionInvalid> => runToEnd(compilingConditions(...given))
 
-function* attempt<A>(compile: () => Parts<A>): Parts<Result.Result<A, ConditionInvalid>> {
+function* attempt<A>(compile: () => Resumable<A>): Resumable<Result.Result<A, ConditionInvalid>> {
   try {
     return Result.succeed(yield* compile())
   } catch (error) {

@@ -1,4 +1,4 @@
-import { areEqualNumbers, isExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
+import { areEqualNumbers, isExactNumber, isJsonNumber } from "@tidegate/json/ExactNumber"
 import { Predicate } from "effect"
 import { RE2JS, RE2JSSyntaxException } from "re2js"
 import type { PatternBounds } from "./PatternBounds.ts"

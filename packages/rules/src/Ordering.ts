@@ -1,6 +1,6 @@
 import { hash } from "node:crypto"
-import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tidegate/model/ExactNumber"
-import { parsePath, type PathSegment, positionOf } from "@tidegate/model/JsonPath"
+import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tidegate/json/ExactNumber"
+import { parsePath, type PathSegment, positionOf } from "@tidegate/json/JsonPath"
 import { Result } from "effect"
 import { complain, type Complaint } from "./Decode.ts"
 import type { FilterInput } from "./Filter.ts"

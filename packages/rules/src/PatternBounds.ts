@@ -1,5 +1,5 @@
 import { isUpTo } from "@tidegate/model/Characters"
-import { patternCost } from "@tidegate/model/PatternCost"
+import { patternCost } from "@tidegate/runtime/PatternCost"
 
 /** What patterns may cost that belong together: those of one filter, of all rules of a connection as they are written, or of all conditions of a workflow. */
 
@@ -8,12 +8,12 @@ const longest = 512
 /** The longest that ever could be: what was stored then goes on. */
 const longestStored = 1_024
 /** Of one pattern, and of all of a filter or of a connection's rules: ten milliseconds, or two or three times as much while the engine is new. */
-const mostCost = 10_000
+const maxCost = 10_000
 /** What each pattern costs, however little is in it, and what reading it does: flags alone come to nothing, and thousands of them to a tenth of a second. */
 const smallest = 4
 const charactersRead = 16
 /** Of all of a workflow, which is compiled in turns. */
-const mostCostOfWorkflow = 100_000
+const maxCostOfWorkflow = 100_000
 
 export class PatternBounds {
   readonly #longest: number
@@ -28,12 +28,12 @@ export class PatternBounds {
 
   /** Of what is written now. */
   static written(): PatternBounds {
-    return new PatternBounds(longest, mostCost, mostCost)
+    return new PatternBounds(longest, maxCost, maxCost)
   }
 
   /** Of a workflow that is written now. */
   static ofWorkflow(): PatternBounds {
-    return new PatternBounds(longest, mostCost, mostCostOfWorkflow)
+    return new PatternBounds(longest, maxCost, maxCostOfWorkflow)
   }
 
   /** Of what is stored: it was within the limits of its time. It is compiled in turns, because there is no bound of all. */

@@ -1,4 +1,4 @@
-import type { TemplateRoots } from "@tidegate/templates/Template"
+import type { TemplateRoots } from "@tidegate/interpolation/Template"
 
 /** What the placeholders of a custom response can begin with. */
 export const replyRoots = {

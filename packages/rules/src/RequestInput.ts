@@ -1,6 +1,6 @@
-import { type ParsedJson, parseJson, parsingJson, utf8 } from "@tidegate/model/JsonText"
+import { type ParsedJson, parseJson, parsingJson, utf8 } from "@tidegate/json/JsonText"
 import { type MessageHead, parseQuery, type Values } from "@tidegate/model/Message"
-import type { Parts } from "@tidegate/model/Parts"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "./Filter.ts"
 
@@ -35,7 +35,7 @@ export const parseBody = (headers: Values, body: Uint8Array): Json =>
   isText(headers) ? utf8(body) : read(parseJson(body), body)
 
 /** The same in parts, of one that may be large. */
-export function* parsingBody(headers: Values, body: Uint8Array): Parts<Json> {
+export function* parsingBody(headers: Values, body: Uint8Array): Resumable<Json> {
   return isText(headers) ? utf8(body) : read(yield* parsingJson(body), body)
 }
 

@@ -1,6 +1,6 @@
 import { hopByHop, inertPolicy, originWide, policies } from "@tidegate/model/HeaderRules"
-import { headerEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, type Template } from "@tidegate/templates/Template"
+import { headerEscape } from "@tidegate/interpolation/Escape"
+import { compileTemplate, type Template } from "@tidegate/interpolation/Template"
 import { Result } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint } from "./Decode.ts"

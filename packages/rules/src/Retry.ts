@@ -61,7 +61,7 @@ export const retryWindow = 7 * 24 * 60 * 60 * 1_000
  * So many attempts an event may have that is refused for now, whatever its rule's count is: a target that takes no more at the moment says
  * nothing of the event. It is as many as a rule can ask for.
  */
-export const mostRefused = 50
+export const maxRefused = 50
 
 /** Below this interval a rule's waits are exact. */
 const jitterFrom = 5_000
@@ -90,7 +90,7 @@ export const nextRetry = (
   if (outcome.status !== null && !policy.covers(outcome.status)) return ended("STATUS_NOT_COVERED")
   const asked = outcome.retryAfter === null ? null : parseRetryAfter(outcome.retryAfter, now)
   if (asked === "cancel") return ended("CANCELLED_BY_DESTINATION")
-  const most = outcome.refusedForNow === true ? Math.max(policy.count, mostRefused - 1) : policy.count
+  const most = outcome.refusedForNow === true ? Math.max(policy.count, maxRefused - 1) : policy.count
   if (attemptNumber > most) return ended("EXHAUSTED")
   const wait = asked === null ? waitOf(policy, attemptNumber, random) : Math.max(asked, shortestWait)
   const retryAt = now + Math.round(wait)

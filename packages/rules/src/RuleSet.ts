@@ -1,6 +1,6 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
-import { parsePath } from "@tidegate/model/JsonPath"
-import { atOnce, type Parts } from "@tidegate/model/Parts"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { parsePath } from "@tidegate/json/JsonPath"
+import { runToEnd, type Resumable } from "@tidegate/runtime/Resumable"
 import {
   DeduplicateRule,
   DelayRule,
@@ -58,7 +58,7 @@ type Further = (rule: Rule, written: unknown) => Complaint | null
  * filter's conditions in before it stores the rule. One that is written back as it was read is such a link again.
  * Each is compiled once, and their patterns are bounded together, whatever else is wrong. In parts of a rule each.
  */
-export function* judgingRules(input: unknown, further: Further = () => null): Parts<JudgedRules> {
+export function* judgingRules(input: unknown, further: Further = () => null): Resumable<JudgedRules> {
   const whole = (message: string) => Result.fail([ruleInvalid(null, { path: "", message })] as const)
   if (!Array.isArray(input)) return whole("must be an array")
   if (input.length > maxRules) return whole(`at most ${maxRules} rules are allowed`)
@@ -81,7 +81,7 @@ export function* judgingRules(input: unknown, further: Further = () => null): Pa
 }
 
 /** The same at once. */
-export const judgeRules = (...given: Parameters<typeof judgingRules>): JudgedRules => atOnce(judgingRules(...given))
+export const judgeRules = (...given: Parameters<typeof judgingRules>): JudgedRules => runToEnd(judgingRules(...given))
 
 const repeated = ({ type }: Rule, before: ReadonlyArray<Rule>): Complaint | null =>
   type !== "filter" && before.some((other) => other.type === type)
@@ -216,7 +216,7 @@ export interface CompiledRules {
  * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through. In parts, as
  * `compilingFilter`.
  */
-export function* compilingRules(rules: ReadonlyArray<Rule>): Parts<Result.Result<CompiledRules, RuleInvalid>> {
+export function* compilingRules(rules: ReadonlyArray<Rule>): Resumable<Result.Result<CompiledRules, RuleInvalid>> {
   const filters: Array<CompiledFilter> = []
   let deduplicate: DeduplicateRule | null = null
   let transform: TransformRule | null = null
@@ -267,7 +267,7 @@ export function* compilingRules(rules: ReadonlyArray<Rule>): Parts<Result.Result
 
 /** The same at once. */
 export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> =>
-  atOnce(compilingRules(rules))
+  runToEnd(compilingRules(rules))
 
 const compiledRetry = (rule: RetryRule, index: number): Result.Result<RetryPolicy, RuleInvalid> =>
   Result.mapError(

@@ -1,4 +1,4 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
 import type { FilterConditions, FilterRule } from "@tidegate/model/Rule"
 import { startDigest } from "./Canonical.ts"
 

@@ -1,4 +1,4 @@
-import { atOnce } from "@tidegate/model/Parts"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import type { Json } from "@tidegate/model/Rule"
 import {
   compileCustomResponse,
@@ -339,7 +339,7 @@ describe("what is refused when it is written, with its place", () => {
     expect(Result.isSuccess(compileCustomResponse({ ...many, body: "{{body}}".repeat(5_000) }))).toBe(true)
     const larger = { content_type: "text", rules: Array.from({ length: 5 }, () => many.rules[0]) }
     // What was stored before there was a bound goes on.
-    expect(Result.isSuccess(atOnce(compilingCustomResponse(larger, true)))).toBe(true)
+    expect(Result.isSuccess(runToEnd(compilingCustomResponse(larger, true)))).toBe(true)
     const pattern = { rules: [{ match: { path: { $regex: "a".repeat(512) } } }] }
     expect(Result.isSuccess(compileCustomResponse(pattern))).toBe(true)
     expect(Result.isSuccess(compileCustomResponse({ rules: Array.from({ length: 50 }, () => ({})) }))).toBe(true)

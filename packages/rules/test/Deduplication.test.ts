@@ -1,5 +1,5 @@
 import type { DeduplicateRule, Json } from "@tidegate/model/Rule"
-import { atOnce } from "@tidegate/model/Parts"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import { compilingDeduplication } from "@tidegate/rules/Deduplication"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { parseQuery } from "@tidegate/model/Message"
@@ -13,7 +13,7 @@ type Written = Partial<Omit<DeduplicateRule, "type" | "window">>
 /** As the API takes it, so that no rule is tested that could not be there. */
 const deduplication = (written: Written = {}) => {
   const [rule] = Result.getOrThrow(normalizeRules([{ type: "deduplicate", window: 60_000, ...written }]))
-  return rule?.type === "deduplicate" ? atOnce(compilingDeduplication(rule)) : expect.fail("another rule")
+  return rule?.type === "deduplicate" ? runToEnd(compilingDeduplication(rule)) : expect.fail("another rule")
 }
 
 const request = (body: Json, more: Partial<FilterInput> = {}): FilterInput => ({
@@ -205,7 +205,7 @@ describe("predicates", () => {
   it("they are no part of the key, and one that does not compile makes none", () => {
     const headers = { "x-env": "prod" }
     expect(key(rule, { type: "a" }, { headers })).toBe(key({}, { type: "a" }))
-    const broken = atOnce(compilingDeduplication({ type: "deduplicate", window: 1_000, body: { a: { $foo: 1 } } }))
+    const broken = runToEnd(compilingDeduplication({ type: "deduplicate", window: 1_000, body: { a: { $foo: 1 } } }))
     expect(broken.key(request({ a: 1 }))).toBeNull()
   })
 })

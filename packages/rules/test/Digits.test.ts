@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
-import { readNumber } from "@tidegate/model/ExactNumber"
-import { parseJson } from "@tidegate/model/JsonText"
-import { atOnce } from "@tidegate/model/Parts"
+import { readNumber } from "@tidegate/json/ExactNumber"
+import { parseJson } from "@tidegate/json/JsonText"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import type { Json } from "@tidegate/model/Rule"
 import { compilingDeduplication } from "@tidegate/rules/Deduplication"
 import { explain } from "@tidegate/rules/Explanation"
@@ -22,7 +22,7 @@ const matches = (condition: string, body: string): boolean => {
   const filter = Result.getOrThrow(compileFilter(conditions))
   const matched = filter.failingTargets(request(body)).length === 0
   // The explanation is of the same numbers.
-  const explained = atOnce(explain(conditions, request(body), (_, value) => value))
+  const explained = runToEnd(explain(conditions, request(body), (_, value) => value))
   expect(Result.getOrThrow(explained).matched).toBe(matched)
   return matched
 }
@@ -76,7 +76,9 @@ describe("a condition on a number that JavaScript would round", () => {
   ])("%s of %s: %s", (condition, body, matched) => expect(matches(condition, body)).toBe(matched))
 
   it("is shown with its digits where it is explained", () => {
-    const explained = atOnce(explain({ body: json(`{"id":${id}}`) }, request(`{"id":${behind}}`), (_, value) => value))
+    const explained = runToEnd(
+      explain({ body: json(`{"id":${id}}`) }, request(`{"id":${behind}}`), (_, value) => value)
+    )
     expect(JSON.stringify(Result.getOrThrow(explained).explanation)).toContain(`"expected":${id},"actual":${behind}`)
   })
 
@@ -105,7 +107,7 @@ describe("a condition on a number that JavaScript would round", () => {
 })
 
 const keyOf = (rule: object, body: string): string | null =>
-  atOnce(compilingDeduplication({ type: "deduplicate", window: 60_000, ...rule })).key(request(body))
+  runToEnd(compilingDeduplication({ type: "deduplicate", window: 60_000, ...rule })).key(request(body))
 
 describe("a deduplication key", () => {
   it.each([

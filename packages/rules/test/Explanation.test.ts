@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 import type { FilterConditions, Json } from "@tidegate/model/Rule"
-import { explain, type Explained, mostExplained, shownCharacters } from "../src/Explanation.ts"
+import { explain, type Explained, maxExplained, shownCharacters } from "../src/Explanation.ts"
 import { compileFilter, type FilterInput } from "../src/Filter.ts"
 import { Generator } from "./Generator.ts"
 
@@ -99,7 +99,7 @@ describe("an explanation", () => {
   it("has at most 50 operators and 200 characters of a value, and shows what it is told to show", () => {
     const names = Array.from({ length: 120 }, (_, i) => `k${i}`)
     const many = Object.fromEntries(names.map((name) => [name, 1]))
-    expect(explained({ body: many }, input({ body: many })).explanation).toHaveLength(mostExplained)
+    expect(explained({ body: many }, input({ body: many })).explanation).toHaveLength(maxExplained)
     const large = { text: "x".repeat(5_000_000), list: Array.from({ length: 90_000 }, (_, i) => i) }
     const [text, list] = explained({ body: { text: "y", list: [-1] } }, input({ body: large })).explanation
     expect(text?.actual).toBe(`${"x".repeat(shownCharacters)}…`)
@@ -137,7 +137,7 @@ describe("an explanation", () => {
       const { explanation, matched } = explained({ body: condition }, request)
       const engine = Result.getOrThrow(compileFilter({ body: condition }))
       expect(matched, JSON.stringify({ body, condition })).toBe(engine.failingTargets(request).length === 0)
-      if (matched || explanation.length === mostExplained) return
+      if (matched || explanation.length === maxExplained) return
       expect(
         explanation.map((one) => one.matched),
         JSON.stringify({ body, condition })

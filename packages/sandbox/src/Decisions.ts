@@ -11,7 +11,7 @@ interface Version {
 /** One call in so many is compared afterwards. */
 const sampleEvery = 200
 /** Comparisons that say nothing, because the code never does the same twice, before it is left in fresh worlds. */
-const mostNoisy = 16
+const maxNoisy = 16
 const noisyReason = "it gives something else each time it runs on the same request, so that nothing can be compared"
 const maxVersions = 10_000
 
@@ -57,7 +57,7 @@ export const makeDecisions = (firstCalls: number) => {
       const version = known(key)
       if (verdict?.kind === "equal") version.equal++
       else if (verdict?.kind === "differs") version.pinned ??= verdict.reason
-      else if (verdict?.kind === "noisy" && ++version.noisy >= mostNoisy) version.pinned ??= noisyReason
+      else if (verdict?.kind === "noisy" && ++version.noisy >= maxNoisy) version.pinned ??= noisyReason
       return version.pinned
     }
   }

@@ -1,6 +1,6 @@
-import { areEqualNumbers, type ExactNumber, isExactNumber, isWholeNumber } from "@tidegate/model/ExactNumber"
-import { parseJson } from "@tidegate/model/JsonText"
-import { mayRoundIn, roundNumbers } from "@tidegate/model/NumberMarks"
+import { areEqualNumbers, type ExactNumber, isExactNumber, isWholeNumber } from "@tidegate/json/ExactNumber"
+import { parseJson } from "@tidegate/json/JsonText"
+import { mayRoundIn, roundNumbers } from "@tidegate/json/NumberMarks"
 import type { Schema } from "effect"
 
 type Json = Schema.Json

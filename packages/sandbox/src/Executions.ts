@@ -1,4 +1,4 @@
-import { excessIn, parseJson } from "@tidegate/model/JsonText"
+import { excessIn, parseJson } from "@tidegate/json/JsonText"
 import type { Schema } from "effect"
 import type { Call, Execution, ExecutionError, LogLevel, LogLine, TransformRequest } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"

@@ -1,4 +1,4 @@
-import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
+import { isBudgetSpent, inLaterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
 import type { Result } from "./ChildProcess.ts"
@@ -79,9 +79,9 @@ export const runJob = (call: Call, told: (execution: Execution) => void, untold:
       const finish = (): void => {
         const since = performance.now()
         done(executionOf(call, result, pinned, isRounded))
-        isTurnOver(since)
+        isBudgetSpent(since)
       }
-      if (isTurnOver()) nextTurn(finish)
+      if (isBudgetSpent()) inLaterTurn(finish)
       else finish()
     },
     checked: () => unavailable(wrongAnswer),

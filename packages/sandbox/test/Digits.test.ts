@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
-import { parseJson } from "@tidegate/model/JsonText"
+import { parseJson } from "@tidegate/json/JsonText"
 import { roundedJson, withDigits } from "../src/Digits.ts"
 
 const json = (text: string): Schema.Json => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { bodyLimits } from "@tidegate/model/JsonText"
+import { bodyLimits } from "@tidegate/json/JsonText"
 import { callLimits } from "../src/CallLimits.ts"
 import { callOf, handler, openSandbox } from "./openSandbox.ts"
 import type { OpenSandbox } from "./openSandbox.ts"

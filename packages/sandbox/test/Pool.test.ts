@@ -4,9 +4,9 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { createInterface } from "node:readline"
-import { setImmediate as nextTurn } from "node:timers/promises"
+import { setImmediate as inLaterTurn } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { bodyLimits } from "@tidegate/model/JsonText"
+import { bodyLimits } from "@tidegate/json/JsonText"
 import { callOf, handler, openSandbox, type OpenSandbox } from "./openSandbox.ts"
 import { areGone, isAlive, mayRaisePriority } from "./processes.ts"
 
@@ -134,7 +134,10 @@ describe("code that cannot be stopped", () => {
     }
     const before = sandbox.pids()
     // At once: before anything else happens in this process, so no child was asked.
-    const refused = await Promise.race([sandbox.run(callOf(monster, { teamId: "evil" })), nextTurn("asked" as const)])
+    const refused = await Promise.race([
+      sandbox.run(callOf(monster, { teamId: "evil" })),
+      inLaterTurn("asked" as const)
+    ])
     if (refused === "asked") throw new Error("a child was asked")
     expect(refused).toMatchObject({ request: null, logLevel: "fatal" })
     expect(["MEMORY_LIMIT", "TIMEOUT"]).toContain(refused.error?.code)

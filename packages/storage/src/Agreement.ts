@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Secrets } from "./Secrets.ts"
+import { Secrets } from "./secrets/Secrets.ts"
 
 /** What all processes of one database have to have in common, as a process finds it there. */
 export interface Agreement {

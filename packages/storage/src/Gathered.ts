@@ -1,7 +1,7 @@
 import { Deferred, Effect } from "effect"
 
 /** Keys of one read; what asks for more is read by itself. */
-const mostKeys = 256
+const maxKeys = 256
 /** How long (ms) a read may keep the next one waiting: one whose connection has died must not keep everybody. */
 const patienceMs = 250
 
@@ -31,7 +31,7 @@ export const gathered = Effect.fnUntraced(function* <A, E, R>(
     let count = 0
     while (count < waiting.length) {
       keys += waiting[count]!.keys.length
-      if (count > 0 && keys > mostKeys) break
+      if (count > 0 && keys > maxKeys) break
       count++
     }
     const batch = waiting.slice(0, count)

@@ -9,10 +9,10 @@ import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTele
 import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
 import { refusable } from "./journal/Refusable.ts"
 import { type Settlement, settling } from "./journal/Settling.ts"
-import { withPartitions } from "./Partitions.ts"
+import { withPartitions } from "./retention/Partitions.ts"
 
 export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
-export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent, RoutedRun } from "./journal/AcceptStatement.ts"
+export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/AcceptStatement.ts"
 
 /**
  * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that

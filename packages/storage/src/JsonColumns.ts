@@ -1,6 +1,6 @@
 import { PgTypes } from "@effect/sql-pg"
 import { Result } from "effect"
-import { readJson, readJsonbBytes, utf8 } from "@tidegate/model/JsonText"
+import { readJson, readJsonbBytes, utf8 } from "@tidegate/json/JsonText"
 
 const { OID } = PgTypes
 

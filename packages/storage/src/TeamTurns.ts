@@ -19,13 +19,13 @@ interface Team {
 }
 
 /** Teams take turns at what there are few of, so that whoever asks for most does not hold what the others need. */
-export interface TeamTurns {
+export interface TeamSemaphore {
   /** Runs an effect in a turn of the team; 429 `RATE_LIMITED` where too many of the team's wait already. */
   readonly during: (team: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GatewayError, R>
 }
 
 /** Turns of this process. `what` is waited for, as a refusal names it: "reports". */
-export const makeTeamTurns = (what: string, { atOnce, perTeam, waiting }: TurnBounds): TeamTurns => {
+export const makeTeamSemaphore = (what: string, { atOnce, perTeam, waiting }: TurnBounds): TeamSemaphore => {
   // In the order in which teams had their last turn. A team that neither holds nor waits is not kept.
   const teams = new Map<string, Team>()
   let held = 0

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { expect } from "vitest"
 import { agreement } from "../src/Agreement.ts"
 import { answers } from "../src/Database.ts"
-import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
+import { parseSecretKeys, Secrets } from "../src/secrets/Secrets.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 layer(ControlPlane.layer, { excludeTestServices: true })("the processes of a database", (it) => {

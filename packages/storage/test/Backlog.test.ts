@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { backlogs, mostCounted } from "@tidegate/storage/Backlog"
+import { backlogs, maxCounted } from "@tidegate/storage/delivery/Backlog"
 import * as Database from "@tidegate/storage/Database"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
@@ -63,11 +63,11 @@ layer(world, { excludeTestServices: true })("backlogs", (it) => {
 
   it.effect("are counted no further than it is cheap, and of so many destinations only", () =>
     Effect.gen(function* () {
-      yield* fill(7, "des_long", "web_1", mostCounted + 100, start)
+      yield* fill(7, "des_long", "web_1", maxCounted + 100, start)
       for (let i = 0; i < 120; i++) yield* fill(7, `des_${i}`, "web_1", 1, start + 1_000 + i)
       const found = yield* backlogs([7])
       expect(found).toHaveLength(100)
-      expect(found[0]).toEqual({ destinationId: "des_long", waiting: mostCounted, oldestDue: start })
+      expect(found[0]).toEqual({ destinationId: "des_long", waiting: maxCounted, oldestDue: start })
     })
   )
 })

@@ -10,7 +10,7 @@ import {
   liveTraffic,
   stepOperation,
   stillWaiting
-} from "../src/BulkOperations.ts"
+} from "../src/bulk/BulkOperations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent, otherTeam, team } = ControlPlane

@@ -1,9 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { cancelPending } from "../src/CancelPending.ts"
-import { Connections } from "../src/Connections.ts"
-import { Destinations } from "../src/Destinations.ts"
+import { cancelPending } from "../src/delivery/CancelPending.ts"
+import { Connections } from "../src/control/Connections.ts"
+import { Destinations } from "../src/control/Destinations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent, team } = ControlPlane

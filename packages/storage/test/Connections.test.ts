@@ -5,9 +5,9 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { ConnectionFields } from "@tidegate/resources/Connection"
-import { Connections } from "../src/Connections.ts"
-import { Destinations } from "../src/Destinations.ts"
-import { Sources } from "../src/Sources.ts"
+import { Connections } from "../src/control/Connections.ts"
+import { Destinations } from "../src/control/Destinations.ts"
+import { Sources } from "../src/control/Sources.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { connectionFields, createConnection, createDestination, createSource, otherTeam, team, told, versionOf } =

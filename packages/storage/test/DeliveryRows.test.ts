@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { noteStarts } from "../src/DeliveryRows.ts"
+import { noteStarts } from "../src/delivery/DeliveryRows.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent } = ControlPlane

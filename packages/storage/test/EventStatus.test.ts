@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { type EventState, eventStatus, eventStatusSql } from "../src/EventStatus.ts"
+import { type EventState, eventStatus, eventStatusSql } from "../src/delivery/EventStatus.ts"
 import * as Postgres from "../../../test/postgres.ts"
 
 const now = new Date("2026-01-02T00:00:00.000Z")

@@ -5,11 +5,11 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { FilterConditions, FilterRule, Rule } from "@tidegate/model/Rule"
 import type { ConnectionFields } from "@tidegate/resources/Connection"
-import { type FilterFields, mostFilters } from "@tidegate/resources/Filter"
-import { Connections } from "../src/Connections.ts"
-import { Filters } from "../src/Filters.ts"
-import { holdFilters } from "../src/FilterLinks.ts"
-import { Workflows } from "../src/Workflows.ts"
+import { type FilterFields, maxFilters } from "@tidegate/resources/Filter"
+import { Connections } from "../src/control/Connections.ts"
+import { Filters } from "../src/control/Filters.ts"
+import { holdFilters } from "../src/control/FilterLinks.ts"
+import { Workflows } from "../src/workflows/Workflows.ts"
 import type { Step } from "@tidegate/workflows/Definition"
 import * as ControlPlane from "./controlPlane.ts"
 import { isWaiting } from "./isWaiting.ts"
@@ -392,7 +392,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
       yield* sql`insert into teams (id, name) values (${crowded}, 'Crowded')`
       yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
         select 'flt_' || n, ${crowded}, 'f' || n, '{"path":"/"}', 'h', now(), now()
-        from generate_series(1, ${mostFilters - 2}::int) n`
+        from generate_series(1, ${maxFilters - 2}::int) n`
       const ends = yield* Effect.all(
         Array.from({ length: 6 }, () =>
           Effect.match(create({ path: "/" }, crowded), {
@@ -403,7 +403,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
         { concurrency: "unbounded" }
       )
       expect(ends.toSorted()).toStrictEqual([
-        ...Array.from({ length: 4 }, () => `FILTER_LIMIT_REACHED {"limit":${mostFilters},"resource":"filters"}`),
+        ...Array.from({ length: 4 }, () => `FILTER_LIMIT_REACHED {"limit":${maxFilters},"resource":"filters"}`),
         "made",
         "made"
       ])

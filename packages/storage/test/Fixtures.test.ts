@@ -9,11 +9,11 @@ import {
   fixtureReplay,
   fixtureTargets,
   listFixtures,
-  mostFixtures,
+  maxFixtures,
   updateFixture
-} from "../src/Fixtures.ts"
-import { storeReplay } from "../src/Replays.ts"
-import { retain } from "../src/Retention.ts"
+} from "../src/control/Fixtures.ts"
+import { storeReplay } from "../src/bulk/Replays.ts"
+import { retain } from "../src/retention/Retention.ts"
 import { resourcesOf } from "./OldDays.ts"
 import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
 
@@ -93,7 +93,7 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
       const [{ count }] = (yield* sql<{ count: number }>`
         select count(*)::int as count from request_fixtures where team_id = ${mine}`) as [{ count: number }]
       yield* sql`insert into request_fixtures select (json_populate_record(f, json_build_object('id', 'fix_' || n))).*
-        from request_fixtures f, generate_series(1, ${mostFixtures - count - 2}::int) n where f.id = ${id}`
+        from request_fixtures f, generate_series(1, ${maxFixtures - count - 2}::int) n where f.id = ${id}`
       expect(yield* atOnce(Array.from({ length: 6 }, () => made(0)))).toEqual({
         made: 2,
         codes: ["TEAM_LIMIT_REACHED"]

@@ -6,11 +6,11 @@ import {
   type Begun,
   forgetCall,
   keepAnswer,
-  mostAnswer,
-  mostKeys,
+  maxAnswer,
+  maxKeys,
   releaseCall
-} from "../src/IdempotencyKeys.ts"
-import { retain } from "../src/Retention.ts"
+} from "../src/teams/IdempotencyKeys.ts"
+import { retain } from "../src/retention/Retention.ts"
 import { codeOf, mine, other, world } from "./twoTeams.ts"
 
 let made = 0
@@ -84,7 +84,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
   it.effect("is not kept when it is too long: the call is not carried out again", () =>
     Effect.gen(function* () {
       const call = callOf()
-      yield* keepAnswer(call, yield* begin(call), 201, "x".repeat(mostAnswer + 1))
+      yield* keepAnswer(call, yield* begin(call), 201, "x".repeat(maxAnswer + 1))
       expect(yield* codeOf(beginCall(call))).toBe("IDEMPOTENCY_KEY_IN_USE")
     })
   )
@@ -96,7 +96,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
       yield* keepAnswer(known, yield* begin(known), 201, "{}")
       yield* sql`
         insert into idempotency_keys (id, team_id, fingerprint, hand, begun_at, held_until, expires_at)
-        select 'idk_full_' || n, ${mine}, '', '', now(), now(), now() + interval '1 hour' from generate_series(1, ${mostKeys}::int) n`
+        select 'idk_full_' || n, ${mine}, '', '', now(), now(), now() + interval '1 hour' from generate_series(1, ${maxKeys}::int) n`
       expect(yield* codeOf(beginCall(callOf()))).toBe("TEAM_LIMIT_REACHED")
       expect(yield* beginCall(known)).toMatchObject({ kind: "answered" })
       yield* begin(callOf("f", other))

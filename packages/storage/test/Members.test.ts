@@ -1,9 +1,17 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { changeRole, createTeam, listMembers, listTeams, mostMembers, putMember, removeMember } from "../src/Members.ts"
-import { type Admission, type Identity, sessionsByToken, signIn } from "../src/People.ts"
-import { binsTeam } from "../src/Teams.ts"
+import {
+  changeRole,
+  createTeam,
+  listMembers,
+  listTeams,
+  maxMembers,
+  putMember,
+  removeMember
+} from "../src/teams/Members.ts"
+import { type Admission, type Identity, sessionsByToken, signIn } from "../src/teams/People.ts"
+import { binsTeam } from "../src/teams/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const issuer = "https://issuer.test"
@@ -53,14 +61,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
       const sql = yield* SqlClient.SqlClient
       const team = yield* createTeam("Crowd", address("first"))
       yield* sql`insert into users (id, issuer, subject, created_at, updated_at)
-        select 'usr_crowd' || n, ${issuer}, 'crowd' || n, now(), now() from generate_series(1, ${mostMembers - 3}::int) n`
-      yield* sql`insert into memberships select ${team}, 'usr_crowd' || n, 'member', now() from generate_series(1, ${mostMembers - 3}::int) n`
+        select 'usr_crowd' || n, ${issuer}, 'crowd' || n, now(), now() from generate_series(1, ${maxMembers - 3}::int) n`
+      yield* sql`insert into memberships select ${team}, 'usr_crowd' || n, 'member', now() from generate_series(1, ${maxMembers - 3}::int) n`
       const ends = yield* Effect.all(
         Array.from({ length: 5 }, (_, n) => Effect.result(putMember(team, address(`late${n}`), "member"))),
         { concurrency: "unbounded" }
       )
       expect(ends.filter(({ _tag }) => _tag === "Success").length).toBe(2)
-      expect((yield* listMembers(team)).length).toBe(mostMembers)
+      expect((yield* listMembers(team)).length).toBe(maxMembers)
       // Who is there already may become an owner.
       yield* putMember(team, { user: "usr_crowd1", issuer: null }, "owner")
       expect(yield* codeOf(changeRole(team, "usr_nobody", "owner"))).toBe("NOT_FOUND")

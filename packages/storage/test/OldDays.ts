@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
-import { day, ensurePartitions, startOfDay } from "../src/Partitions.ts"
+import { day, ensurePartitions, startOfDay } from "../src/retention/Partitions.ts"
 
 /** How much there was on each of the last days, today included. Everything has the same ids each time it is made. */
 export interface OldDays {
@@ -135,7 +135,7 @@ export const makeWaiting = Effect.fnUntraced(function* (options: OldDays, team: 
 })
 
 /** A request whose slow rules have not been worked off. */
-export const makePendingRoute = Effect.fnUntraced(function* (options: OldDays, team: string, age: number, n: number) {
+export const makeRoutingJob = Effect.fnUntraced(function* (options: OldDays, team: string, age: number, n: number) {
   const sql = yield* SqlClient.SqlClient
   const { connection, source } = resourcesOf(team)
   const id = `req_${idOf(options, team, age, n)}`

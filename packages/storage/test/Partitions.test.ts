@@ -6,8 +6,15 @@ import { DatabaseLink } from "../../../test/support/DatabaseLink.ts"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { day, dropPartition, ensurePartitions, partitions, startOfDay, withPartitions } from "../src/Partitions.ts"
-import { indexPartitions } from "../src/PartitionIndexes.ts"
+import {
+  day,
+  dropPartition,
+  ensurePartitions,
+  partitions,
+  startOfDay,
+  withPartitions
+} from "../src/retention/Partitions.ts"
+import { indexPartitions } from "../src/retention/PartitionIndexes.ts"
 import { growing } from "../src/Tables.ts"
 
 const english = Buffer.from("no partition of relation")

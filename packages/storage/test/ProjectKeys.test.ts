@@ -1,14 +1,22 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { cutOver, shadowDenials } from "../src/KeyCutover.ts"
-import { usesOfOldKeys } from "../src/KeyRotation.ts"
-import { renewPepper } from "../src/KeyPeppers.ts"
-import { projectKeysByText, teamKeysByText } from "../src/KeysInUse.ts"
-import { createKey, getKey, listKeys, revokeKey, teamKeyId, updateKey, usesOfPeppers } from "../src/ProjectKeys.ts"
-import { readDecisions, writeDecisions } from "../src/KeyAudit.ts"
-import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
-import { replaceSecrets } from "../src/ProjectSecrets.ts"
+import { cutOver, shadowDenials } from "../src/teams/KeyCutover.ts"
+import { usesOfOldKeys } from "../src/secrets/KeyRotation.ts"
+import { renewPepper } from "../src/teams/KeyPeppers.ts"
+import { projectKeysByText, teamKeysByText } from "../src/secrets/KeysInUse.ts"
+import {
+  createKey,
+  getKey,
+  listKeys,
+  revokeKey,
+  teamKeyId,
+  updateKey,
+  usesOfPeppers
+} from "../src/teams/ProjectKeys.ts"
+import { readDecisions, writeDecisions } from "../src/teams/KeyAudit.ts"
+import { parseSecretKeys, Secrets } from "../src/secrets/Secrets.ts"
+import { replaceSecrets } from "../src/teams/ProjectSecrets.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const policy = {

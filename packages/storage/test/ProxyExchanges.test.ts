@@ -2,10 +2,10 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes, sibling } from "@tidegate/model/Ids"
-import { next } from "@tidegate/model/TestSignal"
+import { next } from "@tidegate/runtime/TestSignal"
 import * as Database from "@tidegate/storage/Database"
 import { migrate } from "@tidegate/storage/Migrations"
-import { type ProxyExchangeRecord, ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
+import { type ProxyExchangeRecord, ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { freshDatabase } from "../../../test/postgres.ts"
 
 const database = Layer.effectDiscard(migrate).pipe(

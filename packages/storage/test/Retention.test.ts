@@ -4,17 +4,17 @@ import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
-import { pendingEvents } from "../src/DeliveryRows.ts"
-import { retryEvent } from "../src/EventRetry.ts"
+import { pendingEvents } from "../src/delivery/DeliveryRows.ts"
+import { retryEvent } from "../src/bulk/EventRetry.ts"
 import { migrate } from "../src/Migrations.ts"
-import { day, partitions, startOfDay } from "../src/Partitions.ts"
+import { day, partitions, startOfDay } from "../src/retention/Partitions.ts"
 import * as AttemptReads from "../src/reads/AttemptReads.ts"
 import * as EventReads from "../src/reads/EventReads.ts"
 import * as RequestReads from "../src/reads/RequestReads.ts"
 import * as TraceReads from "../src/reads/TraceReads.ts"
-import { retain } from "../src/Retention.ts"
+import { retain } from "../src/retention/Retention.ts"
 import { growing } from "../src/Tables.ts"
-import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays } from "./OldDays.ts"
+import { idOf, makeOldDays, makeRoutingJob, makeWaiting, type OldDays } from "./OldDays.ts"
 import { explained } from "./reads/Explained.ts"
 import { anyAttempt, anyEvent, anyRequest, firstPage as page } from "./reads/Filters.ts"
 
@@ -95,7 +95,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
         made.fresh = yield* makeWaiting(old, "tm_usual", 3, 4)
         made.late = yield* makeWaiting(old, "tm_usual", 16, 4)
         made.given = yield* makeWaiting(old, "tm_usual", 23, 4)
-        made.route = yield* makePendingRoute(old, "tm_usual", 17, 5)
+        made.route = yield* makeRoutingJob(old, "tm_usual", 17, 5)
         made.retried = yield* retry("tm_usual", 18, 6)
         made.lateRetry = yield* retry("tm_brief", 13, 6)
         // A keeper's waits hold nobody else's day.

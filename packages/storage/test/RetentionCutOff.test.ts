@@ -4,10 +4,10 @@ import { SqlClient, Statement } from "effect/sql"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { day, partitions, startOfDay } from "../src/Partitions.ts"
-import { retain } from "../src/Retention.ts"
+import { day, partitions, startOfDay } from "../src/retention/Partitions.ts"
+import { retain } from "../src/retention/Retention.ts"
 import { tablesThat } from "../src/Tables.ts"
-import { makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "./OldDays.ts"
+import { makeOldDays, makeRoutingJob, makeWaiting, type OldDays, resourcesOf } from "./OldDays.ts"
 
 const database = Layer.unwrap(
   Effect.map(freshDatabase, (url) => Database.layer({ url, connections: 1, hotConnections: 1, journalConnections: 1 }))
@@ -34,7 +34,7 @@ const fill = Effect.gen(function* () {
   }
   yield* makeWaiting(old, "tm_usual", 4, 4)
   yield* makeWaiting(old, "tm_usual", 11, 4)
-  yield* makePendingRoute(old, "tm_brief", 11, 5)
+  yield* makeRoutingJob(old, "tm_brief", 11, 5)
   yield* makeWaiting(old, "tm_usual", 0, 4)
   yield* sql`update deliveries set team_id = null`
   yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)

@@ -5,9 +5,9 @@ import { idBound, newId, prefixes } from "@tidegate/model/Ids"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { day, ensurePartitions, startOfDay } from "../src/Partitions.ts"
+import { day, ensurePartitions, startOfDay } from "../src/retention/Partitions.ts"
 import * as RunDetail from "../src/reads/RunDetail.ts"
-import { retain } from "../src/Retention.ts"
+import { retain } from "../src/retention/Retention.ts"
 import { makeDays } from "./OldDays.ts"
 
 const world = Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))).pipe(

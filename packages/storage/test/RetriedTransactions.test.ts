@@ -2,9 +2,9 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { Connections } from "../src/Connections.ts"
-import { Destinations } from "../src/Destinations.ts"
-import { Transformations } from "../src/Transformations.ts"
+import { Connections } from "../src/control/Connections.ts"
+import { Destinations } from "../src/control/Destinations.ts"
+import { Transformations } from "../src/control/Transformations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { connectionFields, createConnection, createSource, createDestination, destinationFields, team } = ControlPlane

@@ -4,8 +4,8 @@ import { SqlClient } from "effect/sql"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { rollupBins } from "../src/RollupBins.ts"
-import { compactRollups } from "../src/RollupCompaction.ts"
+import { rollupBins } from "../src/retention/RollupBins.ts"
+import { compactRollups } from "../src/retention/RollupCompaction.ts"
 
 const world = Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))).pipe((database) =>
   Layer.provideMerge(Layer.effectDiscard(migrate), database)

@@ -4,8 +4,8 @@ import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { expect } from "vitest"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { readRoutedSource, weighRoutedSource } from "../src/RoutedSource.ts"
-import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
+import { readRoutedSource, weighRoutedSource } from "../src/delivery/RoutedSource.ts"
+import { parseSecretKeys, Secrets } from "../src/secrets/Secrets.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, createDestination, createSource, sourceFields } = ControlPlane

@@ -4,10 +4,10 @@ import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { JournalSql } from "../src/Database.ts"
 import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
-import { dueRuns, partsOf } from "../src/Runs.ts"
+import { dueRuns, partsOf } from "../src/workflows/Runs.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { Journal } from "../src/Journal.ts"
-import { RunJournal } from "../src/RunJournal.ts"
+import { RunJournal } from "../src/workflows/RunJournal.ts"
 import { requestRecord } from "./requests.ts"
 
 const { createConnection, team } = ControlPlane

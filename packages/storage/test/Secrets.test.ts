@@ -4,7 +4,13 @@ import { Effect, FileSystem, Logger, Result, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { constantTimeEqual, hashToken, loadSecretKeys, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import {
+  constantTimeEqual,
+  hashToken,
+  loadSecretKeys,
+  parseSecretKeys,
+  Secrets
+} from "@tidegate/storage/secrets/Secrets"
 
 const keys = (text: string) => Result.getOrThrow(parseSecretKeys(text))
 const failure = (text: string) => Result.getOrThrow(Result.flip(parseSecretKeys(text))).message
@@ -266,7 +272,7 @@ describe("loadSecretKeys", () => {
         const script = `
           import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
           import { Effect } from "effect"
-          import { loadSecretKeys } from "@tidegate/storage/Secrets"
+          import { loadSecretKeys } from "@tidegate/storage/secrets/Secrets"
           const [key] = await Effect.runPromise(Effect.provide(loadSecretKeys(process.env.SECRETS_HOME), NodeFileSystem.layer))
           process.stdout.write(key.fingerprint)`
         const start = Effect.promise(() =>

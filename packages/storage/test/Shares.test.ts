@@ -1,9 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { retain } from "../src/Retention.ts"
-import { hashToken } from "../src/Secrets.ts"
-import { listShares, mostShares, openShare, revokeShare, revokeShares, share } from "../src/Shares.ts"
+import { retain } from "../src/retention/Retention.ts"
+import { hashToken } from "../src/secrets/Secrets.ts"
+import { listShares, maxShares, openShare, revokeShare, revokeShares, share } from "../src/control/Shares.ts"
 import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
 
 const shared = (day = 0) =>
@@ -129,7 +129,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
       const [{ count }] = (yield* sql<{ count: number }>`
         select count(*)::int as count from request_shares where team_id = ${mine}`) as [{ count: number }]
       yield* sql`insert into request_shares select (json_populate_record(s, json_build_object('id', 'shr_' || n, 'token_hash', n::text))).*
-        from request_shares s, generate_series(1, ${mostShares - count - 2}::int) n where s.id = ${id}`
+        from request_shares s, generate_series(1, ${maxShares - count - 2}::int) n where s.id = ${id}`
       expect(yield* atOnce(Array.from({ length: 6 }, () => shared()))).toEqual({
         made: 2,
         codes: ["TEAM_LIMIT_REACHED"]

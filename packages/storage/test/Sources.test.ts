@@ -3,9 +3,9 @@ import { Deferred, Effect, Exit, Fiber, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { Connections } from "../src/Connections.ts"
+import { Connections } from "../src/control/Connections.ts"
 import type { SourceFields } from "@tidegate/resources/Source"
-import { Sources } from "../src/Sources.ts"
+import { Sources } from "../src/control/Sources.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, createSource, otherTeam, sourceFields, team, told, versionOf } = ControlPlane

@@ -1,9 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { readNumber } from "@tidegate/model/ExactNumber"
-import { writeJson } from "@tidegate/model/NumberMarks"
-import { deleteValue, increment, readValue, rememberedResult, setValue } from "../src/TeamValues.ts"
+import { readNumber } from "@tidegate/json/ExactNumber"
+import { writeJson } from "@tidegate/json/NumberMarks"
+import { deleteValue, increment, readValue, rememberedResult, setValue } from "../src/workflows/TeamValues.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { otherTeam, team, unique } = ControlPlane

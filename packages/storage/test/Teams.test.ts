@@ -1,9 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { replaceSecrets, signingSecrets } from "../src/ProjectSecrets.ts"
-import { teamKeysByText } from "../src/KeysInUse.ts"
-import { bootstrapTeam, demoTeam } from "../src/Teams.ts"
+import { replaceSecrets, signingSecrets } from "../src/teams/ProjectSecrets.ts"
+import { teamKeysByText } from "../src/secrets/KeysInUse.ts"
+import { bootstrapTeam, demoTeam } from "../src/teams/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const key = (text: string) => ({ apiKey: Redacted.make(text) })

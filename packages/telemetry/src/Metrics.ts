@@ -118,7 +118,7 @@ export const metrics = {
   ignoredEvents: counters("tidegate_ignored_events_total", "Ignored events, by cause.", [
     ["cause", ["FILTERED", "HANDSHAKE", "DEDUPLICATED", "TRANSFORMATION_FAILED", "PROCESS_ENDED"]]
   ]),
-  pendingRoutes: counter("tidegate_pending_routes_total", "Routes left to a connection's slow rules."),
+  routingJobs: counter("tidegate_pending_routes_total", "Routes left to a connection's slow rules."),
 
   // The journal.
   commits: counters("tidegate_journal_commits_total", "Commits of the journal, by what they write.", [

@@ -42,7 +42,7 @@ export const otlp = (span: Span): OtlpSpan => ({
 })
 
 /** Some 4 MB. */
-const mostWaiting = 4_096
+const maxWaiting = 4_096
 
 /**
  * Spans that wait for the exporter. Full, it takes no more: what is delivered does not wait for what is told about it, and
@@ -52,7 +52,7 @@ export class SpanQueue {
   #spans: Array<Span> = []
 
   push(span: Span): void {
-    if (this.#spans.length < mostWaiting) this.#spans.push(span)
+    if (this.#spans.length < maxWaiting) this.#spans.push(span)
     else metrics.spansDropped.at("queue_full").add()
   }
 

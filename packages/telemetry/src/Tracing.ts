@@ -90,9 +90,9 @@ export const Tracing = Context.Reference<Tracing>("@tidegate/telemetry/Tracing",
  * Traces begun a second by each stage: above that, recording would cost more than a few percent of what is recorded. Whoever has
  * more sets a ratio that keeps below, so that traces are whole.
  */
-const mostPerSecond = 20
+const maxPerSecond = 20
 /** Of one request; it may have hundreds. */
-const mostRoutes = 16
+const maxRoutes = 16
 
 /** No secret: the standard asks for chance alone, and the system's costs some 20 µs. */
 const randomSpan = (): string =>
@@ -114,9 +114,9 @@ export const makeTracing = (options: {
 }): Tracing => {
   const { now, push, sampler } = options
   const budgets = {
-    accepted: new Budget(mostPerSecond),
-    routed: new Budget(mostPerSecond),
-    attempt: new Budget(mostPerSecond)
+    accepted: new Budget(maxPerSecond),
+    routed: new Budget(maxPerSecond),
+    attempt: new Budget(maxPerSecond)
   }
 
   const begin = (stage: keyof typeof budgets, headers: Headers, requestId: string): Trace | null => {
@@ -173,14 +173,14 @@ export const makeTracing = (options: {
           "tidegate.source_id": request.sourceId
         }
       })
-      for (const event of request.events.slice(0, mostRoutes)) route(trace.traceId, request, event)
+      for (const event of request.events.slice(0, maxRoutes)) route(trace.traceId, request, event)
     },
 
     routed: (request, events) => {
       if (events.length === 0) return
       const trace = begin("routed", request.headers, request.requestId)
       if (trace === null) return
-      for (const event of events.slice(0, mostRoutes)) route(trace.traceId, request, event)
+      for (const event of events.slice(0, maxRoutes)) route(trace.traceId, request, event)
     },
 
     attempt: (headers, requestId, rootEventId) => {

@@ -2,7 +2,7 @@ import type { Json } from "@tidegate/model/Rule"
 import { type Effect, type Lists, perform } from "./Inputs.ts"
 import { deciding, type Facts, type Occurrence, type RunState } from "./Run.ts"
 import type { SecretTexts } from "./SecretTexts.ts"
-import type { Parts, Time } from "./StepKind.ts"
+import type { Resumable, Time } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
 /** What came of an occurrence, as far as nobody else is needed. */
@@ -25,7 +25,7 @@ export function* advance(
   occurrence: Occurrence,
   time: Time,
   texts: SecretTexts
-): Parts<Advanced> {
+): Resumable<Advanced> {
   const inputs = new Map<number, { readonly [input: string]: Json }>()
   const effects: Array<Effect> = []
   const lists: Lists = new Map()

@@ -1,7 +1,7 @@
-import { parsePath } from "@tidegate/model/JsonPath"
+import { parsePath } from "@tidegate/json/JsonPath"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { isOfRequest, isOperator } from "@tidegate/rules/Condition"
-import { contextRoots } from "@tidegate/templates/Mapping"
+import { contextRoots } from "@tidegate/interpolation/Mapping"
 import { Predicate } from "effect"
 
 /**

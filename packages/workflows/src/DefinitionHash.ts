@@ -1,4 +1,4 @@
-import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tidegate/model/ExactNumber"
+import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tidegate/json/ExactNumber"
 import { hash } from "node:crypto"
 import type { Edge, Step } from "./Definition.ts"
 

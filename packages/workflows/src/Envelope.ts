@@ -36,26 +36,26 @@ export const givenOf = (inputs: Inputs, name: string): Json | undefined =>
 export const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
 
 /** Headers, or parameters, that a step may be given: a template makes a whole body of them, and each is looked at by itself. */
-const mostValues = 5_000
+const maxValues = 5_000
 
 /** Whether what a step is given by name is more than anybody takes. */
 export const excessOf = (inputs: Inputs): StepError | null => {
   for (const name of ["headers", "query"]) {
     const values = givenOf(inputs, name)
     if (typeof values === "string") {
-      if (values.split("&", mostValues + 1).length > mostValues) return tooMany(name)
+      if (values.split("&", maxValues + 1).length > maxValues) return tooMany(name)
     } else if (typeof values === "object" && values !== null) {
       let count = 0
       for (const value of Object.values(values)) {
         count += Array.isArray(value) ? value.length : 1
-        if (count > mostValues) return tooMany(name)
+        if (count > maxValues) return tooMany(name)
       }
     }
   }
   return null
 }
 
-const tooMany = (name: string): StepError => invalid(`${name} has more than ${mostValues} values`)
+const tooMany = (name: string): StepError => invalid(`${name} has more than ${maxValues} values`)
 
 /** As conditions look at it. */
 export const requestGiven = (

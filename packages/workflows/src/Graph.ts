@@ -4,7 +4,7 @@ import { Result } from "effect"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
 import { idOf, type IssueCode, type Issues, textAt } from "./Issue.ts"
 import { limits } from "./Limits.ts"
-import type { Parts, StepKind } from "./StepKind.ts"
+import type { Resumable, StepKind } from "./StepKind.ts"
 import { stepKindOf, stepKinds } from "./StepKinds.ts"
 
 /** The graph of a workflow by its shape alone: nodes, ports, edges, and the order in which steps are started. */
@@ -26,7 +26,7 @@ export function* readGraph(
   writtenSteps: ReadonlyArray<unknown>,
   writtenEdges: ReadonlyArray<unknown>,
   issues: Issues
-): Parts<Graph | null> {
+): Resumable<Graph | null> {
   if (writtenSteps.length > limits.steps) {
     issues.graph("STEP_LIMIT_EXCEEDED", `a workflow has at most ${limits.steps} steps`)
   }
@@ -118,7 +118,7 @@ function* readEdges(
   steps: ReadonlyArray<Step>,
   stepIds: ReadonlySet<string>,
   issues: Issues
-): Parts<{ readonly edges: ReadonlyArray<Edge>; readonly isSure: boolean }> {
+): Resumable<{ readonly edges: ReadonlyArray<Edge>; readonly isSure: boolean }> {
   const ports = new Map<string, ReadonlyArray<string> | null>()
   for (const step of steps) {
     ports.set(step.id, portsOf(step, kinds.get(step.id)!))

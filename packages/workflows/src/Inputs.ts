@@ -1,10 +1,10 @@
 import type { Json } from "@tidegate/model/Rule"
-import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
-import { define, type Mapping } from "@tidegate/templates/Mapping"
+import { jsonLengthWithin } from "@tidegate/interpolation/JsonLength"
+import { define, type Mapping } from "@tidegate/interpolation/Mapping"
 import { limits } from "./Limits.ts"
 import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
 import { mayTeach, type SecretTexts } from "./SecretTexts.ts"
-import type { ApartTask, Context, Outcome, Parts, StepError, Time, Warning } from "./StepKind.ts"
+import type { ApartTask, Context, Outcome, Resumable, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /** What a step that starts is given, and what comes of one that stays within the process. */
@@ -41,7 +41,7 @@ export function* perform(
   time: Time,
   texts: SecretTexts,
   lists: Lists = new Map()
-): Parts<Performed> {
+): Resumable<Performed> {
   const step = workflow.plan[start.step]!
   const context = contextOf(workflow, facts, state.steps, step.ancestors)
   const list = step.forEach === null ? null : (lists.get(start.step) ?? listOf(step.forEach, context))
@@ -71,7 +71,7 @@ const refused = ({ attempt, iteration, step }: Start, error: StepError): Perform
 /** Of a text that is longer nobody looks for secrets in the rest, which is left out. */
 const longestLookedAt = 4 * limits.messageLength
 
-function* told(message: string, texts: SecretTexts): Parts<string> {
+function* told(message: string, texts: SecretTexts): Resumable<string> {
   const shown = yield* texts.message(message.slice(0, longestLookedAt))
   return shown.slice(0, limits.messageLength).toWellFormed()
 }
@@ -86,7 +86,7 @@ export function* occurred(
   inputs: Inputs,
   texts: SecretTexts,
   random = 0
-): Parts<Occurrence> {
+): Resumable<Occurrence> {
   if (outcome.kind === "waits") return { type: "waiting", step, until: outcome.until, output: outcome.output }
   const warnings = joined(inputs.warnings, outcome.warnings ?? noWarnings)
   const size = outcome.kind === "failed" ? null : jsonLengthWithin(outcome.output, limits.valueLength)

@@ -1,13 +1,13 @@
-import { isExactNumber, isJsonObject } from "@tidegate/model/ExactNumber"
+import { isExactNumber, isJsonObject } from "@tidegate/json/ExactNumber"
 import { createHash, hash } from "node:crypto"
-import { readJson } from "@tidegate/model/JsonText"
+import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
-import { Redactor } from "@tidegate/signatures/redaction/Redactor"
-import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
-import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
+import { Redactor } from "@tidegate/redaction/Redactor"
+import { redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
+import { jsonLengthWithin } from "@tidegate/interpolation/JsonLength"
 import { isSecretHere, secretIn } from "./SecretHere.ts"
 import type { SecretTexts } from "./SecretTexts.ts"
-import type { Parts } from "./StepKind.ts"
+import type { Resumable } from "./StepKind.ts"
 
 /**
  * What people see of a value that a step was given or gave. It is made when the value is stored, and kept beside it: what reads it has
@@ -69,11 +69,11 @@ const partAtMost = 256 * 1024
 const part = { text: 1_024, elements: 20, levels: 8 } as const
 
 /** Nobody reads more of them, or longer ones (characters). */
-const mostPaths = 100
+const maxPaths = 100
 const longestPath = 300
 
 /** What is nested deeper is left out by whoever takes secrets out. */
-const mostLevels = 256
+const maxLevels = 256
 
 /** How much previews that are stored together may show, in characters of JSON. */
 export interface PreviewRoom {
@@ -89,12 +89,12 @@ export function* previewOf(
   secret: ReadonlyArray<string> = [],
   texts?: SecretTexts,
   room: PreviewRoom = { left: partAtMost }
-): Parts<Preview> {
+): Resumable<Preview> {
   return yield* looked(value, JSON.stringify(value), secret, texts, room)
 }
 
 /** The same as it is stored, as JSON: at once of what plainly has no secret, else in parts. */
-export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRoom): string | Parts<string> => {
+export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRoom): string | Resumable<string> => {
   const text = JSON.stringify(value)
   if (text.length > wholeAtMost) return storedInParts(value, text, texts, room)
   const size_bytes = Buffer.byteLength(text)
@@ -103,7 +103,7 @@ export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRo
   return `{"size_bytes":${size_bytes},"sha256":"${hashOf(text)}","preview":${text}}`
 }
 
-function* storedInParts(value: Json, text: string, texts: SecretTexts, room: PreviewRoom): Parts<string> {
+function* storedInParts(value: Json, text: string, texts: SecretTexts, room: PreviewRoom): Resumable<string> {
   return JSON.stringify(storedPreview(yield* looked(value, text, [], texts, room)))
 }
 
@@ -134,7 +134,7 @@ function* looked(
   secret: ReadonlyArray<string>,
   texts: SecretTexts | undefined,
   room: PreviewRoom
-): Parts<Preview> {
+): Resumable<Preview> {
   const isLong = text.length > partAtMost
   if (isLong) yield
   const sha256 = isLong ? yield* hashInParts(text) : hashOf(text)
@@ -172,7 +172,7 @@ function* looked(
 /** Bytes that are hashed in one go: a millisecond or two. */
 const hashedAtOnce = 1_048_576
 
-function* hashInParts(text: string): Parts<string> {
+function* hashInParts(text: string): Resumable<string> {
   const bytes = Buffer.from(text)
   const made = createHash("sha256")
   for (let from = 0; from < bytes.length; from += hashedAtOnce) {
@@ -206,7 +206,7 @@ const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
   if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? mask : value
   if (isExactNumber(value)) return isCard(String(value)) ? mask : value
-  if (level > mostLevels) return value
+  if (level > maxLevels) return value
   if (isList(value)) {
     let next: Array<Json> | null = null
     for (const [i, element] of value.entries()) {
@@ -258,7 +258,7 @@ const isCard = (number: string): boolean => {
 
 /** Where a value was changed: the paths of what stands there instead. */
 const changes = (before: Json, after: Json, path: string, found: Array<string>): void => {
-  if (before === after || found.length >= mostPaths) return
+  if (before === after || found.length >= maxPaths) return
   if (isList(before) && isList(after) && before.length === after.length) {
     for (const [i, element] of before.entries()) changes(element, after[i]!, `${path}[${i}]`, found)
   } else if (isMembers(before) && isMembers(after)) {

@@ -1,8 +1,8 @@
-import { readJson } from "@tidegate/model/JsonText"
+import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
-import { atOnce } from "@tidegate/model/Parts"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
-import type { Parts } from "./StepKind.ts"
+import type { Resumable } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
 /**
@@ -100,7 +100,7 @@ const statusOf = ({ error, output }: StepState): number | null => {
 }
 
 /** What steps gave as text: a line for each, so that nobody has to read, or write, all of it at once. Null: nothing. */
-export function* linesOf(outputs: Part["outputs"]): Parts<string | null> {
+export function* linesOf(outputs: Part["outputs"]): Resumable<string | null> {
   if (outputs === null) return null
   const lines: Array<string> = []
   for (const entry of Object.entries(outputs)) {
@@ -111,7 +111,7 @@ export function* linesOf(outputs: Part["outputs"]): Parts<string | null> {
 }
 
 /** What steps gave, of its text. */
-export function* outputsIn(lines: string | null): Parts<Part["outputs"]> {
+export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
   if (lines === null) return null
   const entries: Array<readonly [step: string, output: Output]> = []
   for (const line of lines.split("\n")) {
@@ -145,7 +145,7 @@ export function* folding(
   workflow: Workflow,
   parts: ReadonlyArray<Part>,
   begun: RunState = queuedRun(workflow)
-): Parts<RunState> {
+): Resumable<RunState> {
   const steps = [...begun.steps]
   const edges = [...begun.edges]
   let run: Progress["run"] = begun
@@ -171,4 +171,4 @@ export function* folding(
 }
 
 /** The same as `folding`, at once. */
-export const stateOf = (...given: Parameters<typeof folding>): RunState => atOnce(folding(...given))
+export const stateOf = (...given: Parameters<typeof folding>): RunState => runToEnd(folding(...given))

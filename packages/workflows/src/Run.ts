@@ -1,8 +1,8 @@
 import type { Json } from "@tidegate/model/Rule"
-import { atOnce } from "@tidegate/model/Parts"
-import { define } from "@tidegate/templates/Mapping"
+import { runToEnd } from "@tidegate/runtime/Resumable"
+import { define } from "@tidegate/interpolation/Mapping"
 import { limits } from "./Limits.ts"
-import type { Context, Parts, StepError, Warning } from "./StepKind.ts"
+import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
@@ -166,7 +166,7 @@ export function* deciding(
   state: RunState,
   occurrence: Occurrence,
   now: number
-): Parts<Decision> {
+): Resumable<Decision> {
   const turn = new Turn(workflow, facts, state, now)
   turn.take(occurrence)
   if (turn.hasConditions) yield* turn.judge()
@@ -174,7 +174,7 @@ export function* deciding(
 }
 
 /** The same as `deciding`, at once. */
-export const decide = (...given: Parameters<typeof deciding>): Decision => atOnce(deciding(...given))
+export const decide = (...given: Parameters<typeof deciding>): Decision => runToEnd(deciding(...given))
 
 /** What a step reads from: nothing but what led to it. */
 export const contextOf = (
@@ -264,7 +264,7 @@ class Turn {
   }
 
   /** Settles the edges that have conditions, by what could be read when the step ended that they come from. */
-  *judge(): Parts<void> {
+  *judge(): Resumable<void> {
     for (const index of this.conditional) {
       const { holds, source } = this.workflow.planEdges[index]!
       const readable = source === null ? [] : [...this.planned(source).ancestors, source]

@@ -10,7 +10,7 @@ import type {
   WorkflowRun,
   WorkflowRunDetail
 } from "@tidegate/model/WorkflowRun"
-import { shownOf } from "@tidegate/signatures/Redaction"
+import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
 import { limits } from "./Limits.ts"
@@ -118,7 +118,7 @@ interface Known {
 }
 
 /** Of one step. */
-const mostAttempts = 50
+const maxAttempts = 50
 
 const resourceTypes: Readonly<Record<string, string>> = {
   act: "action",
@@ -261,7 +261,7 @@ export class StepReports {
       skip_reason: state?.skipReason ?? null,
       handled: state?.handled ?? false,
       attempt_count: state?.attempt ?? 0,
-      max_attempts: mostAttemptsOf(config),
+      max_attempts: maxAttemptsOf(config),
       attempts: known.attempts.map((attempt) => shownAttempt(attempt, summary.response_status)),
       wait: this.#waitOf(index, held),
       warnings: (state?.warnings ?? []).map((warning) =>
@@ -278,7 +278,7 @@ export class StepReports {
   }
 }
 
-const mostAttemptsOf = (config: Step["config"]): number => {
+const maxAttemptsOf = (config: Step["config"]): number => {
   const retry = config["retry"]
   if (typeof retry !== "object" || retry === null) return 1
   const count = "count" in retry ? Number(retry["count"]) : defaultRetries
@@ -306,7 +306,7 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
   if (isNext && state.attempt === 1) known.attempts = []
   if (known.attempts.at(-1)?.number !== state.attempt) {
     known.attempts.push({ number: state.attempt, startedAt: isFirst ? (state.startedAt ?? at) : at, finished: null })
-    if (known.attempts.length > mostAttempts) known.attempts.shift()
+    if (known.attempts.length > maxAttempts) known.attempts.shift()
   }
   const current = known.attempts.at(-1)!
   if (current.finished !== null) return

@@ -1,4 +1,4 @@
-import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
+import { secretNames } from "@tidegate/redaction/SecretNames"
 
 /** As a word of a name they make it secret here, beside what is secret anywhere: `card_pin`, `customerSsn`, `token_of_guest`. */
 const secretWords = new Set(["ssn", "iban", "pin", "cvv", "cvc", "token", "tokens", "auth", "session", "pwd", "passwd"])

@@ -1,18 +1,18 @@
-import { isJsonNumber, isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonNumber, isJsonObject } from "@tidegate/json/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
-import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
-import { redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
+import { nameNames, valueNames } from "@tidegate/redaction/NamedValues"
+import { redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
 import { isSecretHere } from "./SecretHere.ts"
-import type { Parts } from "./StepKind.ts"
+import type { Resumable } from "./StepKind.ts"
 
 /** So many texts are remembered of a run: of one that has more, nothing is shown. */
-const mostTexts = 100
+const maxTexts = 100
 /** Shorter ones are in anything. */
 const shortest = { whole: 4, within: 6 } as const
 /** Values between two parts of the work. */
 const valuesAtOnce = 256
 /** Nothing that is nested so deep is told at a glance. */
-const mostLevels = 32
+const maxLevels = 32
 /** In a longer text each search is a part of the work. */
 const longText = 16_384
 /** A credential behind the name of its scheme. */
@@ -41,7 +41,7 @@ export class SecretTexts {
   }
 
   /** Remembers what a value has under secret names. */
-  *learn(value: Json): Parts<void> {
+  *learn(value: Json): Resumable<void> {
     if (!mayTeach(value)) return
     const before = this.#texts.size
     const left: Array<readonly [value: Json, isSecret: boolean]> = [[value, false]]
@@ -81,7 +81,7 @@ export class SecretTexts {
 
   #add(text: string): void {
     if (text.length < shortest.whole || text === mask) return
-    if (this.#texts.size >= mostTexts && !this.#texts.has(text)) this.#isFull = true
+    if (this.#texts.size >= maxTexts && !this.#texts.has(text)) this.#isFull = true
     else if (!this.#texts.has(text)) {
       this.#texts.add(text)
       this.#known.add(inOneCase(text))
@@ -93,7 +93,7 @@ export class SecretTexts {
    * A text that somebody made up, as an error's: without them, also without the beginning of one where it was cut off. Where there were more than are
    * remembered nobody can tell what is in it, and nothing of it is left.
    */
-  *message(text: string): Parts<string> {
+  *message(text: string): Resumable<string> {
     if (this.#isFull) return mask
     if (this.#texts.size === 0) return text
     const shown = yield* this.#text(text)
@@ -108,11 +108,11 @@ export class SecretTexts {
   }
 
   /** A value without them; itself where there is none. */
-  *masked(value: Json): Parts<Json> {
+  *masked(value: Json): Resumable<Json> {
     return this.#texts.size === 0 ? value : yield* this.#value(value)
   }
 
-  *#value(value: Json): Parts<Json> {
+  *#value(value: Json): Resumable<Json> {
     if (typeof value === "string") return yield* this.#text(value)
     if (isJsonNumber(value)) return this.#known.has(String(value)) ? mask : value
     if (typeof value !== "object" || value === null) return value
@@ -132,7 +132,7 @@ export class SecretTexts {
     return isChanged ? Object.fromEntries(shown) : value
   }
 
-  *#text(text: string): Parts<string> {
+  *#text(text: string): Resumable<string> {
     let shown = text
     let searched = inOneCase(text)
     if (this.#known.has(searched)) return mask
@@ -207,7 +207,7 @@ const isSecretText = (value: Json): boolean => typeof value === "string" && valu
  */
 const glance = (value: Json, most: number, level: number): number => {
   if (typeof value !== "object" || value === null) return most - 1
-  if (level >= mostLevels) return -1
+  if (level >= maxLevels) return -1
   let left = most - 1
   if (Array.isArray(value)) {
     for (const item of value as ReadonlyArray<Json>) {

@@ -1,11 +1,11 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
 import { isOfRequest } from "@tidegate/rules/Condition"
 import { type CompiledFilter, compilingConditions, compilingFilter } from "@tidegate/rules/Filter"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { didYouMean } from "@tidegate/model/NearestName"
-import { compilingMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
+import { compilingMapping, contextRoots, type Mapping } from "@tidegate/interpolation/Mapping"
 import { Result, Schema } from "effect"
 import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
@@ -24,7 +24,7 @@ import {
   type RetryPolicy,
   type StepRetry
 } from "./Settings.ts"
-import type { Compiler, Context, Evaluate, Parts, StepKind } from "./StepKind.ts"
+import type { Compiler, Context, Evaluate, Resumable, StepKind } from "./StepKind.ts"
 
 /** What a step is compiled amid. */
 export interface Surroundings {
@@ -82,7 +82,7 @@ export function* compileStep(
   kind: StepKind<unknown>,
   incoming: ReadonlyArray<Edge>,
   around: Surroundings
-): Parts<CompiledStep> {
+): Resumable<CompiledStep> {
   const compiler = new StepCompiler(step.id, around)
   compiler.resource(step, kind)
   const named = compiler.named(step, kind)
@@ -200,7 +200,7 @@ class StepCompiler implements Compiler {
     return null
   }
 
-  *inputs(written: Edge["mapping"], action: Action | null, field: string): Parts<Mapping | null> {
+  *inputs(written: Edge["mapping"], action: Action | null, field: string): Resumable<Mapping | null> {
     const bind = action?.bind
     if (bind === undefined) return yield* this.mapping(written, field)
     const judged = this.around.catalog.isStored === true ? Result.void : bind.judge(written)
@@ -268,12 +268,12 @@ class StepCompiler implements Compiler {
     }
   }
 
-  mapping(value: unknown, field: string): Parts<Mapping | null> {
+  mapping(value: unknown, field: string): Resumable<Mapping | null> {
     return this.compiled(value, field, this.iterates ? contextRoots : withoutItem)
   }
 
   /** The list of a step that runs for one. It is found before there is an element. */
-  *list(written: string): Parts<Mapping | null> {
+  *list(written: string): Resumable<Mapping | null> {
     const list = yield* this.compiled(written, "config.for_each", withoutItem)
     if (list?.references.length === 0) {
       this.issue("STEP_CONFIG_INVALID", "config.for_each", "is a template that gives a list")
@@ -281,7 +281,7 @@ class StepCompiler implements Compiler {
     return list
   }
 
-  private *compiled(value: unknown, field: string, roots: ReadonlyArray<string>): Parts<Mapping | null> {
+  private *compiled(value: unknown, field: string, roots: ReadonlyArray<string>): Resumable<Mapping | null> {
     const { tokens } = this.around
     if (tokens.left < 0) return null
     const compiled = yield* compilingMapping(value, roots)
@@ -325,7 +325,7 @@ class StepCompiler implements Compiler {
     }
   }
 
-  *condition(condition: unknown, field: string): Parts<(context: Context) => boolean> {
+  *condition(condition: unknown, field: string): Resumable<(context: Context) => boolean> {
     const { patterns } = this.around
     if (patterns.isExceeded) return never
     const compiled = yield* this.compiledCondition(condition, field, patterns)
@@ -353,7 +353,7 @@ class StepCompiler implements Compiler {
     condition: unknown,
     field: string,
     patterns: PatternBounds
-  ): Parts<((context: Context) => boolean) | null> {
+  ): Resumable<((context: Context) => boolean) | null> {
     if (isOfRequest(condition) && !refersToRun(condition)) {
       const filter = yield* compilingFilter(condition, { patterns })
       if (Result.isSuccess(filter)) return matching(filter.success)
@@ -370,7 +370,7 @@ class StepCompiler implements Compiler {
     return null
   }
 
-  *filter(id: string): Parts<((context: Context) => boolean) | null> {
+  *filter(id: string): Resumable<((context: Context) => boolean) | null> {
     const conditions = this.around.catalog.filter?.(id)
     if (conditions === undefined) return null
     const filter = yield* compilingFilter(conditions as object, { patterns: PatternBounds.stored() })
@@ -379,7 +379,11 @@ class StepCompiler implements Compiler {
     return null
   }
 
-  *edge(edge: Edge, action: Action | null, taken: ReadonlyArray<string> | null): Parts<CompiledStep["edges"][number]> {
+  *edge(
+    edge: Edge,
+    action: Action | null,
+    taken: ReadonlyArray<string> | null
+  ): Resumable<CompiledStep["edges"][number]> {
     this.edgeId = edge.id
     this.inputNames(edge.mapping, taken, "mapping")
     const compiled = {

@@ -55,7 +55,7 @@ export const credentialsIn = ({ edges, steps }: Graph): ReadonlyArray<Issue> => 
   for (const { id, mapping, target_step_id } of edges) {
     look(mapping, byId.get(target_step_id), { step_id: null, edge_id: id, field: "mapping" })
   }
-  return issues.slice(0, mostIssues)
+  return issues.slice(0, maxIssues)
 }
 
-const mostIssues = 20
+const maxIssues = 20

@@ -1,6 +1,6 @@
-import type { Parts } from "@tidegate/model/Parts"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { Json } from "@tidegate/model/Rule"
-import type { Mapping } from "@tidegate/templates/Mapping"
+import type { Mapping } from "@tidegate/interpolation/Mapping"
 import type { StepResult, StepTask } from "@tidegate/formatter/Task"
 import { Predicate, type Schema } from "effect"
 import type { Step } from "./Definition.ts"
@@ -77,7 +77,7 @@ export interface Time {
   readonly clock: () => number
 }
 
-export type { Parts }
+export type { Resumable }
 
 /** Work of a step that is carried out in another thread, and what the step comes to by that. */
 export interface ApartTask {
@@ -86,14 +86,14 @@ export interface ApartTask {
 }
 
 /** Null for a step that leaves the process: whoever runs the workflow carries it out, and says what came of it. */
-export type Evaluate = ((evaluation: Evaluation) => Outcome | Parts<Outcome>) | null
+export type Evaluate = ((evaluation: Evaluation) => Outcome | Resumable<Outcome>) | null
 
 /** What a kind compiles with; each refuses by an issue at `field`. */
 export interface Compiler {
-  readonly mapping: (value: unknown, field: string) => Parts<Mapping | null>
-  readonly condition: (condition: unknown, field: string) => Parts<(context: Context) => boolean>
+  readonly mapping: (value: unknown, field: string) => Resumable<Mapping | null>
+  readonly condition: (condition: unknown, field: string) => Resumable<(context: Context) => boolean>
   /** A stored filter's conditions, which are about what the context has as `trigger`; null: they are not at hand. */
-  readonly filter: (id: string) => Parts<((context: Context) => boolean) | null>
+  readonly filter: (id: string) => Resumable<((context: Context) => boolean) | null>
   readonly issue: (code: IssueCode, field: string | null, message: string) => void
 }
 
@@ -123,7 +123,7 @@ export interface StepKind<Config> {
   /** The ports that go with an output, where it says; of others it is the first. */
   readonly portsOf?: (output: Json) => ReadonlyArray<string>
   /** Null: its steps leave the process, unless their action evaluates them. Whoever runs workflows has an executor for each such kind. */
-  readonly compile: ((step: Step, config: Config, compiler: Compiler) => Evaluate | Parts<Evaluate>) | null
+  readonly compile: ((step: Step, config: Config, compiler: Compiler) => Evaluate | Resumable<Evaluate>) | null
 }
 
 /** A row; its configuration's type stays within its file. Its name, and whether its steps leave the process, are told by its type. */

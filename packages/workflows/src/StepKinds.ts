@@ -1,9 +1,9 @@
-import { actionKind } from "./kinds/Action.ts"
-import { branchKind } from "./kinds/Branch.ts"
-import { delayKind } from "./kinds/Delay.ts"
-import { destinationKind } from "./kinds/Destination.ts"
-import { filterKind } from "./kinds/Filter.ts"
-import { transformationKind } from "./kinds/Transformation.ts"
+import { actionKind } from "./kinds/ActionStep.ts"
+import { branchKind } from "./kinds/BranchStep.ts"
+import { delayKind } from "./kinds/DelayStep.ts"
+import { destinationKind } from "./kinds/DestinationStep.ts"
+import { filterKind } from "./kinds/FilterStep.ts"
+import { transformationKind } from "./kinds/TransformationStep.ts"
 import type { StepKind } from "./StepKind.ts"
 
 const rows = [actionKind, destinationKind, transformationKind, filterKind, delayKind, branchKind] as const

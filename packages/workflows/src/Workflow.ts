@@ -1,6 +1,6 @@
-import { atOnce } from "@tidegate/model/Parts"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import type { Warning } from "@tidegate/model/Warning"
-import type { Mapping } from "@tidegate/templates/Mapping"
+import type { Mapping } from "@tidegate/interpolation/Mapping"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { Result } from "effect"
 import type { Action, ActionCall, Catalog } from "./Catalog.ts"
@@ -11,7 +11,7 @@ import { limits } from "./Limits.ts"
 import { isWithinSize } from "./Size.ts"
 import { type CompiledStep, compileStep } from "./StepCompiler.ts"
 import type { OnError, RetryPolicy } from "./Settings.ts"
-import type { Context, Evaluate, Parts, StepKind } from "./StepKind.ts"
+import type { Context, Evaluate, Resumable, StepKind } from "./StepKind.ts"
 
 /**
  * A workflow's graph, compiled once: what is wrong with it, or the plan by which its runs go. Steps and edges of a plan are
@@ -71,14 +71,14 @@ export const compileWorkflow = (
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
   catalog: Catalog
-): Compiled => atOnce(judging(steps, edges, catalog))
+): Compiled => runToEnd(judging(steps, edges, catalog))
 
 /** Compiles what somebody has written and nobody has stored: it is refused where it is more than a definition may be. */
 export function* judging(
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
   catalog: Catalog
-): Parts<Compiled> {
+): Resumable<Compiled> {
   const issues = new Issues()
   if (!isWithinSize(steps, edges, issues)) return Result.fail(issues.all)
   yield
@@ -93,7 +93,7 @@ export function* compiling(
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
   catalog: Catalog
-): Parts<Compiled> {
+): Resumable<Compiled> {
   const issues = new Issues()
   const graph = yield* readGraph(steps, edges, issues)
   if (graph === null) return Result.fail(issues.all)

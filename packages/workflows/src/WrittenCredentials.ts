@@ -1,9 +1,9 @@
-import { isExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
-import { parseJson } from "@tidegate/model/JsonText"
+import { isExactNumber, isJsonNumber } from "@tidegate/json/ExactNumber"
+import { parseJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
-import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
-import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
-import { isPlainlySecret, redactedInPreviews as mask } from "@tidegate/signatures/redaction/SecretValues"
+import { nameNames, valueNames } from "@tidegate/redaction/NamedValues"
+import { secretNames } from "@tidegate/redaction/SecretNames"
+import { isPlainlySecret, redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
 
 /**
  * Credentials that are written out in inputs: values under secret names, also in URLs, forms and JSON that stand there as text, and values whose look
@@ -31,7 +31,7 @@ const scheme = /^(?:basic|bearer|token|digest|apikey)\s+/i
 /** Shorter ones are no credentials. */
 const shortest = 4
 /** Nothing is nested deeper that could be stored. */
-const mostLevels = 64
+const maxLevels = 64
 /** Longer texts are documents, which are not taken apart. */
 const longestText = 65_536
 
@@ -100,7 +100,7 @@ export const without = (
     tell(path)
     return mask
   }
-  if (typeof value !== "object" || value === null || isExactNumber(value) || level > mostLevels) return value
+  if (typeof value !== "object" || value === null || isExactNumber(value) || level > maxLevels) return value
   const inside = (of: Json, at: string, isUnder: boolean): Json =>
     without(of, looked, at, tell, level + 1, isUnder && looked === "names and looks")
   if (Array.isArray(value)) {
@@ -131,7 +131,7 @@ export const shownInputs = <Value>(inputs: Value, looked: Looked = "names and lo
 export const placesIn = (inputs: unknown, looked: Looked = "names and looks"): ReadonlyArray<string> => {
   const places: Array<string> = []
   without(inputs as Json, looked, "", (place) => void places.push(place))
-  return places.slice(0, mostPlaces)
+  return places.slice(0, maxPlaces)
 }
 
-const mostPlaces = 20
+const maxPlaces = 20

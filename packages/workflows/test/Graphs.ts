@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { Result } from "effect"
-import { formatterAction } from "../src/actions/Formatter.ts"
+import { formatterAction } from "../src/actions/FormatterActions.ts"
 import { type Action, type Catalog, catalogOf } from "../src/Catalog.ts"
 import type { Evaluate } from "../src/StepKind.ts"
 import { compileWorkflow, type Workflow } from "../src/Workflow.ts"

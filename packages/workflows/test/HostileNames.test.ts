@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "vitest"
-import { onlyStep, rehearsalOf } from "../src/StandIns.ts"
+import { onlyStep, rehearsalOf } from "../src/Mocks.ts"
 import { call, compiled, echo, edge, facts, filter } from "./Graphs.ts"
 import { done, Play } from "./Play.ts"
 

@@ -1,7 +1,7 @@
 import { occurred, perform, type Effect } from "../src/Inputs.ts"
 import { decide, type Facts, type Occurrence, queuedRun, type RunState, type Start } from "../src/Run.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
-import type { Outcome, Parts } from "../src/StepKind.ts"
+import type { Outcome, Resumable } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
 
 /** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
@@ -16,7 +16,7 @@ export const dice = (seed: number): (() => number) => {
 }
 
 /** What comes of parts, at once. */
-export const allOf = <A>(parts: Parts<A>): A => {
+export const allOf = <A>(parts: Resumable<A>): A => {
   for (;;) {
     const part = parts.next()
     if (part.done === true) return part.value

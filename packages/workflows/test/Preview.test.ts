@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "vitest"
-import { atOnce } from "@tidegate/model/Parts"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import { previewOf } from "../src/Preview.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 
@@ -18,8 +18,8 @@ const mask = "[REDACTED]"
 /** The preview of a value in a run in which `others` were before. */
 const shownAfter = (value: Json, ...others: ReadonlyArray<Json>) => {
   const texts = new SecretTexts()
-  for (const other of others) atOnce(texts.learn(other))
-  return atOnce(previewOf(value, [], texts))
+  for (const other of others) runToEnd(texts.learn(other))
+  return runToEnd(previewOf(value, [], texts))
 }
 
 describe("a preview in a run", () => {
@@ -164,12 +164,12 @@ describe("a preview", () => {
   it("shows what there is room for beside others, and of the rest the size and the hash", () => {
     const room = { left: 25_000 }
     const [first, second, third] = ["a", "b", "c"].map((of) =>
-      atOnce(previewOf(of.repeat(12_000), [], undefined, room))
+      runToEnd(previewOf(of.repeat(12_000), [], undefined, room))
     )
     expect([first!.available, second!.available]).toEqual([true, true])
     expect(third).toMatchObject({ available: false, preview: null, reason: "too_large", size_bytes: 12_002 })
     expect(third!.sha256).toMatch(/^sha256:[0-9a-f]{64}$/)
-    expect(atOnce(previewOf("small", [], undefined, room))).toMatchObject({ available: true, preview: "small" })
+    expect(runToEnd(previewOf("small", [], undefined, room))).toMatchObject({ available: true, preview: "small" })
   })
 
   it("hashes what is long in parts, to the same", () => {

@@ -1,12 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { atOnce } from "@tidegate/model/Parts"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import { SecretTexts } from "../src/SecretTexts.ts"
 
 const secret = 's3cr3t "Value" & more/1'
 
 it("a secret is masked in the copies that operations and code make of it", () => {
   const texts = new SecretTexts()
-  atOnce(texts.learn({ password: secret }))
+  runToEnd(texts.learn({ password: secret }))
   const copies = [
     secret.toUpperCase(),
     secret.toLowerCase(),
@@ -18,18 +18,18 @@ it("a secret is masked in the copies that operations and code make of it", () =>
     JSON.stringify(secret)
   ]
   for (const copy of copies) {
-    expect(atOnce(texts.masked({ result: `it is ${copy}.` }))).toEqual({
+    expect(runToEnd(texts.masked({ result: `it is ${copy}.` }))).toEqual({
       result: copy.startsWith('"') ? 'it is "[REDACTED]".' : "it is [REDACTED]."
     })
   }
-  expect(atOnce(texts.masked({ result: "it is another value" }))).toEqual({ result: "it is another value" })
+  expect(runToEnd(texts.masked({ result: "it is another value" }))).toEqual({ result: "it is another value" })
 })
 
 it("A secret is masked in copies in any letters, in the base64 of a longer text, and escaped for Markdown", () => {
   const secret = "s3cr3t_value*9"
   const texts = new SecretTexts()
-  atOnce(texts.learn({ password: secret, pin: "aB3d" }))
-  const shown = (result: string) => atOnce(texts.masked({ result })) as { readonly result: string }
+  runToEnd(texts.learn({ password: secret, pin: "aB3d" }))
+  const shown = (result: string) => runToEnd(texts.masked({ result })) as { readonly result: string }
   for (const copy of [
     "S3cr3t_value*9",
     "S3CR3T_Value*9",
@@ -54,5 +54,5 @@ it("A secret is masked in copies in any letters, in the base64 of a longer text,
   }
   // A text whose letters grow in another case keeps its places.
   expect(shown(`\u0130\u0130 ${secret.toUpperCase()}!`).result).toBe("\u0130\u0130 [REDACTED]!")
-  expect(atOnce(texts.message("cut off in S3CR3T_va"))).toBe("cut off in [REDACTED]")
+  expect(runToEnd(texts.message("cut off in S3CR3T_va"))).toBe("cut off in [REDACTED]")
 })

@@ -18,8 +18,8 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
   "%s: an event becomes a call of the API, and its trace shows no secret"
 )
 
-const sql = tests("packages/sessions/test/PostgresServers.test.ts")
-const strangers = tests("packages/sessions/test/Strangers.test.ts")
+const sql = tests("packages/foreign-databases/test/PostgresServers.test.ts")
+const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have rows of their own. */
 const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE"])
@@ -88,7 +88,7 @@ const config = [
   of("auth.audience", tests("packages/entities/test/Tokens.test.ts")("are asked for an audience where one is written")),
   of(
     "auth.client_email auth.private_key auth.private_key_id auth.token_uri auth.subject",
-    tests("packages/signatures/test/OutboundAuth.test.ts")(
+    tests("packages/outbound-auth/test/OutboundAuth.test.ts")(
       "SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out"
     )
   ),

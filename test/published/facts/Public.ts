@@ -2,7 +2,7 @@ import { of, row, type Section, tests } from "./Facts.ts"
 
 const shares_ = tests("test/contract/Shares.test.ts")
 const stored = tests("packages/storage/test/Shares.test.ts")
-const redaction = tests("packages/signatures/test/redaction/Redaction.test.ts")
+const redaction = tests("packages/redaction/test/Redaction.test.ts")
 const ingress = tests("test/contract/Ingress.test.ts")
 
 const opened = shares_("shows the request without its secrets to whoever has the link")

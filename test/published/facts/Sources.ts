@@ -70,7 +70,7 @@ export const sources: Section = {
       of("config.auth.query_key", ingress("API_KEY in the query")),
       of(
         "config.auth.algorithm config.auth.encoding",
-        tests("packages/signatures/test/SignatureScheme.test.ts")("vector ${index + 1}")
+        tests("packages/verification/test/SignatureScheme.test.ts")("vector ${index + 1}")
       ),
       of(
         "config.auth.verify_token",

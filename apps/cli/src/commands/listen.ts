@@ -1,5 +1,5 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
-import { parseJson } from "@tidegate/model/JsonText"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { parseJson } from "@tidegate/json/JsonText"
 import { connect } from "node:net"
 import { userInfo } from "node:os"
 import { Console, Effect, Option } from "effect"
@@ -17,7 +17,7 @@ const downMs = 5_000
 /** How long the end may take. */
 const goodbyeMs = 5_000
 /** Tunnels of one command. */
-const mostSources = 32
+const maxSources = 32
 
 const flags = {
   target: Argument.String("port").pipe(
@@ -100,8 +100,7 @@ const wantedSources = (given: ReadonlyArray<string>, create: boolean) =>
       if (name.startsWith("src_")) return yield* missing("source", name)
       if (!isOwn && !create) return yield* missing("source", name, "; --create makes it")
     }
-    if (wanted.length > mostSources)
-      return yield* usage(`more than ${mostSources} sources cannot be listened to at once`)
+    if (wanted.length > maxSources) return yield* usage(`more than ${maxSources} sources cannot be listened to at once`)
     return [...new Map(wanted.map((source) => [nameOf(source), source])).values()]
   })
 

@@ -10,7 +10,7 @@ import { sleeping } from "../Waiting.ts"
 import { sources } from "./filters.ts"
 
 /** Sources whose streams are open at once: a process of the gateway allows 128 to a client. */
-const mostSources = 32
+const maxSources = 32
 const betweenLooksMs = 1_000
 /** How far back each look goes, by the gateway's clock: what is stored late is found by the next one. */
 const lookBack = "now-10s"
@@ -109,8 +109,8 @@ export const tail = Command.make(
     if (sources.length === 0) {
       return yield* ids.length === 0 ? usage("there is no source yet") : missing("source", ids[0]!)
     }
-    if (sources.length > mostSources)
-      return yield* usage(`more than ${mostSources} sources cannot be watched: name them with --source`)
+    if (sources.length > maxSources)
+      return yield* usage(`more than ${maxSources} sources cannot be watched: name them with --source`)
     const who = yield* access
     const isJson = yield* Json
     const told: Told = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)

@@ -6,7 +6,7 @@ import { covers, type Reference, referenceTo, resolve } from "./Secrets.ts"
 import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
 
 /** More of one kind than an installation of one team has. */
-const mostEntries = 5_000
+const maxEntries = 5_000
 
 /** One resource of the file, beside what the gateway has. */
 export interface Step {
@@ -68,8 +68,8 @@ const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyA
       faults.add([kind], `${kind} must be a list`)
       return []
     }
-    if (list.length > mostEntries) {
-      faults.add([kind], `there may be at most ${mostEntries} ${kind}`)
+    if (list.length > maxEntries) {
+      faults.add([kind], `there may be at most ${maxEntries} ${kind}`)
       return []
     }
     const names = new Set<unknown>()

@@ -1,5 +1,5 @@
-import { areEqualNumbers, isExactNumber } from "@tidegate/model/ExactNumber"
-import { looksMasked, maskSecret } from "@tidegate/signatures/Masking"
+import { areEqualNumbers, isExactNumber } from "@tidegate/json/ExactNumber"
+import { looksMasked, maskSecret } from "@tidegate/redaction/Masking"
 import { isObject, type Json, type JsonObject, type Path } from "./Yaml.ts"
 
 /*

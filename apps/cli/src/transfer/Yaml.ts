@@ -11,14 +11,14 @@ import {
   type SchemaOptions,
   visit
 } from "yaml"
-import { type ExactNumber, isExactNumber, isJsonObject, readNumber } from "@tidegate/model/ExactNumber"
-import { writeJson } from "@tidegate/model/NumberMarks"
+import { type ExactNumber, isExactNumber, isJsonObject, readNumber } from "@tidegate/json/ExactNumber"
+import { writeJson } from "@tidegate/json/NumberMarks"
 import { CliFailure, usage } from "../Failure.ts"
 import { escaped } from "../Output.ts"
 
 /** A file that is imported is somebody else's until it is understood: it is bounded before anything is made of it. */
 export const largestFile = 8 * 1024 * 1024
-const mostNodes = 250_000
+const maxNodes = 250_000
 const deepest = 64
 
 export type Json =
@@ -102,7 +102,7 @@ const tooCostly = (text: string): string | null => {
       default:
     }
   }
-  return marks > mostNodes ? `has more than ${mostNodes} values and lines` : null
+  return marks > maxNodes ? `has more than ${maxNodes} values and lines` : null
 }
 
 /** Fails with the line of the first thing that is wrong. */

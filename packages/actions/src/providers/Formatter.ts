@@ -1,7 +1,7 @@
 import { engineVersion } from "@tidegate/formatter/Formatter"
 import type { Operation } from "@tidegate/formatter/engine/Operation"
 import { operations } from "@tidegate/formatter/Operations"
-import { formatterAction } from "@tidegate/workflows/actions/Formatter"
+import { formatterAction } from "@tidegate/workflows/actions/FormatterActions"
 import type { Schema } from "effect"
 import { none } from "../AuthModes.ts"
 import type { Provider, ProviderAction } from "../Provider.ts"

@@ -1,5 +1,5 @@
 import { AnyJson, needed, Path, setting, text } from "@tidegate/connectors/Settings"
-import { isHeaderName, isSetByGateway, OneOf } from "@tidegate/signatures/AuthSettings"
+import { isHeaderName, isSetByGateway, OneOf } from "@tidegate/model/AuthSettings"
 import { Result, Schema } from "effect"
 import { none } from "../AuthModes.ts"
 import { entriesOf, requestInputs, valuesOf } from "../HttpRequest.ts"

@@ -1,5 +1,5 @@
 import { AnyJson, needed, setting } from "@tidegate/connectors/Settings"
-import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { OneOf } from "@tidegate/model/AuthSettings"
 import { answered, answerSample, answerSchema } from "../Answers.ts"
 import { httpModes } from "../AuthModes.ts"
 import { requestInputs, requestOf, sentToOrigin, Url } from "../HttpRequest.ts"

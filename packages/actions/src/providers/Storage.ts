@@ -1,12 +1,12 @@
 import { AnyJson, needed, setting, text } from "@tidegate/connectors/Settings"
-import { type ExactNumber, isJsonNumber } from "@tidegate/model/ExactNumber"
+import { type ExactNumber, isJsonNumber } from "@tidegate/json/ExactNumber"
 import type { Json } from "@tidegate/model/Rule"
-import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
+import { jsonLengthWithin } from "@tidegate/interpolation/JsonLength"
 import { Result, Schema } from "effect"
 import { none } from "../AuthModes.ts"
 import { calling, invalid, type Provider } from "../Provider.ts"
 
-const mostValueBytes = 25_600
+const maxValueBytes = 25_600
 
 const key = needed(
   text
@@ -24,7 +24,7 @@ const AnyNumber = Schema.Unknown.check(
 
 /** Characters are at most as many as bytes: a value of many is not written to find out. */
 const isTooLarge = (value: Json): boolean =>
-  jsonLengthWithin(value, mostValueBytes) === null || Buffer.byteLength(JSON.stringify(value)) > mostValueBytes
+  jsonLengthWithin(value, maxValueBytes) === null || Buffer.byteLength(JSON.stringify(value)) > maxValueBytes
 
 const valueOutput = {
   type: "object",
@@ -35,7 +35,7 @@ const valueOutput = {
 export const storage: Provider = {
   key: "storage",
   name: "Storage",
-  description: `Keeps values of at most ${mostValueBytes / 1_024} KiB for the team, by key.`,
+  description: `Keeps values of at most ${maxValueBytes / 1_024} KiB for the team, by key.`,
   icon_key: "database",
   manifest_version: "1.0.0",
   auth: [none],
@@ -70,7 +70,7 @@ export const storage: Provider = {
       rate_limit: null,
       call: (inputs) =>
         isTooLarge(inputs.value)
-          ? Result.fail(invalid([{ path: "value", message: `has more than ${mostValueBytes} bytes as JSON` }]))
+          ? Result.fail(invalid([{ path: "value", message: `has more than ${maxValueBytes} bytes as JSON` }]))
           : Result.succeed({ kind: "store", operation: { name: "set", key: inputs.key, value: inputs.value } })
     }),
     calling({

@@ -1,9 +1,9 @@
-import { at, body, headers, ids, times } from "@tidegate/resources/Story"
+import { at, body, headers, ids, times } from "@tidegate/resources/ExampleIds"
 import * as ConnectionExample from "@tidegate/resources/connection/Example"
 import * as DestinationExample from "@tidegate/resources/destination/Example"
 import * as SourceExample from "@tidegate/resources/source/Example"
 import * as Transformation from "@tidegate/resources/Transformation"
-import { whsecOf } from "@tidegate/signatures/DeliverySignature"
+import { whsecOf } from "@tidegate/outbound-auth/DeliverySignature"
 
 export { ids }
 

@@ -13,7 +13,7 @@ import {
   switches,
   typeName
 } from "@tidegate/resources/Resource"
-import { at } from "@tidegate/resources/Story"
+import { at } from "@tidegate/resources/ExampleIds"
 import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { Authorization } from "./Authorization.ts"
 import { resourceList } from "./Examples.ts"

@@ -6,8 +6,8 @@ import { lackingOf, type Lacking, type Principals, type Role } from "@tidegate/m
 import type { KeyDecision, KeyInUse, KeyPermission, KeyReason } from "@tidegate/model/ProjectKey"
 import { type Caller, ownTeam } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
-import type { Secrets } from "@tidegate/storage/Secrets"
-import { teamExists } from "@tidegate/storage/People"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { teamExists } from "@tidegate/storage/teams/People"
 import { Credentials, spend } from "../Credentials.ts"
 import { CallNotes } from "../CallTelemetry.ts"
 import { Authorization, CurrentTeam, permissionOf } from "../contract/Authorization.ts"
@@ -21,7 +21,7 @@ import { read } from "./Calls.ts"
 import { judgeNoBody } from "./JsonBody.ts"
 
 /** Team keys and users are counted only once they have proven to be one. */
-const mostKeys = 100_000
+const maxKeys = 100_000
 
 /** What is asked for: a route of the contract, and who may call it. */
 export interface Asked {
@@ -99,7 +99,7 @@ export const authorizing = Effect.gen(function* () {
   const limiter = yield* RateLimiter
   const limits = yield* KeyLimits
   const audit = yield* KeyAudit
-  const usual = perKey === 0 ? null : perMinute("api_calls", perKey, mostKeys)
+  const usual = perKey === 0 ? null : perMinute("api_calls", perKey, maxKeys)
 
   const count = Effect.fnUntraced(function* (caller: Caller) {
     if (caller.kind === "session") {

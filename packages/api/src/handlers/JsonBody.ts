@@ -1,14 +1,14 @@
 import { isUtf8 } from "node:buffer"
 import { Context, Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { isJsonObject } from "@tidegate/model/ExactNumber"
-import { GatheredBytes } from "@tidegate/model/GatheredBytes"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { GatheredBytes } from "@tidegate/runtime/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/model/JsonText"
+import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/json/JsonText"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
-import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
+import { inSlices, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { Handling, judgeMembers } from "../strict/Handling.ts"
-import { type Found, longestPath, mostFaults } from "../strict/Unknown.ts"
+import { type Found, longestPath, maxFaults } from "../strict/Unknown.ts"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -113,10 +113,10 @@ export const readWritten = Effect.fnUntraced(function* (
   const since = performance.now()
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
   const isLong = bytes.length > longFrom
-  if (isLong) yield* takeTurn(since)
+  if (isLong) yield* yieldIfSpent(since)
   const within = { ...limits, values }
-  const parsed = isLong ? yield* inTurns(parsingJson(bytes, within)) : parseJson(bytes, within)
-  if (isLong) yield* takeTurn(since)
+  const parsed = isLong ? yield* inSlices(parsingJson(bytes, within)) : parseJson(bytes, within)
+  if (isLong) yield* yieldIfSpent(since)
   if (parsed.kind === "invalid") return yield* fail("INVALID_JSON", "the body is not valid JSON")
   if (parsed.kind !== "json") return yield* invalid([{ path: "body", message: excessIn(parsed.kind, within) }])
   const { value } = parsed
@@ -124,11 +124,11 @@ export const readWritten = Effect.fnUntraced(function* (
     return yield* invalid([{ path: "body", message: "must be a JSON object" }])
   }
   const wrong = unstorable(value, stored)
-  if (isLong) yield* takeTurn(since)
+  if (isLong) yield* yieldIfSpent(since)
   if (wrong !== null) return yield* invalid([{ ...wrong, path: wrong.path === "" ? "body" : wrong.path }])
   const sent = value as Schema.JsonObject
   const found = yield* judgeMembers(sent)
-  if (isLong) yield* takeTurn(since)
+  if (isLong) yield* yieldIfSpent(since)
   return { ...found, sent }
 })
 
@@ -172,7 +172,7 @@ export const judgeNoBody: Effect.Effect<void, GatewayError, HttpServerRequest.Ht
     if (value === null) return
     const faults = isJsonObject(value)
       ? Object.keys(value)
-          .slice(0, mostFaults)
+          .slice(0, maxFaults)
           .map((name) => ({ path: name.slice(0, longestPath), message: "is not known here: this call takes no body" }))
       : [{ path: "body", message: "is not taken by this call" }]
     if (faults.length > 0) yield* invalid(faults)

@@ -1,8 +1,8 @@
 import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
-import { inTurns, laterTurn, takeTurn } from "@tidegate/model/LoopTurn"
-import type { Parts } from "@tidegate/model/Parts"
+import { inSlices, laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 
 /**
  * Answers of megabytes, of what strangers have written. Everyone in the process shares one event loop: so they are encoded in parts, in as many turns of it
@@ -50,7 +50,7 @@ const encodingPage = Effect.fnUntraced(function* (encode: Encode, page: Page) {
     const since = performance.now()
     const text = JSON.stringify((yield* encoded([model])).models[0])
     texts.push(texts.length === 1 ? text : `,${text}`)
-    yield* takeTurn(since)
+    yield* yieldIfSpent(since)
   }
   texts.push("]}")
   return yield* sending(texts)
@@ -65,7 +65,7 @@ export const telling =
   (call: Call): Effect.Effect<Answer, E, R> =>
     Effect.flatMap(handler(call), (told) =>
       Effect.orDie(encoderOf(call.endpoint)(told)).pipe(
-        Effect.flatMap((encoded) => inTurns(writing(encoded, partsDepth))),
+        Effect.flatMap((encoded) => inSlices(writing(encoded, partsDepth))),
         Effect.flatMap(sending)
       )
     )
@@ -74,7 +74,7 @@ const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
 /** As `JSON.stringify` writes it, in parts. */
-function* writing(value: unknown, depth: number): Parts<ReadonlyArray<string>> {
+function* writing(value: unknown, depth: number): Resumable<ReadonlyArray<string>> {
   if (depth === 0 || !(isPlain(value) || Array.isArray(value))) return [JSON.stringify(value)]
   const texts: Array<string> = []
   const members: ReadonlyArray<readonly [string, unknown]> = Array.isArray(value)
@@ -101,7 +101,7 @@ const sending = Effect.fnUntraced(function* (texts: ReadonlyArray<string>) {
     const since = performance.now()
     const bytes = Buffer.from(text)
     for (let at = 0; at < bytes.length; at += pieceBytes) pieces.push(bytes.subarray(at, at + pieceBytes))
-    yield* takeTurn(since)
+    yield* yieldIfSpent(since)
   }
   const contentLength = pieces.reduce((sum, { length }) => sum + length, 0)
   return HttpServerResponse.stream(

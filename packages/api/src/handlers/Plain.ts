@@ -5,7 +5,7 @@ import { entityOf } from "@tidegate/entities/Plain"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain, type PlainResource } from "@tidegate/resources/Resources"
-import { PlainStores } from "@tidegate/storage/Stores"
+import { PlainStores } from "@tidegate/storage/control/Stores"
 import { Api } from "../contract/Api.ts"
 import { handle } from "./Resource.ts"
 

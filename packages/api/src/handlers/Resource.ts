@@ -3,7 +3,7 @@ import { Clock, Effect, Result, type Schema } from "effect"
 import type { HttpApiBuilder, HttpApiEndpoint } from "effect/http-api"
 import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import type { Role } from "@tidegate/model/Permission"
 import type { Warning } from "@tidegate/model/Warning"
 import {
@@ -16,7 +16,7 @@ import {
 } from "@tidegate/resources/Resource"
 import { ReadTurns } from "@tidegate/storage/Database"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
-import type { Store } from "@tidegate/storage/Store"
+import type { Store } from "@tidegate/storage/control/Store"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import {
@@ -129,7 +129,7 @@ export const handle = Effect.fnUntraced(function* <
     // Whoever judges it knows better what a name was meant for.
     const written = faults.length === 0 ? known : sent
     const judging = body.judging?.(written, situation)
-    const result = judging === undefined ? body.judge(written, situation) : yield* inTurns(judging)
+    const result = judging === undefined ? body.judge(written, situation) : yield* inSlices(judging)
     if (faults.length === 0) return yield* Effect.fromResult(result)
     return yield* invalid(together([...(body.misplaced?.(sent) ?? []), ...fieldsOf(result)], faults))
   })
@@ -170,7 +170,7 @@ export const handle = Effect.fnUntraced(function* <
   const upsertFound = resource.upsert === undefined ? update : writeOne("Upsert", resource.write)
   const put = resource.replace === undefined ? update : writeOne("Replace", resource.write)
 
-  const bodyOf = ({ request }: WithBody) => readWritten(request, resource.largestBody, resource.mostValues)
+  const bodyOf = ({ request }: WithBody) => readWritten(request, resource.largestBody, resource.maxValues)
   const withBody =
     <A, X>(write: (id: string, written: Written) => Effect.Effect<A, GatewayError, X>) =>
     (call: ById & WithBody) =>

@@ -8,16 +8,16 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import { echoed } from "./StreamCredentials.ts"
 
 /** WebSockets of this process; and of one client address, behind which may be a proxy and many clients, with credentials. */
-export const mostSockets = 512
-export const mostPerAddress = 128
+export const maxSockets = 512
+export const maxPerAddress = 128
 /**
  * Those of strangers, who have no credential but a public bin's token; and handshakes that are not let in yet, or not at all. Together
  * they hold half of all places at the most, in a count of their own: the other half stays for those with credentials.
  */
-export const mostOfStrangers = mostSockets / 4
-export const mostStrangersPerAddress = 64
-const mostAsking = mostSockets / 4
-const mostAskingPerAddress = 64
+export const maxOfStrangers = maxSockets / 4
+export const maxStrangersPerAddress = 64
+const maxAsking = maxSockets / 4
+const maxAskingPerAddress = 64
 
 /** How long a client may take to answer that it is over. */
 const closeMs = 2_000
@@ -133,8 +133,8 @@ export class Sockets extends Context.Service<
 
 const placesOf = ({ isStranger }: Guest, address: string): Readonly<Record<string, number>> =>
   isStranger
-    ? { strangers: mostOfStrangers, [`strangers ${address}`]: mostStrangersPerAddress }
-    : { [`address ${address}`]: mostPerAddress }
+    ? { strangers: maxOfStrangers, [`strangers ${address}`]: maxStrangersPerAddress }
+    : { [`address ${address}`]: maxPerAddress }
 
 /** Completes when it is over. */
 const closed = (socket: WebSocket): Effect.Effect<void> =>
@@ -201,8 +201,8 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
     open: ({ admit, kind, message, places: named, serve }) =>
       Effect.gen(function* () {
         const address = clientOf(proxies.clientOf(message.socket.remoteAddress, message.headers) ?? "")
-        const asking = place({ asking: mostAsking, [`asking ${address}`]: mostAskingPerAddress })
-        yield* place({ [everybody]: mostSockets })
+        const asking = place({ asking: maxAsking, [`asking ${address}`]: maxAskingPerAddress })
+        yield* place({ [everybody]: maxSockets })
         const admitted = yield* Effect.scoped(Effect.andThen(asking, Effect.result(admit)))
         if (admitted._tag === "Failure" && closeCodeOf(admitted.failure) === null) yield* admitted.failure
         // Whoever may not have it takes no place of those who may.

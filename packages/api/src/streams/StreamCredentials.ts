@@ -13,7 +13,7 @@ export interface StreamCredentials {
 
 const protocolName = /^[!#$%&'*+.^`|~\w-]{1,2048}$/
 /** Four are there to be offered. */
-const mostProtocols = 8
+const maxProtocols = 8
 
 const isBinToken = (text: string): boolean => text.startsWith("pbn_")
 const isTeam = (text: string): boolean => /^tm_\w{1,60}$/.test(text)
@@ -24,7 +24,7 @@ export const offeredProtocols = (headers: Headers.Headers): ReadonlyArray<string
   if (offered === undefined) return []
   const names = offered.split(",").map((name) => name.trim())
   const isGood =
-    names.length <= mostProtocols &&
+    names.length <= maxProtocols &&
     names.every((name) => protocolName.test(name)) &&
     new Set(names).size === names.length
   return isGood ? names : null

@@ -1,12 +1,12 @@
 import type { WebSocket } from "@effect/platform-node/NodeWS"
 
 /** Bytes that one reader may be behind. */
-export const mostUnsent = 1024 * 1024
+export const maxUnsent = 1024 * 1024
 /** Bytes that all readers of a process may be behind together: with more, whoever is behind at all is dropped. */
-export const mostUnsentOfAll = 32 * 1024 * 1024
+export const maxUnsentOfAll = 32 * 1024 * 1024
 
 /** Frames that a reader may send between two pings: it has nothing to say but pongs, and pings of its own. */
-const mostIncoming = 16
+const maxIncoming = 16
 
 /** What all streams of a process hold. */
 export interface Held {
@@ -44,8 +44,7 @@ export class StreamSocket {
   /** Sends a frame of text, or drops the reader who is too far behind to be sent one. */
   send(frame: Buffer): void {
     if (this.#socket.readyState !== 1) return
-    const isTooSlow =
-      this.#unsent > mostUnsent || (this.#unsent > 0 && this.#held.bytes + frame.length > mostUnsentOfAll)
+    const isTooSlow = this.#unsent > maxUnsent || (this.#unsent > 0 && this.#held.bytes + frame.length > maxUnsentOfAll)
     if (isTooSlow) return this.#socket.terminate()
     this.#add(frame.length)
     this.#socket.send(frame, { binary: false, fin: true }, () => this.#add(-frame.length))
@@ -76,6 +75,6 @@ export class StreamSocket {
   }
 
   #count(): void {
-    if (++this.#incoming > mostIncoming) this.#socket.terminate()
+    if (++this.#incoming > maxIncoming) this.#socket.terminate()
   }
 }

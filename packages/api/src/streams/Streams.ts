@@ -8,8 +8,8 @@ import { type Held, StreamSocket } from "./StreamSocket.ts"
 import { frameOf, type Watcher, Watches } from "./Watches.ts"
 
 /** Streams of one bin; and of one team, as far as they are not strangers'. */
-export const mostPerBin = 32
-export const mostPerTeam = 64
+export const maxPerBin = 32
+export const maxPerTeam = 64
 
 /** How often it is looked whether a reader lives, and may still see what it is told (ms). */
 export const PingEveryMs = Context.Reference<number>("@tidegate/api/Streams/PingEveryMs", {
@@ -126,8 +126,8 @@ const make = Effect.gen(function* () {
         kind: readers,
         admit,
         places: ({ isStranger, team }) => ({
-          [`bin ${bin}`]: mostPerBin,
-          ...(isStranger ? {} : { [`streams ${team}`]: mostPerTeam })
+          [`bin ${bin}`]: maxPerBin,
+          ...(isStranger ? {} : { [`streams ${team}`]: maxPerTeam })
         }),
         serve: serve(admit, changed)
       })

@@ -7,7 +7,7 @@ import { captured, newestRequests, type Sighting, type WatchedSource } from "@ti
 /** How often it is looked while somebody watches. */
 const everyMs = 500
 /** How often at the most, however often there is something new. */
-const leastMs = 50
+const minMs = 50
 /** How long it is not looked while the database does not answer. */
 const pauseMs = 2_000
 const patience = "5 seconds"
@@ -17,8 +17,8 @@ const patience = "5 seconds"
  */
 const lookBackMs = 30_000
 /** Requests of one source that are looked at, and told, at a time: more is a flood, whose watchers are told that there was more. */
-const mostSeen = 250
-const mostTold = 100
+const maxSeen = 250
+const maxTold = 100
 /** Bodies up to 64 KiB each are read so many at once. */
 const readAtOnce = 20
 const sourcesAtOnce = 4
@@ -50,8 +50,8 @@ export const news = (
 ): { readonly told: ReadonlyArray<string>; readonly isCut: boolean } => {
   const fresh = ids.filter((id) => !known.has(id))
   // When even the oldest that was seen is new, there may have been others before it.
-  const isCut = fresh.length > mostTold || (ids.length >= mostSeen && fresh.length === ids.length)
-  return { told: fresh.slice(-mostTold), isCut }
+  const isCut = fresh.length > maxTold || (ids.length >= maxSeen && fresh.length === ids.length)
+  return { told: fresh.slice(-maxTold), isCut }
 }
 
 /**
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
       }
     }
     since = Math.max(since, now - lookBackMs)
-    const sightings = yield* newestRequests(all, since, mostSeen)
+    const sightings = yield* newestRequests(all, since, maxSeen)
     yield* Effect.forEach(all, (watch, place) => see(watch, sightings[place]!), {
       concurrency: sourcesAtOnce,
       discard: true
@@ -145,7 +145,7 @@ const make = Effect.gen(function* () {
     // Nobody is told: what was not seen is seen the next time.
     if (seen._tag === "Failure" && Cause.hasDies(seen.cause))
       yield* Effect.logError("streams could not be told", seen.cause)
-    yield* Effect.sleep(seen._tag === "Success" ? leastMs : pauseMs)
+    yield* Effect.sleep(seen._tag === "Success" ? minMs : pauseMs)
   }).pipe(Effect.forever, Effect.forkScoped)
 
   return Watches.of({

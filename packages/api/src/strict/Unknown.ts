@@ -1,11 +1,11 @@
 import type { Schema } from "effect"
-import { ExactNumber } from "@tidegate/model/ExactNumber"
+import { ExactNumber } from "@tidegate/json/ExactNumber"
 import type { FieldError } from "@tidegate/model/GatewayError"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { type Lazy, membersOf, type ObjectShape, type Shape } from "./Shape.ts"
 
 /** What is told of one body: nobody reads a longer list to its end. */
-export const mostFaults = 20
+export const maxFaults = 20
 /** Of a path that is longer the beginning is told. */
 export const longestPath = 200
 
@@ -87,7 +87,7 @@ class Walk {
   }
 
   private fault(place: Place | null, message: string): void {
-    if (this.faults.length < mostFaults) this.faults.push({ path: pathOf(place), message })
+    if (this.faults.length < maxFaults) this.faults.push({ path: pathOf(place), message })
   }
 
   private list(values: ReadonlyArray<Schema.Json>, written: Shape, read: Shape, place: Place | null): Schema.Json {
@@ -143,7 +143,7 @@ export const unknownNames = (
 ): ReadonlyArray<FieldError> =>
   [...written]
     .filter((name) => !known.has(name))
-    .slice(0, mostFaults)
+    .slice(0, maxFaults)
     .map((name) => ({
       path: name.slice(0, longestPath),
       message: about(name) ?? `is not a parameter of this call${didYouMean(name, known)}`

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer"
-import type { TunnelJob, TunnelResult } from "@tidegate/entities/Destination/TunnelProtocol"
+import type { TunnelJob, TunnelResult } from "@tidegate/entities/Destination/tunnel/TunnelProtocol"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
-import { type JsonLimits, parseJson } from "@tidegate/model/JsonText"
+import { type JsonLimits, parseJson } from "@tidegate/json/JsonText"
 
 /*
  * What is said over a tunnel, as frames of JSON text. A client is a stranger: what it says is bounded before it is parsed, and what
@@ -12,25 +12,20 @@ import { type JsonLimits, parseJson } from "@tidegate/model/JsonText"
 export const largestResult = 512 * 1024
 /** A larger body is sent in base64, text or not: what JSON would escape in it costs the loop. */
 const largestText = 256 * 1024
-const mostHeaders = 100
-const mostHeaderBytes = 16 * 1024
+const maxHeaders = 100
+const maxHeaderBytes = 16 * 1024
 const longestError = 200
 
 const limits: JsonLimits = { values: 5_000, levels: 8, unlikeMembers: 2_000, escapes: 200_000 }
 
-export const helloFrame = (
-  cliId: string,
-  destination: string,
-  heartbeatSeconds: number,
-  mostUnderWay: number
-): Buffer =>
+export const helloFrame = (cliId: string, destination: string, heartbeatSeconds: number, maxUnderWay: number): Buffer =>
   Buffer.from(
     JSON.stringify({
       type: "hello",
       cli_id: cliId,
       destination_id: destination,
       heartbeat_seconds: heartbeatSeconds,
-      max_in_flight: mostUnderWay
+      max_in_flight: maxUnderWay
     })
   )
 
@@ -113,8 +108,8 @@ const bodyOf = ({ body, body_base64 }: Members): Buffer | null => {
 const headersOf = (value: unknown): TunnelResult["headers"] => {
   const headers = Object.create(null) as Record<string, string | ReadonlyArray<string>>
   if (!isObject(value)) return headers
-  let room = mostHeaderBytes
-  let left = mostHeaders
+  let room = maxHeaderBytes
+  let left = maxHeaders
   for (const [name, given] of Object.entries(value)) {
     const values = (Array.isArray(given) ? given : [given]).filter(isHeaderValue)
     const bytes = values.reduce((sum, one) => sum + name.length + one.length, 0)

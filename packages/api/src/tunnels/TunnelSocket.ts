@@ -2,14 +2,14 @@ import type { WebSocket } from "@effect/platform-node/NodeWS"
 import type { Held } from "../streams/StreamSocket.ts"
 
 /** Bytes that one client may be behind when more is asked for, and that all clients of a process may be. */
-const mostUnsent = 8 * 1024 * 1024
-const mostUnsentOfAll = 64 * 1024 * 1024
+const maxUnsent = 8 * 1024 * 1024
+const maxUnsentOfAll = 64 * 1024 * 1024
 /** A frame is sent in pieces, one after the other: pings go in between, so that a slow client is not taken for a dead one. */
 const piece = 256 * 1024
 /** So many pings of the gateway (40 s) a frame waits to be taken: by then its delivery is given up. */
-const mostPingsBehind = 4
+const maxPingsBehind = 4
 /** Of what was not asked for, between two pings of the gateway. */
-const mostUnexpected = 70
+const maxUnexpected = 70
 
 /** One client's WebSocket. Nothing more is asked for while it is behind, so that it holds a bounded part of the process. */
 export class TunnelSocket {
@@ -56,7 +56,7 @@ export class TunnelSocket {
 
   /** Bytes that it may be sent now. */
   get room(): number {
-    return Math.max(0, Math.min(mostUnsent - this.#unsent, mostUnsentOfAll - this.#held.bytes))
+    return Math.max(0, Math.min(maxUnsent - this.#unsent, maxUnsentOfAll - this.#held.bytes))
   }
 
   send(frame: Buffer): void {
@@ -94,7 +94,7 @@ export class TunnelSocket {
 
   /** It has said something that nobody waits for. */
   unexpected(): void {
-    if (++this.#unexpected > mostUnexpected) this.close(1008, "too much was said that nobody waits for")
+    if (++this.#unexpected > maxUnexpected) this.close(1008, "too much was said that nobody waits for")
   }
 
   /** Asks whether the client is there; drops the one that has neither said nor taken anything since the last time, or takes too little to be of use. */
@@ -103,7 +103,7 @@ export class TunnelSocket {
       this.#awaited = this.#framed
       this.#pingsBehind = 0
     }
-    if (!this.#isAlive || ++this.#pingsBehind > mostPingsBehind) return this.#socket.terminate()
+    if (!this.#isAlive || ++this.#pingsBehind > maxPingsBehind) return this.#socket.terminate()
     this.#isAlive = false
     this.#unexpected = 0
     if (this.#socket.readyState === 1) this.#socket.ping()

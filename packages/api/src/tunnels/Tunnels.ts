@@ -3,7 +3,7 @@ import type { WebSocket } from "@effect/platform-node/NodeWS"
 import { Cause, Clock, Effect, Latch, Result, type Scope } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
-import type { Heard, TunnelResult } from "@tidegate/entities/Destination/TunnelProtocol"
+import type { Heard, TunnelResult } from "@tidegate/entities/Destination/tunnel/TunnelProtocol"
 import { type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { askOwner } from "../handlers/Calls.ts"
@@ -14,9 +14,9 @@ import { deliveryFrame, helloFrame, largestResult, pongFrame, readFrame } from "
 import { TunnelSocket } from "./TunnelSocket.ts"
 
 /** Tunnels of one team at one process. */
-const mostPerTeam = 64
+const maxPerTeam = 64
 /** Deliveries that a client has at once: what the destination's actor hands out. */
-const mostUnderWay = 50
+const maxUnderWay = 50
 
 /** How often a client has to say something, for its own sake; and how often it is asked whether it is there (ms). */
 const heartbeatSeconds = 30
@@ -28,11 +28,11 @@ const patience = "12 seconds"
 /** Between two questions when the last one was not answered, or told nothing at once (ms). */
 const pauseMs = 250
 /** How long the actor may be out of reach before the session is over (ms). */
-const mostUnreachedMs = 60_000
+const maxUnreachedMs = 60_000
 /** What a client has not answered so long after its time (ms) is not expected from it any more. */
 const graceMs = 5_000
 /** Results that are told to the actor at once. */
-const mostAtOnce = 50
+const maxAtOnce = 50
 
 const wire = { maxPayload: largestResult, maxFragments: 64, maxBufferedChunks: 256 }
 
@@ -98,7 +98,7 @@ const listen = Effect.fnUntraced(function* (line: Line) {
       reachedAt = now
       deliver(line, heard, now)
       if (heard.jobs.length > 0 || now - askedAt > pauseMs) continue
-    } else if (now - reachedAt > mostUnreachedMs) return line.tunnel.close(expired.code, expired.reason)
+    } else if (now - reachedAt > maxUnreachedMs) return line.tunnel.close(expired.code, expired.reason)
     yield* Effect.sleep(pauseMs)
   }
 })
@@ -109,7 +109,7 @@ const tell = Effect.fnUntraced(function* ({ answered, cliId, hasAnswers, owner }
     yield* hasAnswers.await
     hasAnswers.closeUnsafe()
     while (answered.size > 0) {
-      const results = [...answered.values()].slice(0, mostAtOnce)
+      const results = [...answered.values()].slice(0, maxAtOnce)
       const ignored = yield* answerOf(Effect.timeout(owner.Answer({ cli_id: cliId, results }), patience))
       if (ignored === null) {
         yield* Effect.sleep(pauseMs)
@@ -206,7 +206,7 @@ export const tunnels: Effect.Effect<
         yield* Effect.addFinalizer(() =>
           Effect.forkDetach(Effect.ignore(Effect.timeout(owner.Leave({ cli_id: cliId }), patience)))
         )
-        tunnel.send(helloFrame(cliId, destination, heartbeatSeconds, mostUnderWay))
+        tunnel.send(helloFrame(cliId, destination, heartbeatSeconds, maxUnderWay))
         const line = { owner, cliId, localUrl, tunnel, hasRoom, ...hearing }
         yield* Effect.all([listen(line), tell(line), attend(tunnel, admit, changed)], {
           concurrency: "unbounded",
@@ -220,7 +220,7 @@ export const tunnels: Effect.Effect<
       message,
       kind: clients,
       admit,
-      places: ({ team }) => ({ [`tunnels ${team}`]: mostPerTeam }),
+      places: ({ team }) => ({ [`tunnels ${team}`]: maxPerTeam }),
       serve: serve(localUrl, admit, changed)
     })
 })

@@ -4,7 +4,7 @@ import { WebSocket } from "@effect/platform-node/NodeWS"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { kind, mostPerAddress, mostStrangersPerAddress, Sockets } from "../../src/streams/Sockets.ts"
+import { kind, maxPerAddress, maxStrangersPerAddress, Sockets } from "../../src/streams/Sockets.ts"
 
 /** Who takes whose places. */
 
@@ -72,9 +72,9 @@ const world = Effect.gen(function* () {
 it.live("strangers take none of the places of those with credentials", () =>
   Effect.gen(function* () {
     const { opened, refusals } = yield* world
-    expect(yield* opened("stranger", mostStrangersPerAddress + 2)).toBe(mostStrangersPerAddress)
+    expect(yield* opened("stranger", maxStrangersPerAddress + 2)).toBe(maxStrangersPerAddress)
     expect(refusals).toEqual(["RATE_LIMITED", "RATE_LIMITED"])
-    expect(yield* opened("member", mostPerAddress + 1)).toBe(mostPerAddress)
+    expect(yield* opened("member", maxPerAddress + 1)).toBe(maxPerAddress)
     expect(refusals).toHaveLength(3)
     expect(yield* opened("nobody", 1), "is told by a code").toBe(1)
   }).pipe(Effect.scoped, Effect.provide(Sockets.layer))

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto"
 import { Result, type Schema } from "effect"
 import type { Connector, OpenAuth } from "@tidegate/connectors/Connector"
 import type { Config } from "@tidegate/connectors/Settings"
-import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { ConformanceRow } from "./Row.ts"
 
 /** Stands in the place of every secret. */

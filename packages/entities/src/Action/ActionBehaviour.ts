@@ -1,7 +1,7 @@
 import { Effect, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { action } from "@tidegate/resources/Action"
-import { Actions } from "@tidegate/storage/Actions"
+import { Actions } from "@tidegate/storage/workflows/Actions"
 import { actorOf } from "../Actor.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"

@@ -1,11 +1,11 @@
 import { Clock, Effect, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import type { RatePeriod } from "@tidegate/model/Destination"
-import { type ActionPace, readActionPace } from "@tidegate/storage/Actions"
+import { type ActionPace, readActionPace } from "@tidegate/storage/workflows/Actions"
 import type { Database } from "@tidegate/storage/Database"
-import { Call, Calls } from "../Destination/Calls.ts"
-import { makeNotedTurns, type Turns } from "../Destination/NotedTurns.ts"
-import { Pacer } from "../Destination/Pacer.ts"
+import { Call, Calls } from "../Destination/sending/Calls.ts"
+import { makeRatePermits, type Turns } from "../Destination/queue/RatePermits.ts"
+import { Pacer } from "../Destination/queue/Pacer.ts"
 
 /** So long a step waits before it asks again (ms): whoever has moved is found by that. */
 const waitMs = 30_000
@@ -89,7 +89,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
       }
       if (pacing === null && limit !== null) {
         const pacer = new Pacer(limit, period)
-        const { starts, turns } = yield* makeNotedTurns({ id, team_id, pacer, changed: tick })
+        const { starts, turns } = yield* makeRatePermits({ id, team_id, pacer, changed: tick })
         pacer.remember(starts)
         pacing = { limit, period, pacer, turns }
       }

@@ -11,15 +11,15 @@ import {
   stepOperation,
   stillWaiting,
   teamOfOperation
-} from "@tidegate/storage/BulkOperations"
+} from "@tidegate/storage/bulk/BulkOperations"
 import { carryThrough } from "../CarryThrough.ts"
-import { actors } from "../Hints.ts"
+import { actors } from "../dispatch/Dispatcher.ts"
 import { Hand, setAside } from "../InHand.ts"
 import { Lease } from "../Lease.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf } from "../Shards.ts"
 import { BulkOperationEntity } from "./BulkOperationProtocol.ts"
-import { isCrowded, lookAgain, mostPatienceMs, Pacing, Steps } from "./Pace.ts"
+import { isCrowded, lookAgain, maxPatienceMs, Pacing, Steps } from "./Pace.ts"
 
 /**
  * The operations of a process take turns, step by step, at one pace: however many there are, live traffic yields to one. While the targets of
@@ -57,7 +57,7 @@ export const layer = BulkOperationEntity.toLayer(
     const hand = yield* Hand
     const { pacing, steps, turn } = yield* Turns
     const ownSteps = new Steps()
-    const hints = yield* actors
+    const dispatcher = yield* actors
     const routing = yield* replayRouting
     const shard = shardOf(sharding, id)
 
@@ -75,11 +75,11 @@ export const layer = BulkOperationEntity.toLayer(
       ]
       const destinations = new Set(made.events.map(({ destination_id }) => destination_id))
       const connections = new Set(made.requests.flatMap(({ connections }) => connections))
-      yield* Effect.forEach(destinations, hints.wakeDestination, { concurrency: 16, discard: true })
-      yield* Effect.forEach(made.cancelled, hints.rereadDestination, { concurrency: 16, discard: true })
+      yield* Effect.forEach(destinations, dispatcher.wakeDestination, { concurrency: 16, discard: true })
+      yield* Effect.forEach(made.cancelled, dispatcher.rereadDestination, { concurrency: 16, discard: true })
       const workflows = new Set(made.requests.flatMap(({ workflows }) => workflows))
-      yield* Effect.forEach(connections, hints.wakeConnection, { concurrency: 16, discard: true })
-      yield* Effect.forEach(workflows, hints.wakeWorkflow, { concurrency: 16, discard: true })
+      yield* Effect.forEach(connections, dispatcher.wakeConnection, { concurrency: 16, discard: true })
+      yield* Effect.forEach(workflows, dispatcher.wakeWorkflow, { concurrency: 16, discard: true })
     })
 
     /** Waits until what was queued before has had its turn. */
@@ -89,7 +89,7 @@ export const layer = BulkOperationEntity.toLayer(
       if (queued === 0) return
       for (let looked = 0; ; looked++) {
         if (!isCrowded(yield* stillWaiting(requests, events), queued)) return
-        if ((yield* Clock.currentTimeMillis) - since > mostPatienceMs) return
+        if ((yield* Clock.currentTimeMillis) - since > maxPatienceMs) return
         yield* Effect.sleep(lookAgain(looked))
       }
     })
@@ -145,8 +145,9 @@ export const layer = BulkOperationEntity.toLayer(
 
     return BulkOperationEntity.of({
       Plan: ({ payload }) =>
-        carryThrough(Effect.tap(createOperation({ ...payload, id, shard }), () => hints.wakeOperation(id))),
-      Run: ({ payload }) => carryThrough(Effect.tap(runOperation({ ...payload, id }), () => hints.wakeOperation(id))),
+        carryThrough(Effect.tap(createOperation({ ...payload, id, shard }), () => dispatcher.wakeOperation(id))),
+      Run: ({ payload }) =>
+        carryThrough(Effect.tap(runOperation({ ...payload, id }), () => dispatcher.wakeOperation(id))),
       End: ({ payload }) => carryThrough(cancelOperation({ ...payload, id })),
       // While it works its handler keeps it in memory.
       Wake: () =>

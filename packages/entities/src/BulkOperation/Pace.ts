@@ -75,13 +75,13 @@ export class Pacing {
   }
 }
 
-/** When steps may begin, one after the other: one that came late does not make those behind it late, but for more than `mostMs`. */
+/** When steps may begin, one after the other: one that came late does not make those behind it late, but for more than `maxMs`. */
 export class Steps {
   #until: number | null = null
 
   /** How long to wait (ms) behind a step that began at `began` and takes its turn for `forMs`. */
-  rest(began: number, forMs: number, now: number, mostMs: number): number {
-    this.#until = (this.#until === null ? began : Math.max(this.#until, began - mostMs)) + forMs
+  rest(began: number, forMs: number, now: number, maxMs: number): number {
+    this.#until = (this.#until === null ? began : Math.max(this.#until, began - maxMs)) + forMs
     return Math.max(0, this.#until - now)
   }
 }
@@ -93,4 +93,4 @@ export const isCrowded = (waiting: number, queued: number): boolean => waiting >
 export const lookAgain = (looked: number): number => Math.min(1_000, 25 * 2 ** Math.min(looked, 6))
 
 /** So long it waits for a crowded target at the most (ms): with live traffic of its own that may be so for ever, and a little has to go on. */
-export const mostPatienceMs = 5_000
+export const maxPatienceMs = 5_000

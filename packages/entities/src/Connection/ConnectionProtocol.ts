@@ -2,7 +2,7 @@ import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { connection } from "@tidegate/resources/Connection"
 import { protocolOf } from "../Protocol.ts"
-import { batchOf } from "../Batch.ts"
+import { batchOf } from "../dispatch/Batch.ts"
 import type { PendingRequest } from "./PendingRequest.ts"
 
 /** `Route`: requests to work off; `Wake`: there are some. Both are hints and may be lost. */

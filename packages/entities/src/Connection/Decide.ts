@@ -1,12 +1,12 @@
 import { Cause, Clock, Effect, Result } from "effect"
 import { derivedId, prefixes, sibling } from "@tidegate/model/Ids"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import type { Deduplication } from "@tidegate/rules/Deduplication"
 import type { SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { Fate, Settled } from "@tidegate/storage/journal/SettleStatement"
+import type { Fate, Settled } from "@tidegate/storage/journal/RoutingStatement"
 import type { Database } from "@tidegate/storage/Database"
-import type { DedupeWindow } from "@tidegate/storage/PendingRoutes"
+import type { DedupeWindow } from "@tidegate/storage/delivery/RoutingJobs"
 import { Hand, setAside, type Weighed } from "../InHand.ts"
 import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
 import { transform, type Transformation } from "./Transforming.ts"
@@ -84,7 +84,7 @@ const decide = Effect.fnUntraced(function* (
   }
   const since = performance.now()
   const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
-  if (performance.now() - since > unaskedMs) yield* takeTurn(since)
+  if (performance.now() - since > unaskedMs) yield* yieldIfSpent(since)
   if (missed.length > 0) return { ...outcome, fate: ignored(eventId, "FILTERED", missed) }
   return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
 })
@@ -131,7 +131,7 @@ export const groupByKey = Effect.fnUntraced(function* (
     if (!request.isReplay) yield* parseLarge(request)
     const key = request.isReplay ? null : deduplication.key(request.input)
     if (performance.now() - since > unaskedMs) {
-      yield* takeTurn(since)
+      yield* yieldIfSpent(since)
       since = performance.now()
     }
     const known = key === null ? undefined : byKey.get(key)

@@ -1,4 +1,4 @@
-import type { Share } from "../Destination/Slots.ts"
+import type { Share } from "../Destination/queue/Slots.ts"
 import { type PendingRequest, weightOf } from "./PendingRequest.ts"
 
 /** The requests that a connection was handed and has not done with, within its share of what all may hold. */

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import { laterTurn, takeTurn } from "@tidegate/model/LoopTurn"
+import { laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { type MessageHead, storedHeaders } from "@tidegate/model/Message"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { requestInput } from "@tidegate/rules/RequestInput"
 import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
-import type { PendingRouteRow } from "@tidegate/storage/PendingRoutes"
+import type { RoutingJobRow } from "@tidegate/storage/delivery/RoutingJobs"
 
 /** A request that waits for a connection's slow rules, and what rules see of it. */
 export interface PendingRequest {
@@ -32,7 +32,7 @@ export interface PendingRequest {
 const noBody = new Uint8Array(0)
 
 /** One that has waited in SQL. */
-export const storedRequest = (row: PendingRouteRow): PendingRequest => {
+export const storedRequest = (row: RoutingJobRow): PendingRequest => {
   const received = { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) }
   const body = row.body ?? noBody
   return {
@@ -86,6 +86,6 @@ export const parseLarge = ({ body, input }: PendingRequest): Effect.Effect<void>
         Effect.suspend(() => {
           const since = performance.now()
           input.body()
-          return takeTurn(since)
+          return yieldIfSpent(since)
         })
       )

@@ -1,12 +1,12 @@
 import { Effect, Result } from "effect"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { connectorOf } from "@tidegate/connectors/Connectors"
 import { compilingDeduplication } from "@tidegate/rules/Deduplication"
 import { compilingRules } from "@tidegate/rules/RuleSet"
-import type { Basis } from "@tidegate/storage/journal/SettleStatement"
-import type { PendingWork, RoutedTransformation } from "@tidegate/storage/PendingRoutes"
-import { Secrets } from "@tidegate/storage/Secrets"
-import { openEnv } from "@tidegate/storage/TransformationEnv"
+import type { Basis } from "@tidegate/storage/journal/RoutingStatement"
+import type { PendingWork, RoutedTransformation } from "@tidegate/storage/delivery/RoutingJobs"
+import { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { openEnv } from "@tidegate/storage/control/TransformationEnv"
 import type { Decider } from "./Decide.ts"
 import type { Transformation } from "./Transforming.ts"
 
@@ -41,7 +41,7 @@ export const routeSettings = Effect.fnUntraced(function* (
   pin: (reason: string) => void
 ): Effect.fn.Return<RouteSettings | null, never, Secrets> {
   const { destination_id: destinationId, source_id: sourceId, version } = connection
-  const rules = Result.getOrNull(yield* inTurns(compilingRules(connection.rules)))
+  const rules = Result.getOrNull(yield* inSlices(compilingRules(connection.rules)))
   if (rules === null) {
     // Closed: rules that cannot be read let nothing through, and nothing is lost.
     yield* Effect.logError("a connection's rules cannot be read", { connection_id: connectionId })
@@ -50,7 +50,7 @@ export const routeSettings = Effect.fnUntraced(function* (
   // Rules that were removed meanwhile leave nothing to wait for.
   const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
   const transformation = slow.transform === null ? null : yield* readyToRun(stored)
-  const deduplication = slow.deduplicate === null ? null : yield* inTurns(compilingDeduplication(slow.deduplicate))
+  const deduplication = slow.deduplicate === null ? null : yield* inSlices(compilingDeduplication(slow.deduplicate))
   const windowMs = slow.deduplicate?.window ?? 0
   const isTunnel = connectorOf(connection.destination_type)?.isTunnel === true
   const { delay } = rules

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { Tracing } from "@tidegate/telemetry/Tracing"
 import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
-import type { Settled } from "@tidegate/storage/journal/SettleStatement"
+import type { Settled } from "@tidegate/storage/journal/RoutingStatement"
 import type { PendingRequest } from "./PendingRequest.ts"
 
 /** What is told of a pending route that has been settled. */

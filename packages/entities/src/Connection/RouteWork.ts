@@ -1,27 +1,27 @@
 import { Clock, Effect, Latch } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
-import { weighing } from "@tidegate/model/HeldBytes"
-import { inTurns } from "@tidegate/model/LoopTurn"
-import { makeTeamTurns } from "@tidegate/model/TeamTurns"
-import { WeighedCache } from "@tidegate/model/WeighedCache"
+import { weighing } from "@tidegate/runtime/HeldBytes"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import { makeTeamSemaphore } from "@tidegate/runtime/TeamTurns"
+import { WeighedCache } from "@tidegate/runtime/WeighedCache"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
-import type { Settled } from "@tidegate/storage/journal/SettleStatement"
+import type { Settled } from "@tidegate/storage/journal/RoutingStatement"
 import { Journal, type SettlementOutcome } from "@tidegate/storage/Journal"
-import { makeWindowReader, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
-import type { Secrets } from "@tidegate/storage/Secrets"
-import { pinTransformation } from "@tidegate/storage/Transformations"
-import { newItem, payloadOf } from "../Destination/DeliveryItem.ts"
-import { horizonMs } from "../Destination/DeliveryQueue.ts"
-import { Slots } from "../Destination/Slots.ts"
-import { Hints } from "../Hints.ts"
+import { makeWindowReader, readPendingWork, teamOfConnection } from "@tidegate/storage/delivery/RoutingJobs"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { pinTransformation } from "@tidegate/storage/control/Transformations"
+import { newItem, payloadOf } from "../Destination/queue/DeliveryItem.ts"
+import { horizonMs } from "../Destination/queue/DeliveryQueue.ts"
+import { Slots } from "../Destination/queue/Slots.ts"
+import { Dispatcher } from "../dispatch/Dispatcher.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { type Decider, decideGroup, dropped, type Group, groupByKey } from "./Decide.ts"
 import { Inbox } from "./Inbox.ts"
 import { type PendingRequest, storedRequest } from "./PendingRequest.ts"
-import type { Batch } from "../Batch.ts"
+import type { Batch } from "../dispatch/Batch.ts"
 import { decidesAll, type RouteSettings, routeSettings } from "./RouteSettings.ts"
 import { routeTelemetry } from "./RouteTelemetry.ts"
 
@@ -29,7 +29,7 @@ import { routeTelemetry } from "./RouteTelemetry.ts"
 const batchSize = 200
 const batchBytes = 2 * 1024 * 1024
 /** What all connections of a process may hold of requests that were handed to them; what comes on top waits in SQL. */
-const mostHeld = 48 * 1024 * 1024
+const maxHeld = 48 * 1024 * 1024
 /**
  * Transformations of one connection under way: as many as go to the sandbox together. It has room for so many of each of a
  * team's connections, and shares itself among all.
@@ -37,8 +37,8 @@ const mostHeld = 48 * 1024 * 1024
 const concurrency = 64
 /** Connections of one team that decide about a batch. What comes on top waits, and no other team waits for it. */
 const batchesPerTeam = 6
-const mostTeamsKnown = 100_000
-const mostKept = 20_000
+const maxTeamsKnown = 100_000
+const maxKept = 20_000
 
 /** Settings with what they weigh, in bytes. */
 interface KeptSettings {
@@ -79,18 +79,18 @@ const bytesOf = (settled: ReadonlyArray<Settled>): number =>
 export const makeRouteWorker = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
   const journal = yield* Journal
-  const hints = yield* Hints
+  const dispatcher = yield* Dispatcher
   const lease = yield* Lease
   const clock = yield* Clock.Clock
   const tell = yield* routeTelemetry
   const windowsOf = yield* makeWindowReader
   const run = Effect.runForkWith(yield* Effect.context())
-  const held = new Slots(0, mostHeld)
-  const inTurn = makeTeamTurns(batchesPerTeam)
+  const held = new Slots(0, maxHeld)
+  const inTurn = makeTeamSemaphore(batchesPerTeam)
   /** Whose each connection is: that never changes. */
   const teams = new Map<string, string>()
   /** What connections without work are decided by; one at work holds its own. */
-  const kept = new WeighedCache<string, KeptSettings>(mostKept)
+  const kept = new WeighedCache<string, KeptSettings>(maxKept)
 
   return (connectionId: string): RouteWork => {
     const shard = shardOf(sharding, connectionId)
@@ -138,7 +138,7 @@ export const makeRouteWorker = Effect.gen(function* () {
           transformed?.id ?? null
         )
         const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt, orderingKey: request.orderingKey }
-        hints.deliver(destinationId, newItem(event, request, now, payload))
+        dispatcher.deliver(destinationId, newItem(event, request, now, payload))
       }
     }
 
@@ -234,7 +234,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       if (settings === null) return false
       // Also when nothing waits: what is handed over meanwhile is decided by them.
       if (decidesAll(settings)) {
-        const bytes = yield* inTurns(weighing([read.connection.rules, read.transformation?.code]))
+        const bytes = yield* inSlices(weighing([read.connection.rules, read.transformation?.code]))
         state.settings = { settings, bytes }
       }
       const decided = yield* decideBatch(settings, requests, true)
@@ -263,7 +263,7 @@ export const makeRouteWorker = Effect.gen(function* () {
     const team = Effect.gen(function* () {
       const known = inbox.teamId ?? teams.get(connectionId) ?? (yield* teamOfConnection(connectionId))
       if (known === null) return null
-      if (teams.size >= mostTeamsKnown) teams.clear()
+      if (teams.size >= maxTeamsKnown) teams.clear()
       teams.set(connectionId, known)
       return known
     })

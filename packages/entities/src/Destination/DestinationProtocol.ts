@@ -4,10 +4,10 @@ import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
-import { batchOf } from "../Batch.ts"
-import type { DeliveryItem } from "./DeliveryItem.ts"
-import { stepMessages } from "./StepProtocol.ts"
-import { tunnelMessages } from "./TunnelProtocol.ts"
+import { batchOf } from "../dispatch/Batch.ts"
+import type { DeliveryItem } from "./queue/DeliveryItem.ts"
+import { stepMessages } from "./steps/StepProtocol.ts"
+import { tunnelMessages } from "./tunnel/TunnelProtocol.ts"
 
 /** What a manual retry answers: a new event, with the old one as its parent. */
 export const EventRetry = Schema.Struct({

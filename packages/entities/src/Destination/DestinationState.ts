@@ -8,29 +8,29 @@ import { ApiOrigins } from "@tidegate/connectors/Origins"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { retryOf } from "@tidegate/rules/RuleSet"
-import { Echoes } from "@tidegate/signatures/Echoes"
-import { secretsIn } from "@tidegate/signatures/Masking"
-import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
-import type { Grant } from "@tidegate/signatures/outbound/Grant"
-import { prepareSigningSecret, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
+import { Echoes } from "@tidegate/redaction/Echoes"
+import { secretsIn } from "@tidegate/redaction/Masking"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
+import type { Grant } from "@tidegate/outbound-auth/types/Grant"
+import { prepareSigningSecret, type SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import {
   type DeliveringConnection,
   type DeliveringDestination,
   readDeliverySettings
-} from "@tidegate/storage/DeliverySettings"
+} from "@tidegate/storage/delivery/DeliverySettings"
 import type { Database } from "@tidegate/storage/Database"
-import type { Secrets } from "@tidegate/storage/Secrets"
-import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
-import type { LaneState } from "./QueueHost.ts"
-import type { Credentials } from "./ForwardedCredentials.ts"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { signingSecrets } from "@tidegate/storage/teams/ProjectSecrets"
+import type { ConnectionQueueState } from "./queue/QueueHost.ts"
+import type { Credentials } from "./sending/ForwardedCredentials.ts"
 import type { TokenSettings } from "./tokens/Tokens.ts"
 
 /** What a destination knows of one connection that delivers to it. */
-export interface LaneSettings {
+export interface ConnectionQueueSettings {
   readonly id: string
   readonly name: string
   readonly sourceName: string
-  readonly state: LaneState
+  readonly state: ConnectionQueueState
   /** Unix ms; 0 when nothing is cancelled by time. */
   readonly cancelBefore: number
   /** When it was last unpaused (Unix ms), 0 if never: what was pending then is delivered with trigger UNPAUSE. */
@@ -53,7 +53,7 @@ export interface DestinationState {
   readonly id: string
   readonly teamId: string
   readonly name: string
-  readonly state: LaneState
+  readonly state: ConnectionQueueState
   readonly isDeleted: boolean
   readonly cancelBefore: number
   /** Until when its target takes nothing more (Unix ms), as it was stored; 0: nothing is. */
@@ -71,7 +71,7 @@ export interface DestinationState {
   readonly bearer: Bearer | null
   /** Hides its credentials in what is kept of an answer; null: it has none. */
   readonly echoes: Echoes | null
-  readonly lanes: ReadonlyMap<string, LaneSettings>
+  readonly lanes: ReadonlyMap<string, ConnectionQueueSettings>
 }
 
 type Lookup = (type: string) => Connector | undefined
@@ -101,7 +101,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials: credentialsOf(connectorOf(destination.type)?.credentials ?? "mask", config["forward_credentials"]),
     ...opened,
-    lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
+    lanes: new Map(connections.map((connection) => [connection.id, connectionQueueOf(connection)]))
   }
 })
 
@@ -119,7 +119,7 @@ const credentialsOf = (ofType: Credentials, asked: unknown): Credentials => {
 
 const ms = (date: Date | null): number => date?.getTime() ?? 0
 
-const laneOf = (row: DeliveringConnection): LaneSettings => ({
+const connectionQueueOf = (row: DeliveringConnection): ConnectionQueueSettings => ({
   id: row.id,
   name: row.name,
   sourceName: row.source_name,

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { filter } from "@tidegate/resources/Filter"
-import { Filters } from "@tidegate/storage/Filters"
+import { Filters } from "@tidegate/storage/control/Filters"
 import { actorOf } from "../Actor.ts"
 import { FilterEntity } from "./FilterProtocol.ts"
 

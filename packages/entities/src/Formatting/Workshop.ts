@@ -2,7 +2,7 @@ import { Context, Effect, Result, Schema } from "effect"
 import { availableParallelism } from "node:os"
 import { getHeapStatistics } from "node:v8"
 import { Worker } from "node:worker_threads"
-import { readJson } from "@tidegate/model/JsonText"
+import { readJson } from "@tidegate/json/JsonText"
 import type { Failure } from "@tidegate/formatter/Formatter"
 import type { Answer, Order, StepResult, StepTask, Task, TrialResult, TrialTask } from "@tidegate/formatter/Task"
 
@@ -204,7 +204,7 @@ export class Workshop {
     thread.job = null
     void thread.worker.terminate()
     if (job !== null) {
-      if (kind === "crash" && ++job.ends < mostEnds) this.#add(job, true)
+      if (kind === "crash" && ++job.ends < maxEnds) this.#add(job, true)
       else job.done({ kind })
     }
     this.#dispatch()
@@ -212,7 +212,7 @@ export class Workshop {
 }
 
 /** A thread that ends for no reason that is known may have been unlucky. */
-const mostEnds = 2
+const maxEnds = 2
 
 /** It is known to be one: only then the test is dear. */
 const operationOf = ({ body }: TrialTask): string =>

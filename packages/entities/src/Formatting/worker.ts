@@ -1,10 +1,10 @@
 import { Result } from "effect"
 import { parentPort } from "node:worker_threads"
-import { cpuMillis } from "@tidegate/model/LoopTurn"
-import { readJson } from "@tidegate/model/JsonText"
-import { atOnce } from "@tidegate/model/Parts"
+import { cpuMillis } from "@tidegate/runtime/EventLoopBudget"
+import { readJson } from "@tidegate/json/JsonText"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import { compile, type Failure, type Outcome, run } from "@tidegate/formatter/Formatter"
-import { trial, type TrialAnswer, type TrialFailure, type TrialInvalid } from "@tidegate/formatter/Trial"
+import { trial, type TrialAnswer, type TrialFailure, type TrialInvalid } from "@tidegate/formatter/OperationTest"
 import type { Answer, Order, StepResult, StepTask, TrialResult, TrialTask } from "@tidegate/formatter/Task"
 
 /** The thread of the workshop: one order at a time, from its beginning to its end. The clock is the thread's own time on the processor. */
@@ -13,7 +13,7 @@ const stepOf = ({ anchor, config, inputs, seed, timezone }: StepTask): StepResul
   Result.flatMap(compile(config), (step) => run(step, inputs, { anchor, timezone, seed, clock: cpuMillis }))
 
 const trialOf = ({ body, now, versions }: TrialTask): TrialResult =>
-  atOnce(trial(body, { clock: cpuMillis, now, versions }))
+  runToEnd(trial(body, { clock: cpuMillis, now, versions }))
 
 const answerOf = (
   id: number,

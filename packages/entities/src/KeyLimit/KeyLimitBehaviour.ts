@@ -16,7 +16,7 @@ export const layer = KeyLimitEntity.toLayer(
     return KeyLimitEntity.of({
       Take: ({ payload: { calls, window_ms: windowMs } }) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
-          const limit = { name, calls, windowMs, mostKeys: 1 }
+          const limit = { name, calls, windowMs, maxKeys: 1 }
           allowances ??= new Allowances(limit)
           return allowances.take(name, now, limit)
         })

@@ -3,7 +3,12 @@ import type { SqlError } from "effect/sql"
 import { ratePeriodMs } from "@tidegate/model/Destination"
 import type { Database } from "@tidegate/storage/Database"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { type IngestSettings, noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
+import {
+  type IngestSettings,
+  noteLeased,
+  readIngestSettings,
+  takePeriod
+} from "@tidegate/storage/delivery/SourcePeriods"
 import { IngestBudget, type Lease, type Report } from "./IngestBudget.ts"
 
 interface Asked extends Report {

@@ -1,6 +1,6 @@
 import { Isolation, runtime } from "@tidegate/model/Transformation"
 import type { TransformationCapabilities } from "@tidegate/model/TransformationRun"
-import { largestEnv, mostVariables } from "@tidegate/resources/Transformation"
+import { largestEnv, maxVariables } from "@tidegate/resources/Transformation"
 import { callLimits, globals } from "@tidegate/sandbox/CallLimits"
 
 /** What this version of the sandbox lets code use, and come to. */
@@ -14,7 +14,7 @@ export const capabilities: TransformationCapabilities = {
     time_ms: callLimits.ms,
     memory_bytes: callLimits.memoryMib * 1_048_576,
     code_bytes: callLimits.codeBytes,
-    variables: mostVariables,
+    variables: maxVariables,
     variables_bytes: largestEnv,
     output_bytes: callLimits.outputBytes,
     body_values: callLimits.values,

@@ -15,7 +15,7 @@ import { Socket, SocketServer } from "effect/socket"
 import { constants, randomBytes } from "node:crypto"
 import type { AddressInfo } from "node:net"
 import * as Tls from "node:tls"
-import type { KeyRing } from "@tidegate/storage/Secrets"
+import type { KeyRing } from "@tidegate/storage/secrets/Secrets"
 import * as Frames from "./Frames.ts"
 import { Handshakes, type HandshakeLimits } from "./Handshakes.ts"
 import { type PeerAddress, type PeerKey, peerKeys } from "./PeerKeys.ts"
@@ -38,7 +38,7 @@ const suite = {
 /** Whether a handshake that is done was done with the key, not with a certificate that somebody offered instead. */
 const provenByKey = (socket: Tls.TLSSocket): boolean => socket.isSessionReused()
 
-const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, mostPerAddress: 64 }
+const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, maxPerAddress: 64 }
 
 /**
  * How often a runner tells its callers that it lives. The library's caller asks every 5 s, gives a connection up that brings nothing
@@ -47,7 +47,7 @@ const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, mostPer
  */
 const beat = "2 seconds"
 /** Beats without a byte from a caller, who asks every 5 s, until it is taken for gone. Counted, so that no pause of this process counts. */
-const mostSilentBeats = 10
+const maxSilentBeats = 10
 /** When this process ends, a caller that does not take its answers is given up sooner (ms): it would hold this process with them. */
 const endingSilenceMs = 1_000
 
@@ -133,7 +133,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
         return Effect.sync(() => {
           silentBeats = socket.bytesRead === read ? silentBeats + 1 : 0
           read = socket.bytesRead
-          if (silentBeats > mostSilentBeats) socket.destroy()
+          if (silentBeats > maxSilentBeats) socket.destroy()
           // Whatever else is on its way tells it as well.
           else if (socket.writable && socket.writableLength === 0) socket.write(alive)
         }).pipe(Effect.delay(beat), Effect.forever)

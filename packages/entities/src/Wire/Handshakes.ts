@@ -7,7 +7,7 @@ export interface HandshakeLimits {
   readonly deadlineMs: number
   /** Connections that have not proven their key yet: in all, and from one address. */
   readonly most: number
-  readonly mostPerAddress: number
+  readonly maxPerAddress: number
 }
 
 /** Connections from one address that ended without a proven key. */
@@ -66,7 +66,7 @@ export class Handshakes {
     })
 
     const ofAddress = [...this.#pending].filter(([, pending]) => pending.address === address)
-    if (ofAddress.length > this.#limits.mostPerAddress) this.#refuse(ofAddress[0]![0], "displaced")
+    if (ofAddress.length > this.#limits.maxPerAddress) this.#refuse(ofAddress[0]![0], "displaced")
     else if (this.#pending.size > this.#limits.most) this.#refuse(this.#pending.keys().next().value!, "displaced")
   }
 

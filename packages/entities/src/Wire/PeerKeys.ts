@@ -1,5 +1,5 @@
 import { hkdfSync } from "node:crypto"
-import type { KeyRing } from "@tidegate/storage/Secrets"
+import type { KeyRing } from "@tidegate/storage/secrets/Secrets"
 
 /** Where a runner is reached, as it is written in the database: the same text on both sides. */
 export interface PeerAddress {

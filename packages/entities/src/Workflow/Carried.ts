@@ -1,9 +1,9 @@
-import { readJson } from "@tidegate/model/JsonText"
-import type { DueRun } from "@tidegate/storage/Runs"
+import { readJson } from "@tidegate/json/JsonText"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { queuedRun, type RunState } from "@tidegate/workflows/Run"
-import type { Parts } from "@tidegate/workflows/StepKind"
+import type { Resumable } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /**
@@ -26,7 +26,7 @@ interface Head extends Request {
 export const carriedTo = ({ carried }: DueRun): number =>
   carried === null ? 0 : (readJson(carried.slice(0, carried.indexOf("\n"))) as Head).part
 
-export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, part: number): Parts<string> {
+export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, part: number): Resumable<string> {
   const { headers, method, path, query, source_name } = run
   const head: Head = { part, method, path, query, headers, source_name, ingested_at: run.ingested_at.getTime() }
   const { outputs, progress } = partOf(queuedRun(workflow), state)
@@ -36,7 +36,10 @@ export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, par
 }
 
 /** A run as it was when it went into its wait: its request, where retention took that meanwhile, and where its steps stood. */
-export function* unpacked(workflow: Workflow, run: DueRun): Parts<{ readonly run: DueRun; readonly state: RunState }> {
+export function* unpacked(
+  workflow: Workflow,
+  run: DueRun
+): Resumable<{ readonly run: DueRun; readonly state: RunState }> {
   const { carried } = run
   if (carried === null) return { run, state: queuedRun(workflow) }
   const [headEnd, bodyEnd] = ends(carried)

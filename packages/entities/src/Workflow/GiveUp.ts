@@ -1,9 +1,9 @@
 import { Clock, Effect } from "effect"
 import type { Database } from "@tidegate/storage/Database"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { readUnended } from "@tidegate/storage/RunEnding"
-import { type Moved, RunJournal } from "@tidegate/storage/RunJournal"
-import type { DueRun } from "@tidegate/storage/Runs"
+import { readUnended } from "@tidegate/storage/workflows/RunEnding"
+import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { GivenUp } from "@tidegate/workflows/GivenUp"
 
 /** How long a run is left alone that cannot even be ended (ms). */

@@ -1,17 +1,17 @@
 import { Effect, Result } from "effect"
 import { prefixes } from "@tidegate/model/Ids"
-import { weighing } from "@tidegate/model/HeldBytes"
-import { inTurns } from "@tidegate/model/LoopTurn"
-import { WeighedCache } from "@tidegate/model/WeighedCache"
-import { type PinnedAction, pinnedActions } from "@tidegate/storage/Actions"
-import { catalogFor } from "@tidegate/storage/ActionCatalog"
-import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/RunResources"
-import { type DueRun, readVersion } from "@tidegate/storage/Runs"
+import { weighing } from "@tidegate/runtime/HeldBytes"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import { WeighedCache } from "@tidegate/runtime/WeighedCache"
+import { type PinnedAction, pinnedActions } from "@tidegate/storage/workflows/Actions"
+import { catalogFor } from "@tidegate/storage/workflows/ActionCatalog"
+import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/workflows/RunResources"
+import { type DueRun, readVersion } from "@tidegate/storage/workflows/Runs"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { compiling, type Workflow } from "@tidegate/workflows/Workflow"
 
 /** Versions that runs are still on, each with what they were pinned to, of all workflows of a process. */
-const mostPlans = 20_000
+const maxPlans = 20_000
 
 /** What runs go by. */
 export interface Plan {
@@ -48,8 +48,8 @@ const namesOf = (steps: ReadonlyArray<Step>): Definition["names"] =>
 
 const noActions: ReadonlyMap<string, PinnedAction> = new Map()
 
-const definitions = new WeighedCache<string, Definition>(mostPlans)
-const plans = new WeighedCache<string, Plan>(mostPlans)
+const definitions = new WeighedCache<string, Definition>(maxPlans)
+const plans = new WeighedCache<string, Plan>(maxPlans)
 
 /**
  * The plans of a workflow's versions, compiled once as long as they are in use. Saved actions, stored filters and the code of transformations are part of the
@@ -62,7 +62,7 @@ export const plansOf = (id: string) => {
     if (known !== undefined) return known
     const read = yield* readVersion(id, version)
     if (read === null) return null
-    const bytes = yield* inTurns(weighing([read.steps, read.edges]))
+    const bytes = yield* inSlices(weighing([read.steps, read.edges]))
     return definitions.set(key, { ...read, names: namesOf(read.steps) }, { owner: team_id, bytes })
   })
 
@@ -87,12 +87,12 @@ export const plansOf = (id: string) => {
       )
     )
     const catalog = { ...(yield* catalogFor(steps, actions, filters, codes)), isStored: true }
-    const compiled = yield* inTurns(compiling(steps, edges, catalog))
+    const compiled = yield* inSlices(compiling(steps, edges, catalog))
     if (Result.isFailure(compiled)) {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null
     }
-    const bytes = yield* inTurns(weighing([steps, edges, [...actions.values()], [...filters.values()]]))
+    const bytes = yield* inSlices(weighing([steps, edges, [...actions.values()], [...filters.values()]]))
     return plans.set(key, { workflow: compiled.success, name }, { owner: team_id, bytes })
   })
 

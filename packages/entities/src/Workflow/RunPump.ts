@@ -1,7 +1,14 @@
 import { Clock, Effect, Latch, Queue, Semaphore } from "effect"
-import { clearDeleted } from "@tidegate/storage/RunClearing"
-import type { Moved } from "@tidegate/storage/RunJournal"
-import { bytesOf, type DueRun, dueRuns, partsOf, type RunningWorkflow, type StoredPart } from "@tidegate/storage/Runs"
+import { clearDeleted } from "@tidegate/storage/workflows/RunClearing"
+import type { Moved } from "@tidegate/storage/workflows/RunJournal"
+import {
+  bytesOf,
+  type DueRun,
+  dueRuns,
+  partsOf,
+  type RunningWorkflow,
+  type StoredPart
+} from "@tidegate/storage/workflows/Runs"
 import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Hand, type Manner, setAside } from "../InHand.ts"
@@ -16,9 +23,9 @@ import { OwnRuns } from "./RunsInHand.ts"
 /** Runs that are read at once, with what they were made of and have given: as many bytes as the room says. */
 const readAtOnce = 50
 /** Runs that are under way, with what they were made of: while there are so many, no more are read. */
-const mostInHand = 100
+const maxInHand = 100
 /** Runs that could not be stored: while there are so many, no more are read until somebody wakes this. */
-const mostLeft = 500
+const maxLeft = 500
 /** How soon somebody looks again for room that other workflows have taken (ms). */
 const roomAfter = 200
 
@@ -134,7 +141,7 @@ export const runPump = Effect.fnUntraced(function* (
   })
 
   /** Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. */
-  const hasRoom = (of: TeamRoom): boolean => inHand.size < mostInHand && of.mayRead(rooms.readBytes)
+  const hasRoom = (of: TeamRoom): boolean => inHand.size < maxInHand && of.mayRead(rooms.readBytes)
 
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
@@ -156,7 +163,7 @@ export const runPump = Effect.fnUntraced(function* (
     comesDue(due.next, now)
     if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
-    if (left.size >= mostLeft) return false
+    if (left.size >= maxLeft) return false
     const begun = runs.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
       begun.map(({ id }) => id),
@@ -220,7 +227,7 @@ export const runPump = Effect.fnUntraced(function* (
         if (more !== true || inHand.size > before) continue
       }
       // Until there is room: for a run of its own, or in what others hold.
-      yield* isWanted() && before < mostInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
+      yield* isWanted() && before < maxInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
     }
   }).pipe(
     Effect.onError(() =>

@@ -1,18 +1,18 @@
 import type { Effect, Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { readJson } from "@tidegate/model/JsonText"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { readJson } from "@tidegate/json/JsonText"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import { parsingBody } from "@tidegate/rules/RequestInput"
-import type { RunTransition } from "@tidegate/storage/RunJournal"
-import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
+import type { RunTransition } from "@tidegate/storage/workflows/RunJournal"
+import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
 import { limits } from "@tidegate/workflows/Limits"
 import { type PreviewRoom, storedPreviewOf } from "@tidegate/workflows/Preview"
 import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
-import type { Parts } from "@tidegate/workflows/StepKind"
+import type { Resumable } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** A run between its rows and what decides about it. */
@@ -26,9 +26,9 @@ const nothing = new Uint8Array(0)
 export const factsOf = (
   run: DueRun,
   workflow: { readonly id: string; readonly name: string; readonly version: number }
-): Effect.Effect<Facts> => inTurns(takenApart(run, workflow))
+): Effect.Effect<Facts> => inSlices(takenApart(run, workflow))
 
-export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Parts<Facts> {
+export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Resumable<Facts> {
   const headers = storedHeaders(run)
   const source = { id: run.source_id, name: run.source_name }
   const body = yield* parsingBody(headers, run.body ?? nothing)
@@ -51,7 +51,10 @@ export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Parts<Fac
 }
 
 /** What has stood under secret names in what a run began with and in what its steps have given. */
-export function* secretTextsOf({ trigger: { body, headers, query } }: Facts, { steps }: RunState): Parts<SecretTexts> {
+export function* secretTextsOf(
+  { trigger: { body, headers, query } }: Facts,
+  { steps }: RunState
+): Resumable<SecretTexts> {
   const texts = new SecretTexts()
   yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject])
   for (const { iterations, output } of steps) {
@@ -67,7 +70,7 @@ export function* storedState(
   workflow: Workflow,
   parts: ReadonlyArray<StoredPart>,
   carried: RunState = queuedRun(workflow)
-): Parts<RunState> {
+): Resumable<RunState> {
   const stored: Array<Part> = []
   for (const { outputs, steps } of parts) {
     stored.push({ progress: readJson(steps) as Part["progress"], outputs: yield* outputsIn(outputs) })
@@ -131,7 +134,7 @@ export function* transitionOf(
   { inputs, state }: Advanced,
   texts: SecretTexts,
   { carried, due, moves, now, part, resources }: Writing
-): Parts<RunTransition> {
+): Resumable<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const room: PreviewRoom = { left: limits.previews }
   const shown = new Map<number, string>()

@@ -1,8 +1,8 @@
 import { Context, Effect, Semaphore } from "effect"
-import { Slots } from "../Destination/Slots.ts"
+import { Slots } from "../Destination/queue/Slots.ts"
 
 /** What one process carries out at once for runs of all workflows. */
-const mostEffects = 256
+const maxEffects = 256
 /** Bytes that runs in hand hold, unless whoever starts the process says how many by its heap. */
 const someBytes = 128 * 1_048_576
 /** Workflows whose runs are read at once: what they weigh is known when they are there, and there may be thousands that were woken together. */
@@ -42,7 +42,7 @@ export class RunRoom {
   /** `bytes`: that runs in hand may hold. */
   constructor(bytes: number = someBytes) {
     this.readBytes = Math.floor(Math.min(readOnce.bytes, bytes * readOnce.share))
-    this.#slots = new Slots(mostEffects, bytes)
+    this.#slots = new Slots(maxEffects, bytes)
   }
 
   /** How many teams it keeps in mind. */

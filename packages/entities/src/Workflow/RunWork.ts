@@ -1,10 +1,10 @@
 import { Clock, Context, Effect, identity, Queue, type Semaphore } from "effect"
 import type { Database } from "@tidegate/storage/Database"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
-import { cpuMillis, inTurns } from "@tidegate/model/LoopTurn"
+import { cpuMillis, inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { payloadGone } from "@tidegate/storage/Tables"
-import { type Moved, RunJournal } from "@tidegate/storage/RunJournal"
-import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
+import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
 import type { Occurrence, RunState } from "@tidegate/workflows/Run"
@@ -65,7 +65,7 @@ export const carryingOut = Effect.map(
     ): Effect.Effect<Occurrence> => {
       const { inputs, start, step } = effect
       return within(Effect.suspend(() => carryOut(effect, run, key))).pipe(
-        Effect.flatMap((outcome) => inTurns(occurred(start, outcome, inputs, texts, Math.random()))),
+        Effect.flatMap((outcome) => inSlices(occurred(start, outcome, inputs, texts, Math.random()))),
         Effect.catchDefect((defect) => {
           const about = { run_id: run.id, step_id: step.step.id, place: placeOf(defect) }
           const error = { code: "INTERNAL_ERROR", message: "the step broke down" }
@@ -183,7 +183,7 @@ const goOn = Effect.fnUntraced(function* (
   const own = yield* OwnRuns
   const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
-  const begun = yield* inTurns(takenUp(work))
+  const begun = yield* inSlices(takenUp(work))
   const { facts, isGone, run, texts } = begun
   let { state } = begun
   const createdAt = run.created_at.getTime()
@@ -218,7 +218,7 @@ const goOn = Effect.fnUntraced(function* (
 
   /** Whether the run goes on here; otherwise what became of it. */
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
-    const { advanced, written } = yield* inTurns(following(occurrence, yield* Clock.currentTimeMillis))
+    const { advanced, written } = yield* inSlices(following(occurrence, yield* Clock.currentTimeMillis))
     if (written !== null) {
       const { dueAt: next, moves } = written.transition
       const moved = yield* journal.move(written.transition)

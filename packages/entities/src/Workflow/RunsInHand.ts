@@ -19,7 +19,7 @@ export class RunsInHand {
 
   /** None where there are so many that leaving them out costs more than it spares: then there is always something to look for. */
   get leftOut(): ReadonlyArray<string> {
-    return this.#ids.size > mostLeftOut ? [] : [...this.#ids]
+    return this.#ids.size > maxLeftOut ? [] : [...this.#ids]
   }
 
   /** A run waits until then (Unix ms). */
@@ -38,7 +38,7 @@ export class RunsInHand {
   }
 }
 
-const mostLeftOut = 500
+const maxLeftOut = 500
 
 /** Those of the process. */
 export const OwnRuns = Context.Reference<RunsInHand>("@tidegate/entities/Workflow/OwnRuns", {

@@ -4,7 +4,7 @@ import { action } from "@tidegate/resources/Action"
 import { source } from "@tidegate/resources/Source"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { AggregateMessage } from "@tidegate/resources/WorkflowAggregate"
-import { saveAggregate } from "@tidegate/storage/WorkflowAggregates"
+import { saveAggregate } from "@tidegate/storage/workflows/WorkflowAggregates"
 import { commandOf } from "../Actor.ts"
 
 /** Saves a workflow with its source and its actions, by bodies that are right by themselves. */

@@ -3,10 +3,10 @@ import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { RetriedStep } from "@tidegate/model/WorkflowRun"
 import type { Database } from "@tidegate/storage/Database"
-import { readRetryable, storeRetry } from "@tidegate/storage/RunRetry"
-import { partsOf, readRunning } from "@tidegate/storage/Runs"
+import { readRetryable, storeRetry } from "@tidegate/storage/workflows/RunRetry"
+import { partsOf, readRunning } from "@tidegate/storage/workflows/Runs"
 import { query } from "@tidegate/storage/Transaction"
-import { inTurns } from "@tidegate/model/LoopTurn"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { limits } from "@tidegate/workflows/Limits"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
 import { decide, type Facts } from "@tidegate/workflows/Run"
@@ -68,7 +68,7 @@ export const retryStep = Effect.fnUntraced(function* (
   const active = fail("RUN_ACTIVE", "the run is not at its end: a step can be tried again then")
   if (run.status === "queued" || run.status === "running") return yield* active
   const parts = yield* query(partsOf([run_id]))
-  const before = yield* inTurns(storedState(plan, parts))
+  const before = yield* inSlices(storedState(plan, parts))
   const { status } = before.steps[index]!
   if (status !== "failed") {
     return yield* fail("STEP_NOT_RETRYABLE", `the step is ${status}: one that failed can be tried again`, {
@@ -99,7 +99,7 @@ export const retryStep = Effect.fnUntraced(function* (
     failed: counts.failed,
     skipped: counts.skipped,
     steps: JSON.stringify(progress),
-    outputs: yield* inTurns(linesOf(outputs))
+    outputs: yield* inSlices(linesOf(outputs))
   })
   return (yield* query(retry)) ? answer(name) : yield* active
 })

@@ -6,7 +6,7 @@ import { RetriedStep } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
-import { workflowTrialMessage } from "@tidegate/resources/WorkflowTrial"
+import { workflowTrialMessage } from "@tidegate/resources/WorkflowDryRun"
 import { asked, carried, protocolOf } from "../Protocol.ts"
 
 /**

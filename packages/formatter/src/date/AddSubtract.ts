@@ -1,6 +1,6 @@
 import { mapped, moment, needed, symbols, zone } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { mostTerms, shifted } from "./Expression.ts"
+import { maxTerms, shifted } from "./Expression.ts"
 import { formatted } from "./Format.ts"
 import { parseDate } from "./Parse.ts"
 import { dateErrors, dateLimits, dateWarnings } from "./Row.ts"
@@ -29,7 +29,7 @@ export const addSubtract = operation({
   empty: { result: "" },
   warnings: dateWarnings,
   errors: [...dateErrors, "FORMATTER_DATE_EXPRESSION_INVALID"],
-  limits: { ...dateLimits, terms: mostTerms },
+  limits: { ...dateLimits, terms: maxTerms },
   cost: { call: 150, character: 400 },
   sample: {
     inputs: { input: "2016-01-01", expression: "+1 month -1 day" },

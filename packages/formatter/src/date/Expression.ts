@@ -5,7 +5,7 @@ import { inRange, outOfRange, resolved } from "./Zone.ts"
 
 /** `+1 year -2 days 3 hours`: a sign holds until the next one. */
 
-export const mostTerms = 20
+export const maxTerms = 20
 
 type Unit = "months" | "days" | "business" | "seconds"
 
@@ -48,7 +48,7 @@ const shiftOf = memo(200, (expression): { readonly shift: Shift | null } => {
     const lower = name?.toLowerCase() ?? ""
     // A lone s is seconds, and not the plural of nothing.
     const unit = Object.hasOwn(units, lower) ? units[lower] : undefined
-    if (whole === undefined || unit === undefined || ++terms > mostTerms) return { shift: null }
+    if (whole === undefined || unit === undefined || ++terms > maxTerms) return { shift: null }
     if (given !== undefined) sign = given === "-" ? -1 : 1
     shift[unit[0]] += sign * Number(amount) * unit[1]
     at += whole.length
@@ -78,7 +78,7 @@ export const shifted = (from: Temporal.ZonedDateTime, expression: string, call: 
     throw new Fault("FORMATTER_DATE_EXPRESSION_INVALID", "the expression is not like +1 day -2 hours", {
       field: "expression",
       value_preview: expression.slice(0, 80),
-      limit: mostTerms
+      limit: maxTerms
     })
   }
   const { business, days, months, seconds } = shift

@@ -17,7 +17,7 @@ export interface Origin {
   readonly locale: string
 }
 
-export const mostInput = 512
+export const maxInput = 512
 
 const unparseable = (
   value: unknown,
@@ -68,8 +68,8 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
 /** When that is, on the clocks of the origin's zone. */
 export const parseDate = (value: string | number, origin: Origin, call: Call): Temporal.ZonedDateTime => {
   const { field, zone } = origin
-  if (typeof value === "string" && !Characters.isUpTo(value, mostInput))
-    throw tooMuch(`${field} is too long for a date`, mostInput, Characters.count(value), field)
+  if (typeof value === "string" && !Characters.isUpTo(value, maxInput))
+    throw tooMuch(`${field} is too long for a date`, maxInput, Characters.count(value), field)
   const parts = partsOf(value, origin, call)
   if (parts.instant !== null) return zonedAt(parts.instant, zone, field)
   if (parts.hour === null) call.warn("DATE_TIME_ASSUMED", "the date has no time; midnight was taken", field)

@@ -517,7 +517,7 @@ const term = new RegExp(`${amount}(${V.unit})${unitEnd}`, "iuy")
 const termBehind = new RegExp(`(?:,? and |, ?| ?)${amount}(${V.unit})${unitEnd}`, "iuy")
 
 /** As many as there are units that people write behind each other. */
-const mostTerms = 7
+const maxTerms = 7
 
 /** `2 days and 3 hours`. */
 const duration = (reader: Reader): V.Shift | null => {
@@ -525,7 +525,7 @@ const duration = (reader: Reader): V.Shift | null => {
   let found = reader.take(term)
   if (found === null) return null
   for (let terms = 1; found !== null; terms++) {
-    if (terms > mostTerms) throw new NoSuchDate()
+    if (terms > maxTerms) throw new NoSuchDate()
     const [of, times] = V.unitOf(found[2]!)
     const count = V.numberOf(found[1]!)
     if (Number.isInteger(count)) shift[of] += count * times

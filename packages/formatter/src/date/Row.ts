@@ -1,5 +1,5 @@
-import { mostInput } from "./Parse.ts"
-import { mostFormat } from "./Tokens.ts"
+import { maxInput } from "./Parse.ts"
+import { maxFormat } from "./Tokens.ts"
 
 /** What the rows of dates have in common. */
 export const dateWarnings = [
@@ -15,4 +15,4 @@ export const dateErrors = [
   "FORMATTER_DATE_OUT_OF_RANGE",
   "FORMATTER_TIMEZONE_UNKNOWN"
 ] as const
-export const dateLimits = { format: mostFormat, input: mostInput } as const
+export const dateLimits = { format: maxFormat, input: maxInput } as const

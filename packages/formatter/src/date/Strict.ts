@@ -134,7 +134,7 @@ const compiled = memo(200, (format): ReadonlyArray<Slot> => {
 })
 
 /** How often a token is tried: dates that people write take as many tries as they have tokens. */
-const mostTries = 2000
+const maxTries = 2000
 
 /**
  * What each slot takes of the text; null when it is not written so. One pattern for all of them would be tried in as many ways as tokens that
@@ -153,10 +153,10 @@ const shared = (text: string, slots: ReadonlyArray<Slot>): ReadonlyArray<string>
     const longest = slot.longest.exec(text)?.[0].length ?? 0
     // A literal is never shorter than it can be: no token begins with white space.
     for (let length = longest; length > 0 && (slot.take !== null || length === longest); length--) {
-      if (++tries > mostTries) {
+      if (++tries > maxTries) {
         throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the format can be read in too many ways", {
           field: "from_format",
-          limit: mostTries
+          limit: maxTries
         })
       }
       const found = slot.whole.exec(text.slice(at, at + length))

@@ -6,7 +6,7 @@ import { memo } from "../engine/Memo.ts"
 
 /** Date formats, letter by letter: `YYYY-MM-DD HH:mm`. */
 
-export const mostFormat = 128
+export const maxFormat = 128
 
 export type Piece = { readonly token: string } | { readonly literal: string }
 
@@ -35,10 +35,10 @@ const read = memo(200, (format): Read => {
 })
 
 export const piecesOf = (format: string, field: string): ReadonlyArray<Piece> => {
-  if (!Characters.isUpTo(format, mostFormat)) {
+  if (!Characters.isUpTo(format, maxFormat)) {
     throw new Fault("FORMATTER_DATE_FORMAT_INVALID", "the format is too long", {
       field,
-      limit: mostFormat,
+      limit: maxFormat,
       actual: Characters.count(format)
     })
   }

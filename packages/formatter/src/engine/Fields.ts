@@ -1,4 +1,4 @@
-import { isJsonNumber, isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonNumber, isJsonObject } from "@tidegate/json/ExactNumber"
 import { type Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { checkZone } from "../date/Zone.ts"

@@ -1,4 +1,4 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { Fault, previewOf, tooMuch } from "./Fault.ts"
 import type { Reading } from "./Field.ts"

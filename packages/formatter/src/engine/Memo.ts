@@ -1,4 +1,4 @@
-import { nobody, WeighedCache } from "@tidegate/model/WeighedCache"
+import { nobody, WeighedCache } from "@tidegate/runtime/WeighedCache"
 
 /** About what is made of a text that is read once: some objects for each character. */
 const usualBytes = (key: string): number => 2_000 + 200 * key.length

@@ -1,4 +1,4 @@
-import { isExactNumber } from "@tidegate/model/ExactNumber"
+import { isExactNumber } from "@tidegate/json/ExactNumber"
 import { Fault, tooMuch } from "./Fault.ts"
 import { elementMicros, limits, totalMicros } from "./Limits.ts"
 import type { Operation, Output } from "./Operation.ts"

@@ -1,4 +1,4 @@
-import { isJsonNumber, isWholeNumber } from "@tidegate/model/ExactNumber"
+import { isJsonNumber, isWholeNumber } from "@tidegate/json/ExactNumber"
 import { Predicate, type Schema } from "effect"
 import type { Output } from "./Operation.ts"
 

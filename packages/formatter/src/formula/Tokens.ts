@@ -1,4 +1,4 @@
-import { readToken } from "@tidegate/templates/MappingToken"
+import { readToken } from "@tidegate/interpolation/MappingToken"
 import * as Characters from "@tidegate/model/Characters"
 import { Fault } from "../engine/Fault.ts"
 

@@ -1,5 +1,5 @@
 import type { Decimal } from "decimal.js"
-import { isExactNumber } from "@tidegate/model/ExactNumber"
+import { isExactNumber } from "@tidegate/json/ExactNumber"
 import { Predicate } from "effect"
 import { Fault, previewOf } from "../engine/Fault.ts"
 import { decimal } from "../engine/Libraries.ts"

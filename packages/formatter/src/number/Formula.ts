@@ -5,10 +5,10 @@ import { compileFormula, evaluate } from "../formula/Formula.ts"
 import { formulaLimits } from "../formula/Tokens.ts"
 import { emitted, isNumber } from "../formula/Values.ts"
 
-const mostVariables = 100
+const maxVariables = 100
 
 /** What the variables say has a limit of its own: `characters` would be one of all inputs together. */
-const { characters: mostFormula, ...ofFormula } = formulaLimits
+const { characters: maxFormula, ...ofFormula } = formulaLimits
 
 export const formula = operation({
   key: "number.formula",
@@ -16,7 +16,7 @@ export const formula = operation({
   description: "Calculates as a spreadsheet does, with variables: `=IF(price > 10, price * 0.9, price)`",
   fields: {
     formula: judged(field("Formula"), compileFormula),
-    variables: mapped(pairs("Variables", { maximum: mostVariables }))
+    variables: mapped(pairs("Variables", { maximum: maxVariables }))
   },
   lines: "map",
   output: { result: nullable(either(num, string, bool)) },
@@ -32,7 +32,7 @@ export const formula = operation({
     "FORMATTER_FORMULA_LIMIT",
     "FORMATTER_DIVISION_BY_ZERO"
   ],
-  limits: { formula: mostFormula, ...ofFormula, variables: mostVariables },
+  limits: { formula: maxFormula, ...ofFormula, variables: maxVariables },
   cost: { call: 20, character: 200 },
   sample: {
     inputs: { formula: "price * quantity", variables: { price: 4.5, quantity: 3 } },

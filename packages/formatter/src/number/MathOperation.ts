@@ -1,5 +1,5 @@
 import type { Decimal } from "decimal.js"
-import { isJsonNumber } from "@tidegate/model/ExactNumber"
+import { isJsonNumber } from "@tidegate/json/ExactNumber"
 import type { Schema } from "effect"
 import { Fault, previewOf } from "../engine/Fault.ts"
 import { integer, isEmpty, list, mapped, option, select } from "../engine/Fields.ts"

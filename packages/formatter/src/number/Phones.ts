@@ -22,10 +22,10 @@ export const phoneOf = (text: string, region: string): PhoneNumber | null =>
   phones().parsePhoneNumberFromString(plainOf(text), { defaultCountry: region as CountryCode, extract: false }) ?? null
 
 /** Characters of a stretch of a text that may be one phone number after the other. */
-export const mostStretch = 8192
+export const maxStretch = 8192
 
 /** What the library takes for a number in one stretch and finds that it is none, some 20 µs each. Of what people write it is one in six characters. */
-export const mostTries = 1500
+export const maxTries = 1500
 
 /** Digits that stand so far from each other, or on two lines, are never of one number. */
 const apart = 32
@@ -66,11 +66,11 @@ export function* phonesIn(
 ): Generator<void, ReadonlyArray<FoundPhone>, void> {
   const found: Array<FoundPhone> = []
   for (const [from, to] of stretchesOf(text)) {
-    if (to - from > mostStretch)
-      throw tooMuch("there are too many digits beside each other", mostStretch, to - from, "input")
+    if (to - from > maxStretch)
+      throw tooMuch("there are too many digits beside each other", maxStretch, to - from, "input")
     call.spend(20 + (to - from) * 4)
     const stretch = text.slice(from, to)
-    const options = { defaultCountry: region as CountryCode, v2: true, maxTries: mostTries + 1 } as const
+    const options = { defaultCountry: region as CountryCode, v2: true, maxTries: maxTries + 1 } as const
     const matcher = new (phones().PhoneNumberMatcher)(stretch, options)
     while (matcher.hasNext()) {
       const { endsAt, number, startsAt } = matcher.next()!
@@ -79,7 +79,7 @@ export function* phonesIn(
     }
     // What is left of them, which the library's types leave out.
     if ((matcher as unknown as { readonly maxTries: number }).maxTries <= 0)
-      throw tooMuch("too much looks like a phone number and is none", mostTries, mostTries + 1, "input")
+      throw tooMuch("too much looks like a phone number and is none", maxTries, maxTries + 1, "input")
     if (found.length >= most) break
     yield
   }

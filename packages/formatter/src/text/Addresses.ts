@@ -77,7 +77,7 @@ const withoutEmails = (input: string): string => {
 }
 
 /** Characters without white space among them that URLs are looked for in. */
-export const mostStretch = 40_000
+export const maxStretch = 40_000
 
 /** Characters that are looked at in one go, and some more: no URL goes beyond white space. */
 const piece = 4096
@@ -92,8 +92,8 @@ export function* urlsIn(input: string, call: Call): Generator<void, ReadonlyArra
     yield
     space.lastIndex = from + piece
     const to = space.exec(text)?.index ?? text.length
-    if (to - from > mostStretch)
-      throw tooMuch("there are too many characters without white space", mostStretch, to - from, "input")
+    if (to - from > maxStretch)
+      throw tooMuch("there are too many characters without white space", maxStretch, to - from, "input")
     call.spend((to - from) * 0.9)
     for (const { raw, schema } of linkify().match(text.slice(from, to)) ?? []) if (schema !== "mailto:") urls.push(raw)
     from = to

@@ -1,4 +1,4 @@
-import { readNumber } from "@tidegate/model/ExactNumber"
+import { readNumber } from "@tidegate/json/ExactNumber"
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, either, num, operation, string } from "../engine/Operation.ts"
 import { numberIn } from "../number/Numerals.ts"

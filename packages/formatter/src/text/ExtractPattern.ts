@@ -5,7 +5,7 @@ import { array, bool, int, nullable, object, operation, type Output } from "../e
 import { apartFrom, patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 import { whichOf } from "./Search.ts"
 
-const mostMatches = 1000
+const maxMatches = 1000
 
 const none = { matched: false, start: null, end: null, groups: {}, named: {} } as const
 
@@ -61,7 +61,7 @@ export const extractPattern = operation({
   empty: none,
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   errors: ["FORMATTER_PATTERN_INVALID"],
-  limits: { ...patternLimits, matches: mostMatches },
+  limits: { ...patternLimits, matches: maxMatches },
   cost: { character: 100, apart: apartFrom },
   sample: {
     inputs: { input: "Order A-17", pattern: "([A-Z])-(?P<number>\\d+)" },
@@ -74,8 +74,8 @@ export const extractPattern = operation({
     let found: Found | null = null
     const matches: Array<Output> = []
     while (yield* find()) {
-      if (matches.length === mostMatches) {
-        call.warn("OUTPUT_CAPPED", `the first ${mostMatches} are given`, "input")
+      if (matches.length === maxMatches) {
+        call.warn("OUTPUT_CAPPED", `the first ${maxMatches} are given`, "input")
         break
       }
       found = foundBy(matcher, names)

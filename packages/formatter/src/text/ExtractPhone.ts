@@ -1,7 +1,7 @@
 import { mapped, option, region, select, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { type FoundPhone, mostStretch, mostTries, phoneLibraries, phonesIn } from "../number/Phones.ts"
-import { chosen, mostMatches } from "./Matches.ts"
+import { type FoundPhone, maxStretch, maxTries, phoneLibraries, phonesIn } from "../number/Phones.ts"
+import { chosen, maxMatches } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
 export const extractPhone = operation({
@@ -21,7 +21,7 @@ export const extractPhone = operation({
   linesFor: ({ which }) => (which === "all" ? "reject" : "map"),
   output: { result: either(string, array(string)) },
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
-  limits: { stretch: mostStretch, tries: mostTries, matches: 1000 },
+  limits: { stretch: maxStretch, tries: maxTries, matches: 1000 },
   loads: phoneLibraries,
   cost: { call: 50, character: 60, apart: 2048 },
   sample: { inputs: { input: "Call (800) 555-1212 today" }, options: {}, output: { result: "(800) 555-1212" } },
@@ -33,7 +33,7 @@ export const extractPhone = operation({
       input,
       region,
       wanted,
-      which === "first" ? 1 : which === "all" ? mostMatches + 1 : Infinity,
+      which === "first" ? 1 : which === "all" ? maxMatches + 1 : Infinity,
       call
     )
     return chosen(

@@ -1,6 +1,6 @@
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { mostStretch, urlsIn } from "./Addresses.ts"
+import { maxStretch, urlsIn } from "./Addresses.ts"
 import { chosen } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
@@ -16,7 +16,7 @@ export const extractUrl = operation({
   linesFor: ({ which }) => (which === "all" ? "reject" : "map"),
   output: { result: either(string, array(string)) },
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
-  limits: { stretch: mostStretch, matches: 1000 },
+  limits: { stretch: maxStretch, matches: 1000 },
   cost: { apart: 8192 },
   sample: { inputs: { input: "See www.example.com/a." }, options: {}, output: { result: "www.example.com/a" } },
   run: function* ({ input, which }, call) {

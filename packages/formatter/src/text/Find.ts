@@ -1,7 +1,7 @@
 import * as Characters from "@tidegate/model/Characters"
 import { flag, integer, mapped, needed, option, symbols, text } from "../engine/Fields.ts"
 import { int, operation } from "../engine/Operation.ts"
-import { folded, mostSought, unitOf } from "./Search.ts"
+import { folded, maxSought, unitOf } from "./Search.ts"
 
 export const find = operation({
   key: "text.find",
@@ -9,7 +9,7 @@ export const find = operation({
   description: "Where a text begins within another, counted from 0; -1 where it does not",
   fields: {
     input: mapped(text("Text", { required: true })),
-    find: needed(symbols("Find", { maximum: mostSought })),
+    find: needed(symbols("Find", { maximum: maxSought })),
     offset: integer("Start at", { default: 0 }),
     case_sensitive: option(flag("Case matters", true))
   },

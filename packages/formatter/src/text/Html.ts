@@ -1,7 +1,7 @@
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { htmlparser } from "../engine/Libraries.ts"
 
-export const mostNesting = 100
+export const maxNesting = 100
 
 /** Elements whose text is none. */
 const silent = new Set(["script", "style", "head", "template", "noscript", "iframe", "object", "textarea", "title"])
@@ -33,7 +33,7 @@ export function* readHtml(
         if (quiet === 0) text(piece)
       },
       onopentag: (name, attributes) => {
-        if (++depth > mostNesting) throw tooMuch("elements are nested too deep", mostNesting, depth, "input")
+        if (++depth > maxNesting) throw tooMuch("elements are nested too deep", maxNesting, depth, "input")
         if (silent.has(name)) quiet++
         if (quiet === 0) open(name, attributes)
       },

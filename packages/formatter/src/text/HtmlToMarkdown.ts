@@ -3,7 +3,7 @@ import { tooMuch } from "../engine/Fault.ts"
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { htmlparser, turndown } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { escapeHtml, mostNesting, readHtml, safeScheme } from "./Html.ts"
+import { escapeHtml, maxNesting, readHtml, safeScheme } from "./Html.ts"
 import { markdownAddress, markdownText, markdownTitle } from "./MarkdownText.ts"
 
 /** What is asked of an element of the converter's document: the types of a browser are not there. */
@@ -99,10 +99,10 @@ const known = new Set(
 const dropped = new Set(["b", "div", "em", "i", "p", "strong", "section", "article"])
 
 /** Levels of elements that the converter is given: it takes the square of them. */
-const mostLevels = 24
+const maxLevels = 24
 
 /** Elements of one piece that the converter is given. */
-const mostElements = 500
+const maxElements = 500
 
 /** Characters, and elements, that are enough for a piece: the converter takes the square of elements, and some time for each piece. */
 const enough = 2048
@@ -119,7 +119,7 @@ const apart = new Set(
 const blocks = new Set("blockquote h1 h2 h3 h4 h5 h6 hr li ol p pre ul".split(" "))
 
 /** Characters of white space beside each other: the converter takes the square of more. */
-const mostSpace = 200
+const maxSpace = 200
 
 /** HTML that is converted by itself, and what stands before it in the Markdown. */
 interface Piece {
@@ -152,8 +152,8 @@ class Growing {
   }
 
   element(tag: string, depth: number): void {
-    if (++this.#elements > mostElements)
-      throw tooMuch("there are too many elements in one", mostElements, this.#elements, "input")
+    if (++this.#elements > maxElements)
+      throw tooMuch("there are too many elements in one", maxElements, this.#elements, "input")
     this.#deepest = Math.max(this.#deepest, depth)
     this.add(tag)
   }
@@ -231,7 +231,7 @@ function* tidied(
         spaces = 0
         return run
       }
-      const taken = run.slice(0, mostSpace - spaces)
+      const taken = run.slice(0, maxSpace - spaces)
       spaces += taken.length
       return taken
     })
@@ -243,7 +243,7 @@ function* tidied(
       const isOuter = kept.length === 0
       if (isOuter && (apart.has(name) || blocks.has(name))) growing.part(false)
       if (apart.has(name) || blocks.has(name)) hasBlocks ||= name !== "li"
-      const taken = known.has(name) && !(isOuter && apart.has(name)) && (kept.length < mostLevels || empty.has(name))
+      const taken = known.has(name) && !(isOuter && apart.has(name)) && (kept.length < maxLevels || empty.has(name))
       if (!empty.has(name)) {
         open.push(taken ? name : null)
         if (taken) kept.push(name)
@@ -314,7 +314,7 @@ export const htmlToMarkdown = operation({
   lines: "map",
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
-  limits: { elements: mostElements, nesting: mostNesting },
+  limits: { elements: maxElements, nesting: maxNesting },
   loads: [htmlparser, turndown],
   cost: { call: 100, character: 60, apart: 2048 },
   sample: { inputs: { input: "<h1>Hello <em>you</em></h1>" }, options: {}, output: { result: "# Hello _you_" } },

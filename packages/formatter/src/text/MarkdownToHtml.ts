@@ -3,16 +3,16 @@ import { tooMuch } from "../engine/Fault.ts"
 import { flag, mapped, option, text } from "../engine/Fields.ts"
 import { markdownIt, refusingFirst } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { mostNesting, safeScheme } from "./Html.ts"
+import { maxNesting, safeScheme } from "./Html.ts"
 import { piecesOf } from "./MarkdownBlocks.ts"
 
 /** Marks in a block that is not ended by an empty line and a line that begins another one: what takes the library long. */
-const mostMarks = 8192
+const maxMarks = 8192
 
 let dropped = false
 
 const renderer = (breaks: boolean, links: boolean): MarkdownIt => {
-  const renderer = new (markdownIt())({ html: false, breaks, linkify: links, maxNesting: mostNesting })
+  const renderer = new (markdownIt())({ html: false, breaks, linkify: links, maxNesting: maxNesting })
   refusingFirst(renderer.linkify)
   renderer.validateLink = (address: string) => {
     const safe = safeScheme(address)
@@ -36,7 +36,7 @@ export const markdownToHtml = operation({
   lines: "map",
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
-  limits: { marks: mostMarks, nesting: mostNesting },
+  limits: { marks: maxMarks, nesting: maxNesting },
   cost: { call: 20, character: 60, apart: 2048 },
   sample: {
     inputs: { input: "# Hello *you*" },
@@ -45,7 +45,7 @@ export const markdownToHtml = operation({
   },
   run: function* ({ breaks, input, linkify }, call) {
     const deepest = /^(?:[ \t]*(?:>|[-*+]|\d+[.)])){101}/m.exec(input)
-    if (deepest !== null) throw tooMuch("blocks are nested too deep", mostNesting, mostNesting + 1, "input")
+    if (deepest !== null) throw tooMuch("blocks are nested too deep", maxNesting, maxNesting + 1, "input")
     const key = `${breaks}${linkify}`
     const kept = renderers.get(key) ?? renderer(breaks, linkify)
     renderers.set(key, kept)
@@ -63,7 +63,7 @@ export const markdownToHtml = operation({
     const blocks: Array<{ readonly state: InstanceType<typeof kept.core.State>; readonly cost: number }> = []
     for (const piece of piecesOf(input.replaceAll(/\r\n?/g, "\n"), 4096)) {
       const marks = piece.match(/[^\p{L}\p{N} ,.]/gu)?.length ?? 0
-      if (marks > mostMarks) throw tooMuch("a list, a table or another block is too long", mostMarks, marks, "input")
+      if (marks > maxMarks) throw tooMuch("a list, a table or another block is too long", maxMarks, marks, "input")
       const state = new kept.core.State(piece, kept, links)
       const plain = (piece.length - marks) / 10
       step(marks * 0.8 + plain, () => {

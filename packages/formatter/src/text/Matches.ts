@@ -1,11 +1,11 @@
 import type { Call, Output } from "../engine/Operation.ts"
 
-export const mostMatches = 1000
+export const maxMatches = 1000
 
 /** What was found: the first, the last, or all; nothing is an empty text, and is said. */
 export const chosen = (found: ReadonlyArray<string | number>, which: "first" | "last" | "all", call: Call): Output => {
   if (found.length === 0) call.warn("NO_MATCH", "nothing was found", "input")
   if (which !== "all") return { result: found.at(which === "first" ? 0 : -1) ?? "" }
-  if (found.length > mostMatches) call.warn("OUTPUT_CAPPED", `the first ${mostMatches} are given`, "input")
-  return { result: found.slice(0, mostMatches) }
+  if (found.length > maxMatches) call.warn("OUTPUT_CAPPED", `the first ${maxMatches} are given`, "input")
+  return { result: found.slice(0, maxMatches) }
 }

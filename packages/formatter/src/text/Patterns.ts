@@ -1,6 +1,6 @@
 import { isUpTo } from "@tidegate/model/Characters"
-import { bytesOfProgram } from "@tidegate/model/HeldBytes"
-import { patternCost } from "@tidegate/model/PatternCost"
+import { bytesOfProgram } from "@tidegate/runtime/HeldBytes"
+import { patternCost } from "@tidegate/runtime/PatternCost"
 import type { Matcher, RE2JS } from "re2js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 import { flag, judged, option, pattern } from "../engine/Fields.ts"
@@ -26,13 +26,13 @@ export const patternLimits = {
 export const apartFrom = 4096
 
 /** Steps of a search that holds the event loop. */
-const mostStepsOnLoop = 2_000_000
+const maxStepsOnLoop = 2_000_000
 
 /** Microseconds that are spent at once: less than one element may take. */
 const spentAtOnce = 30_000
 
 /** What a pattern may cost to compile: some milliseconds. */
-const mostCompiling = 6_000
+const maxCompiling = 6_000
 
 /** Milliseconds of the processor that one part takes: a search that is under way is not interrupted. */
 const partMillis = 10
@@ -70,10 +70,10 @@ const compiled = memo(200, compile, (key) => bytesOfProgram(key.slice(3), key[0]
 /** The program of a pattern; `flags` are a letter each. */
 const programOf = (flags: string, pattern: string): RE2JS => {
   const cost = patternCost(pattern, flags.startsWith("i"))
-  if (cost > mostCompiling) {
+  if (cost > maxCompiling) {
     throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern takes too long to compile", {
       field: "pattern",
-      limit: mostCompiling,
+      limit: maxCompiling,
       actual: Math.ceil(cost)
     })
   }
@@ -108,11 +108,11 @@ export const searchIn = function* (
   const { dot_all, ignore_case, multi_line } = flags
   const program = programOf(`${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}`, pattern)
   const steps = program.programSize() * (input.length + 1)
-  const mostSteps = input.length < apartFrom ? mostStepsOnLoop : patternLimits.program_steps
-  if (steps > mostSteps) {
+  const maxSteps = input.length < apartFrom ? maxStepsOnLoop : patternLimits.program_steps
+  if (steps > maxSteps) {
     throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern is too large for a text of this length", {
       field: "pattern",
-      limit: mostSteps,
+      limit: maxSteps,
       actual: steps
     })
   }

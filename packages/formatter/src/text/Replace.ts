@@ -2,7 +2,7 @@ import { Fault } from "../engine/Fault.ts"
 import { flag, mapped, needed, option, select, symbols, text } from "../engine/Fields.ts"
 import { limits } from "../engine/Limits.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { mostSought, placesOf } from "./Search.ts"
+import { maxSought, placesOf } from "./Search.ts"
 
 export const replace = operation({
   key: "text.replace",
@@ -12,7 +12,7 @@ export const replace = operation({
     input: mapped(text("Text", { required: true })),
     find: needed(
       symbols("Find", {
-        maximum: mostSought,
+        maximum: maxSought,
         help: "[:space:], [:tab:], [:newline:] and [:return:] stand for what they say"
       })
     ),

@@ -1,7 +1,7 @@
 /** Where texts stand in texts, ignoring case or not. */
 
 /** Characters of a text that is looked for: a search may take as many steps as both lengths multiplied. */
-export const mostSought = 256
+export const maxSought = 256
 
 /**
  * The same text with its case folded, character by character: positions stay what they are, which they do not when a character becomes

@@ -1,10 +1,10 @@
 import { tooMuch } from "../engine/Fault.ts"
 import { mapped, option, selectOr, symbols, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { mostSought } from "./Search.ts"
+import { maxSought } from "./Search.ts"
 import { insideOf, spaces } from "./Space.ts"
 
-const mostParts = 1000
+const maxParts = 1000
 const positions = { first: 0, second: 1, second_last: -2, last: -1 } as const
 
 /** The parts, at most so many. Without a separator they are what stands between white space. */
@@ -17,7 +17,7 @@ export const split = operation({
   description: "One part of a text, or all of them",
   fields: {
     input: mapped(text("Text", { required: true })),
-    separator: symbols("Separator", { maximum: mostSought, help: "Empty: runs of white space" }),
+    separator: symbols("Separator", { maximum: maxSought, help: "Empty: runs of white space" }),
     index: option(
       selectOr(
         "Which part",
@@ -48,17 +48,17 @@ export const split = operation({
   empty: { result: "" },
   warnings: ["NO_MATCH"],
   errors: ["FORMATTER_CONFIG_INVALID"],
-  limits: { parts: mostParts },
+  limits: { parts: maxParts },
   cost: { character: 80 },
   sample: { inputs: { input: "a:b", separator: ":" }, options: { index: "last" }, output: { result: "b" } },
   run: ({ index, input, separator }, call) => {
-    const parts = partsOf(input, separator, mostParts + 1)
+    const parts = partsOf(input, separator, maxParts + 1)
     if (index === "all" || index === "fields") {
-      if (parts.length > mostParts) throw tooMuch("the text has too many parts", mostParts, parts.length, "input")
+      if (parts.length > maxParts) throw tooMuch("the text has too many parts", maxParts, parts.length, "input")
       return index === "all" ? { result: parts } : Object.fromEntries(parts.map((part, at) => [`item_${at + 1}`, part]))
     }
     const position = typeof index === "number" ? index : positions[index]
-    const counted = position < 0 && parts.length > mostParts ? partsOf(input, separator) : parts
+    const counted = position < 0 && parts.length > maxParts ? partsOf(input, separator) : parts
     const part = counted.at(position)
     if (part === undefined) call.warn("NO_MATCH", "there is no such part", "input")
     return { result: part ?? "" }

@@ -3,7 +3,7 @@ import { integer, needed, option, select, text } from "../engine/Fields.ts"
 import { array, int, operation, string } from "../engine/Operation.ts"
 import { insideOf, space, spacedWords } from "./Space.ts"
 
-const mostChunks = 1000
+const maxChunks = 1000
 
 const endsSentence = new RegExp(`[.!?。！？\\n]${space}*$`, "u")
 const startsWithSpace = new RegExp(`^${space}`, "u")
@@ -32,7 +32,7 @@ export const splitChunks = operation({
   lines: "reject",
   output: { items: array(string), count: int },
   errors: ["FORMATTER_CONFIG_INVALID"],
-  limits: { chunks: mostChunks },
+  limits: { chunks: maxChunks },
   cost: { character: 250 },
   sample: {
     inputs: { input: "one two three four", chunk_size: 9 },
@@ -57,7 +57,7 @@ export const splitChunks = operation({
       const joined = units.slice(from, to).join("")
       const piece = joined.slice(...insideOf(joined))
       if (piece !== "") items.push(piece)
-      if (items.length > mostChunks) throw tooMuch("there are too many chunks", mostChunks, items.length, "chunk_size")
+      if (items.length > maxChunks) throw tooMuch("there are too many chunks", maxChunks, items.length, "chunk_size")
       if (to >= units.length) break
       from = to - overlap
     }

@@ -1,6 +1,6 @@
 import { flag, mapped, option, text } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { mostNesting, readHtml } from "./Html.ts"
+import { maxNesting, readHtml } from "./Html.ts"
 
 /** Elements that end a line. */
 const blocks = new Set(
@@ -19,7 +19,7 @@ export const stripHtml = operation({
   },
   lines: "map",
   output: { result: string },
-  limits: { nesting: mostNesting },
+  limits: { nesting: maxNesting },
   cost: { call: 10, character: 60, apart: 8192 },
   sample: { inputs: { input: "<p>Ada &amp; Co</p>" }, options: {}, output: { result: "Ada & Co" } },
   run: function* ({ input, keep_line_breaks }, call) {

@@ -23,7 +23,7 @@ export const dialects: Readonly<Record<string, Dialect>> = {
 export const rowsOf = (
   text: string,
   delimiter: string | null,
-  mostRows: number = csvLimits.rows + 1
+  maxRows: number = csvLimits.rows + 1
 ): ReadonlyArray<ReadonlyArray<string>> => {
   const rows: Array<ReadonlyArray<string>> = []
   let row: Array<string> = []
@@ -50,7 +50,7 @@ export const rowsOf = (
       row = []
     }
   }
-  for (let at = 0; at < text.length && rows.length < mostRows; at++) {
+  for (let at = 0; at < text.length && rows.length < maxRows; at++) {
     const char = text[at]!
     if (open >= 0) {
       if (char !== '"') continue
@@ -76,7 +76,7 @@ export const rowsOf = (
     }
   }
   if (open >= 0) throw new Fault("FORMATTER_CSV_INVALID", "a quote is not closed", { field: "csv", position: open })
-  if (rows.length < mostRows) endRow(text.length)
+  if (rows.length < maxRows) endRow(text.length)
   return rows
 }
 

@@ -1,5 +1,5 @@
 import type { Schema } from "effect"
-import { readNumber } from "@tidegate/model/ExactNumber"
+import { readNumber } from "@tidegate/json/ExactNumber"
 import { tooMuch } from "../engine/Fault.ts"
 import { option, select, text } from "../engine/Fields.ts"
 import { array, bool, type Call, int, object, operation, string } from "../engine/Operation.ts"

@@ -1,4 +1,4 @@
-import { isJsonObject } from "@tidegate/model/ExactNumber"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { type Schema } from "effect"
 import { integer, list, mapped, symbols } from "../engine/Fields.ts"
 import { array, int, object, operation } from "../engine/Operation.ts"

@@ -1,4 +1,4 @@
-import { isJsonNumber } from "@tidegate/model/ExactNumber"
+import { isJsonNumber } from "@tidegate/json/ExactNumber"
 import { Schema } from "effect"
 import type { Decimal } from "decimal.js"
 import { Fault, tooMuch } from "../engine/Fault.ts"
@@ -9,7 +9,7 @@ import { array, int, object, operation } from "../engine/Operation.ts"
 import { emitted } from "../formula/Values.ts"
 import { numberIn } from "../number/Numerals.ts"
 
-const mostProperties = 50
+const maxProperties = 50
 const isText = Schema.is(Schema.String)
 
 /** The values of a property, a row each: those of a list, or what stands between commas. */
@@ -36,7 +36,7 @@ export const lineItemizer = operation({
   fields: {
     group_name: symbols("Name of the group", { default: "line_items" }),
     properties: mapped(
-      needed(pairs("Properties", { minimum: 1, maximum: mostProperties, help: "Lists, or texts with commas" }))
+      needed(pairs("Properties", { minimum: 1, maximum: maxProperties, help: "Lists, or texts with commas" }))
     ),
     subtotal: option(flag("Subtotal", false, "Of price and quantity (or qty)")),
     decimals: option(integer("Decimals of the subtotal", { default: 2, minimum: 0, maximum: 10 }))
@@ -45,7 +45,7 @@ export const lineItemizer = operation({
   output: { count: int },
   others: { "^(?!count$)": array(object) },
   warnings: ["LINE_ITEM_LENGTH_MISMATCH", "INPUT_SKIPPED"],
-  limits: { properties: mostProperties },
+  limits: { properties: maxProperties },
   cost: { call: 50 },
   sample: {
     inputs: { properties: { name: "one,two", price: [1.5, 2] } },

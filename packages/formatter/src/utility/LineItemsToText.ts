@@ -4,7 +4,7 @@ import { limits } from "../engine/Limits.ts"
 import { int, operation, string } from "../engine/Operation.ts"
 import { textOfItem } from "./Items.ts"
 
-const mostShown = 100
+const maxShown = 100
 
 export const lineItemsToText = operation({
   key: "utility.line_items_to_text",
@@ -15,7 +15,7 @@ export const lineItemsToText = operation({
   output: { text: string, item_1: string, item_last: string, count: int },
   others: { "^item_\\d+$": string },
   warnings: ["OUTPUT_CAPPED"],
-  limits: { fields: mostShown },
+  limits: { fields: maxShown },
   cost: { call: 20 },
   sample: {
     inputs: { list: ["a", "b"] },
@@ -32,8 +32,8 @@ export const lineItemsToText = operation({
         actual: length
       })
     }
-    if (items.length > mostShown) call.warn("OUTPUT_CAPPED", `only the first ${mostShown} have a field`, "list")
-    const fields = Object.fromEntries(items.slice(0, mostShown).map((item, at) => [`item_${at + 1}`, item]))
+    if (items.length > maxShown) call.warn("OUTPUT_CAPPED", `only the first ${maxShown} have a field`, "list")
+    const fields = Object.fromEntries(items.slice(0, maxShown).map((item, at) => [`item_${at + 1}`, item]))
     return { text: items.join(separator), item_1: "", ...fields, item_last: items.at(-1) ?? "", count: items.length }
   }
 })

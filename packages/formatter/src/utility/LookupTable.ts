@@ -3,7 +3,7 @@ import { Fault } from "../engine/Fault.ts"
 import { any, flag, mapped, needed, option, type Pairs, pairs, text } from "../engine/Fields.ts"
 import { anything, operation } from "../engine/Operation.ts"
 
-const mostRows = 500
+const maxRows = 500
 
 type Rows = ReadonlyMap<string, Schema.Json>
 
@@ -38,7 +38,7 @@ export const lookupTable = operation({
   description: "The value that stands beside a key",
   fields: {
     input: mapped(text("Key")),
-    table: option(needed(pairs("Table", { minimum: 1, maximum: mostRows }))),
+    table: option(needed(pairs("Table", { minimum: 1, maximum: maxRows }))),
     fallback: any("Fallback", { default: "" }),
     case_sensitive: option(flag("Case matters", true))
   },
@@ -48,7 +48,7 @@ export const lookupTable = operation({
   output: { result: anything },
   warnings: ["LOOKUP_FALLBACK_USED"],
   errors: ["FORMATTER_CONFIG_INVALID"],
-  limits: { rows: mostRows },
+  limits: { rows: maxRows },
   cost: { call: 40 },
   sample: {
     inputs: { input: "DE" },

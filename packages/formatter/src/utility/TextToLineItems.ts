@@ -2,7 +2,7 @@ import { tooMuch } from "../engine/Fault.ts"
 import { flag, option, symbols, text } from "../engine/Fields.ts"
 import { limits } from "../engine/Limits.ts"
 import { array, int, operation, string } from "../engine/Operation.ts"
-import { mostSought } from "../text/Search.ts"
+import { maxSought } from "../text/Search.ts"
 
 export const textToLineItems = operation({
   key: "utility.text_to_line_items",
@@ -10,7 +10,7 @@ export const textToLineItems = operation({
   description: "A list of the parts of a text",
   fields: {
     input: text("Text", { required: true, long: true }),
-    separator: symbols("Separator", { default: ",", maximum: mostSought }),
+    separator: symbols("Separator", { default: ",", maximum: maxSought }),
     trim: option(flag("Trim white space")),
     skip_empty: option(flag("Leave out empty parts"))
   },

@@ -1,6 +1,6 @@
 import { example as destination } from "../destination/Example.ts"
 import { example as source } from "../source/Example.ts"
-import { ids, times } from "../Story.ts"
+import { ids, times } from "../ExampleIds.ts"
 
 export const rules = [
   { type: "deduplicate", window: 60_000, include_fields: ["body.id"] },

@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import { OnFailure, type Ordering } from "@tidegate/model/Ordering"
-import { maxPathLength } from "@tidegate/model/JsonPath"
+import { maxPathLength } from "@tidegate/json/JsonPath"
 import { compileOrdering } from "@tidegate/rules/Ordering"
 import { optional } from "../Members.ts"
 import { ordering } from "./Example.ts"

@@ -1,6 +1,6 @@
 import { Result, type Schema } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import type { Parts } from "@tidegate/model/Parts"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { Rule } from "@tidegate/model/Rule"
 import { judgingRules } from "@tidegate/rules/RuleSet"
 import { asObject, type FieldErrors, isStorableJson, orInvalid } from "../Input.ts"
@@ -36,7 +36,7 @@ export const invalidWithRules = (members: FieldErrors, rules: RuleFaults): Gatew
 }
 
 /** The rules as they are stored, or what is wrong with each that is; in parts of a rule each. */
-export const checkingRules = (input: Schema.Json): Parts<Result.Result<ReadonlyArray<Rule>, RuleFaults>> =>
+export const checkingRules = (input: Schema.Json): Resumable<Result.Result<ReadonlyArray<Rule>, RuleFaults>> =>
   judgingRules(input, (rule, written) => {
     if (rule.type === "transform" && "transformation" in rule) {
       const checked = Result.flatMap(orInvalid(asObject(rule.transformation)), transformation.write.judge)

@@ -1,4 +1,4 @@
-import { ids, times } from "../Story.ts"
+import { ids, times } from "../ExampleIds.ts"
 
 export const example = {
   body: {

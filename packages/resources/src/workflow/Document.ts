@@ -6,7 +6,7 @@ import { stepKinds } from "@tidegate/workflows/StepKinds"
 import { commonSettings, note } from "@tidegate/workflows/Settings"
 import { closed } from "../DescribedAs.ts"
 import { setting } from "../Members.ts"
-import { ids } from "../Story.ts"
+import { ids } from "../ExampleIds.ts"
 
 /**
  * Steps and edges as the document shows them, and clients are typed by: made of the table of kinds. What is written is judged as a graph, by

@@ -54,8 +54,8 @@ export const makeIsolates = (warmBytes: number) => {
   const keep = (name: string, kind: Kind, code: Code, slot: Slot): void => {
     slots.delete(name)
     const share = warmBytes / (slots.size + 1)
-    const mostBytes = Math.min(isolateBytes[kind], kind === "sealed" ? Math.max(share, 2 * sealedBytes) : share)
-    if (kind === "fresh" ? !slot.isolate.renew(mostBytes) : slot.heap.total > mostBytes) {
+    const maxBytes = Math.min(isolateBytes[kind], kind === "sealed" ? Math.max(share, 2 * sealedBytes) : share)
+    if (kind === "fresh" ? !slot.isolate.renew(maxBytes) : slot.heap.total > maxBytes) {
       slot.isolate.dispose()
       if (kind === "sealed") return
       const fresh = warmUp(code.text, kind)

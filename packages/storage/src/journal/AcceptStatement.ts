@@ -1,6 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { StoredHead } from "@tidegate/model/Message"
-import { inLine, nextPlace } from "../Lines.ts"
+import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
@@ -27,7 +27,7 @@ export interface IgnoredEvent {
 }
 
 /** A connection whose slow rules decide later, and the shard its actor lives on. */
-export interface PendingRoute {
+export interface RoutingJob {
   readonly connectionId: string
   readonly shard: number
   /** Null: its connection keeps no order. Else the line that its event will wait in; without a key in none. */
@@ -63,7 +63,7 @@ export interface RequestRecord extends StoredHead {
   readonly ingestedAt: number
   readonly events: ReadonlyArray<RoutedEvent>
   readonly ignored: ReadonlyArray<IgnoredEvent>
-  readonly pending: ReadonlyArray<PendingRoute>
+  readonly pending: ReadonlyArray<RoutingJob>
   readonly runs: ReadonlyArray<RoutedRun>
   /** How many of the events go through a tunnel. */
   readonly cliEvents: number
@@ -92,7 +92,7 @@ interface Count {
   n: bigint
 }
 
-type Lined = PendingRoute & { readonly line: { readonly key: string | null } }
+type Lined = RoutingJob & { readonly line: { readonly key: string | null } }
 
 /** What rows of different groups have of their request. */
 const v: Column<Accepting> = ["v", "int4", ({ pair }) => pair]
@@ -119,7 +119,7 @@ const eventColumns: ReadonlyArray<Column<Becoming<RoutedEvent>>> = [
   at
 ]
 
-const pendingColumns: ReadonlyArray<Column<Becoming<PendingRoute>>> = [
+const pendingColumns: ReadonlyArray<Column<Becoming<RoutingJob>>> = [
   v,
   ["shard", "int2", ({ of }) => of.shard],
   connection,
@@ -353,7 +353,7 @@ export const acceptCommit = (
   const events: Array<Becoming<RoutedEvent>> = []
   const linedEvents: Array<Becoming<RoutedEvent>> = []
   const ignored: Array<Becoming<IgnoredEvent>> = []
-  const pending: Array<Becoming<PendingRoute>> = []
+  const pending: Array<Becoming<RoutingJob>> = []
   const linedPending: Array<Becoming<Lined>> = []
   const runs: Array<Becoming<RoutedRun>> = []
   const counts = new Counts()
@@ -415,7 +415,7 @@ export const acceptCommit = (
   }
 }
 
-const isLined = (route: PendingRoute): route is Lined => route.line !== null
+const isLined = (route: RoutingJob): route is Lined => route.line !== null
 
 /** Which of these requests are stored. */
 export const storedLookup = (

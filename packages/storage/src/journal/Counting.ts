@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto"
 import { Effect, Latch } from "effect"
 import type { Scope } from "effect"
 import type { SqlError } from "effect/sql"
-import { passed } from "@tidegate/model/TestSignal"
+import { passed } from "@tidegate/runtime/TestSignal"
 import { JournalSql } from "../Database.ts"
 import { addUpCommit } from "./CountStatement.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { GatheringTime } from "@tidegate/model/GatheringTime"
-import { passed } from "@tidegate/model/TestSignal"
+import { GatheringTime } from "@tidegate/runtime/GatheringTime"
+import { passed } from "@tidegate/runtime/TestSignal"
 
 /**
  * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no fixed

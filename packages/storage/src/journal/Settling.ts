@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { isTransient } from "../Database.ts"
-import { withPartitions } from "../Partitions.ts"
+import { withPartitions } from "../retention/Partitions.ts"
 import { refusable } from "./Refusable.ts"
-import { type SettlementRecord, settleCommit } from "./SettleStatement.ts"
+import { type SettlementRecord, settleCommit } from "./RoutingStatement.ts"
 
 /**
  * What became of a settlement: `settled`: it is durable; `made` are the ids of the events and ignored events that it has made, which

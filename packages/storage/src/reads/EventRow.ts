@@ -1,7 +1,7 @@
 import type { SqlClient, Statement } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import type { Event, EventStatus } from "@tidegate/model/Event"
-import { eventStatusSql } from "../EventStatus.ts"
+import { eventStatusSql } from "../delivery/EventStatus.ts"
 import type { Table } from "./Scan.ts"
 import { timeOf } from "./Window.ts"
 

@@ -35,7 +35,7 @@ type Fragment = Statement.Fragment
  */
 
 /** Pairs of sources and destinations that are looked up; more are counted by their rows. */
-const mostPairs = 500
+const maxPairs = 500
 
 interface Keys {
   readonly ids: ReadonlyArray<string>
@@ -48,7 +48,7 @@ const keysOf = (team: string, filter: EventFilter): Keys | null => {
   const { connections, destinations, sources } = filter
   const owners = [connections, destinations, sources].filter((ids) => ids.length > 0)
   if (owners.length <= 1) return { ids: owners[0] ?? [team], kept: "counts" }
-  if (connections.length > 0 || sources.length * destinations.length > mostPairs) return null
+  if (connections.length > 0 || sources.length * destinations.length > maxPairs) return null
   const pairs = sources.flatMap((source) => destinations.map((destination) => pairKey(source, destination)))
   return { ids: pairs, kept: "pairs" }
 }

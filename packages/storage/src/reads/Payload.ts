@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import { Option, Schema } from "effect"
-import { bodyLimits, excessIn, parseJson, utf8 } from "@tidegate/model/JsonText"
+import { bodyLimits, excessIn, parseJson, utf8 } from "@tidegate/json/JsonText"
 import type { Values } from "@tidegate/model/Message"
 import type { BodyEncoding } from "@tidegate/model/Request"
 

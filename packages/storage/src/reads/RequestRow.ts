@@ -1,10 +1,10 @@
 import { Effect, type Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { parseQuery, type StoredHead } from "@tidegate/model/Message"
 import type { Request, RequestData } from "@tidegate/model/Request"
-import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
+import { shownHeaders } from "@tidegate/verification/PresentedPlaces"
 import { headerOf, likelyEncoding, readBody, readHeaders, type ValueBudget, valueBudget } from "./Payload.ts"
 import { payloadGone } from "../Tables.ts"
 import type { Table } from "./Scan.ts"
@@ -163,7 +163,7 @@ export const payloadsOf = Effect.fnUntraced(function* (
     const since = performance.now()
     const data = toRequestData(row, budget)
     if (data !== null) found.set(row.id, data)
-    if (row.body_size > readInTurn) yield* takeTurn(since)
+    if (row.body_size > readInTurn) yield* yieldIfSpent(since)
   }
   return found
 })

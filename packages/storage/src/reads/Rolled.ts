@@ -3,7 +3,7 @@ import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { idBound, type Prefix } from "@tidegate/model/Ids"
 import { isTimedOut } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
-import { day } from "../Partitions.ts"
+import { day } from "../retention/Partitions.ts"
 import { tables } from "../Tables.ts"
 import { idRange, type IdRange } from "./Window.ts"
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
-import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
+import { inSlices, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import type { RequestData } from "@tidegate/model/Request"
 import type {
   PayloadPreview,
@@ -11,13 +11,13 @@ import type {
   VersionEvidence,
   WorkflowRunDetail
 } from "@tidegate/model/WorkflowRun"
-import { shownOf } from "@tidegate/signatures/Redaction"
+import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import type { HotSql } from "../Database.ts"
-import { namedResources } from "../RunResources.ts"
+import { namedResources } from "../workflows/RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { workflowOf } from "./RunReads.ts"
@@ -77,7 +77,7 @@ const triggerPreview = Effect.fnUntraced(function* (
   const received = { ...about, sha256: bodyHash === null ? null : `sha256:${bodyHash}` }
   if (is_large_payload) return noPreview("too_large", received)
   if (encoding === "base64" && size_bytes > 0) return noPreview("binary", received)
-  return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body }))), ...received }
+  return { ...(yield* inSlices(previewOf({ headers, query: parsed_query, body }))), ...received }
 })
 
 interface RequestRow {
@@ -191,7 +191,7 @@ const stepPreviews = Effect.fnUntraced(function* (
         )
       }
     }
-    yield* takeTurn(since)
+    yield* yieldIfSpent(since)
   }
   return (index) => {
     const { begunIn, endedIn } = reports.lifeOf(index)

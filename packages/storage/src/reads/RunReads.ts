@@ -101,7 +101,7 @@ interface Searched {
 }
 
 /** Along the runs of more workflows than these it costs more than along those of the team: each has as much looked at as is to be shown. */
-const mostDriven = 100
+const maxDriven = 100
 
 /** What a request's id may have in it. */
 const idText = /^[0-9a-z_]{1,30}$/
@@ -127,7 +127,7 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
   }
   const workflows = yield* named(sql, "workflows", team, text)
   const sources = yield* named(sql, "sources", team, text)
-  if (sources.length === 0 && !idText.test(id) && workflows.length <= mostDriven) {
+  if (sources.length === 0 && !idText.test(id) && workflows.length <= maxDriven) {
     return { ...found, drive: { column: "workflow_id", values: workflows } }
   }
   const residual = sql`(w.workflow_id = any(${Columns.text(workflows)}) or w.source_id = any(${Columns.text(sources)})
@@ -136,7 +136,7 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
 })
 
 /** A search goes on for so long when what it has looked at has too few that match. */
-const mostScans = 5
+const maxScans = 5
 
 /** The newest runs of all workflows of a team, with their steps. */
 export const activity = Effect.fnUntraced(function* (
@@ -160,7 +160,7 @@ export const activity = Effect.fnUntraced(function* (
   let upper = range.upper
   const found: Array<RunRow> = []
   let more = drive.values.length > 0
-  for (let scans = 0; more && scans < mostScans && found.length <= limit; scans++) {
+  for (let scans = 0; more && scans < maxScans && found.length <= limit; scans++) {
     const part: Scanned<RunRow> = yield* scan<RunRow>({
       team,
       table: runTable(sql),

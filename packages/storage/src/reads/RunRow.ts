@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import type { Outline, RunRecord } from "@tidegate/workflows/RunReport"
 import { StepReports } from "@tidegate/workflows/RunReport"
 import * as Columns from "../journal/Columns.ts"
@@ -67,7 +67,7 @@ export const tellParts = Effect.fnUntraced(function* (
     for (const row of rows) {
       const since = performance.now()
       tell(row)
-      yield* takeTurn(since)
+      yield* yieldIfSpent(since)
     }
     const end = rows.at(-1)
     if (end === undefined) return
@@ -115,7 +115,7 @@ export const reportsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<RunRow
   for (const { id, version, workflow_id } of runs) {
     const since = performance.now()
     reports.set(id, new StepReports(id, outlines.get(`${workflow_id} ${version}`) ?? nothing))
-    yield* takeTurn(since)
+    yield* yieldIfSpent(since)
   }
   yield* tellParts(runs, partsInLists / 2, ({ created_at, part, run_id, steps }) =>
     reports.get(run_id)!.take({ part, at: created_at.getTime(), steps })

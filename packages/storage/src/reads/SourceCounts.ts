@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { day } from "../Partitions.ts"
+import { day } from "../retention/Partitions.ts"
 
 /** What became of a source's requests in the last 24 hours, and when the last one that is stored came. */
 export interface SourceCounts {

@@ -8,7 +8,7 @@ import type {
   WorkflowMetrics
 } from "@tidegate/model/Metrics"
 import * as Columns from "../journal/Columns.ts"
-import { binsByMeasure, total } from "../RollupBins.ts"
+import { binsByMeasure, total } from "../retention/RollupBins.ts"
 
 /*
  * What has happened to some resources in the last 24 hours, counted to the minute. Of an id that is none, or another team's, nothing has.

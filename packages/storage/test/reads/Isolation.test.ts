@@ -21,17 +21,17 @@ import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as RunReads from "../../src/reads/RunReads.ts"
 import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
-import { Actions } from "../../src/Actions.ts"
-import { Connections } from "../../src/Connections.ts"
-import { Destinations } from "../../src/Destinations.ts"
-import { Sources } from "../../src/Sources.ts"
-import { PlainStores } from "../../src/Stores.ts"
+import { Actions } from "../../src/workflows/Actions.ts"
+import { Connections } from "../../src/control/Connections.ts"
+import { Destinations } from "../../src/control/Destinations.ts"
+import { Sources } from "../../src/control/Sources.ts"
+import { PlainStores } from "../../src/control/Stores.ts"
 import { type Table, tables } from "../../src/Tables.ts"
-import { Filters } from "../../src/Filters.ts"
-import { Transformations } from "../../src/Transformations.ts"
-import { Workflows } from "../../src/Workflows.ts"
+import { Filters } from "../../src/control/Filters.ts"
+import { Transformations } from "../../src/control/Transformations.ts"
+import { Workflows } from "../../src/workflows/Workflows.ts"
 import * as ControlPlane from "../controlPlane.ts"
-import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
+import { idOf, makeOldDays, makeRoutingJob, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
 import { anyAttempt, anyEvent, anyRequest } from "./Filters.ts"
 import { listing } from "../listing.ts"
 
@@ -63,7 +63,7 @@ const world = Layer.effectDiscard(
     yield* makeOldDays(old)
     for (const team of [mine, other]) {
       yield* makeWaiting(old, team, 0, 4)
-      yield* makePendingRoute(old, team, 0, 5)
+      yield* makeRoutingJob(old, team, 0, 5)
       const { connection, destination, source } = resourcesOf(team)
       yield* sql`insert into destination_tokens (destination_id, team_id) values (${destination}, ${team})`
       yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)

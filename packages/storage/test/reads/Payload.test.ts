@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { describe } from "vitest"
-import { ExactNumber } from "@tidegate/model/ExactNumber"
+import { ExactNumber } from "@tidegate/json/ExactNumber"
 import { parseQuery } from "@tidegate/model/Message"
 import { headerOf, likelyEncoding, readBody, readHeaders, valueBudget } from "../../src/reads/Payload.ts"
 import { repeatedly, toRequestData } from "../../src/reads/RequestRow.ts"

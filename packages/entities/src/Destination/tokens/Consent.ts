@@ -4,8 +4,13 @@ import type { SqlError } from "effect/sql"
 import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
-import { beginConsent, type ConsentTaken, settleConsent, takeConsent } from "@tidegate/storage/DestinationTokens"
-import type { Secrets } from "@tidegate/storage/Secrets"
+import {
+  beginConsent,
+  type ConsentTaken,
+  settleConsent,
+  takeConsent
+} from "@tidegate/storage/delivery/DestinationTokens"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import { settingsKey } from "./Held.ts"
 import type { Tokens, TokenSettings } from "./Tokens.ts"

@@ -68,7 +68,7 @@ export const nextAsk = ({ grant: { how } }: TokenRequest, { code_used, refresh }
 /** A token is renewed so long before it is over, or at half of a life that is shorter. */
 const marginMs = 60_000
 /** However short its life is said to be: a provider is not asked for every event. */
-const leastLifeMs = 2_000
+const minLifeMs = 2_000
 
 /** Until when a token is used without asking for another. */
 export const renewAt = ({ expires_at, obtained_at }: NonNullable<Held["access"]>): number =>
@@ -77,7 +77,7 @@ export const renewAt = ({ expires_at, obtained_at }: NonNullable<Held["access"]>
 /** `now`: when it came. */
 export const obtained = (held: Held, ask: Ask, { access, expiresAt, refresh }: Obtained, now: number) => ({
   ...held,
-  access: { token: access, obtained_at: now, expires_at: Math.max(expiresAt, now + leastLifeMs) },
+  access: { token: access, obtained_at: now, expires_at: Math.max(expiresAt, now + minLifeMs) },
   // A provider that sends none goes on with the one that was sent.
   refresh: refresh ?? (ask.kind === "refresh" ? ask.refreshToken : null),
   code_used: held.code_used || ask.kind === "code",

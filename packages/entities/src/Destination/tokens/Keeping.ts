@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Database } from "@tidegate/storage/Database"
-import { claimTokens, readTokens, storeTokens } from "@tidegate/storage/DestinationTokens"
-import type { Secrets } from "@tidegate/storage/Secrets"
+import { claimTokens, readTokens, storeTokens } from "@tidegate/storage/delivery/DestinationTokens"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { Held } from "./Held.ts"
 
 /** Whose tokens they are. */

@@ -14,10 +14,10 @@ import type { Answer } from "@tidegate/connectors/Connector"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { decodedBody } from "@tidegate/model/ContentCoding"
-import { parseJson } from "@tidegate/model/JsonText"
+import { parseJson } from "@tidegate/json/JsonText"
 import { parseRetryAfter } from "@tidegate/rules/Retry"
-import { Echoes } from "@tidegate/signatures/Echoes"
-import type { Client, Grant } from "@tidegate/signatures/outbound/Grant"
+import { Echoes } from "@tidegate/redaction/Echoes"
+import type { Client, Grant } from "@tidegate/outbound-auth/types/Grant"
 
 /** For one call: a provider that takes longer has failed. Less than a claim lasts, and than an attempt may take. */
 export const patienceMs = 10_000

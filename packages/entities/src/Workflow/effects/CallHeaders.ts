@@ -1,6 +1,6 @@
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import { storedHeaders } from "@tidegate/model/Message"
-import type { DueRun } from "@tidegate/storage/Runs"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Loops } from "../../Loops.ts"
 

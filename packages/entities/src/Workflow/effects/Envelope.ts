@@ -1,7 +1,7 @@
 import { Result, type Schema } from "effect"
 import { parseQuery, type Message, storedHeaders, type Values } from "@tidegate/model/Message"
 import type { TransformRequest } from "@tidegate/sandbox/Sandbox"
-import type { DueRun } from "@tidegate/storage/Runs"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { byLowerName, excessOf, givenOf, invalid, queryText, textOf, valuesOf } from "@tidegate/workflows/Envelope"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { StepError } from "@tidegate/workflows/StepKind"

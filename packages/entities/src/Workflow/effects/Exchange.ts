@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Answer, OutboundRequest } from "@tidegate/connectors/Connector"
 import type { Egress } from "@tidegate/egress/Egress"
-import type { Echoes } from "@tidegate/signatures/Echoes"
+import type { Echoes } from "@tidegate/redaction/Echoes"
 import type { StepError } from "@tidegate/workflows/StepKind"
 
 /** One request of a step by the guarded way out, and what came of it. */

@@ -8,19 +8,19 @@ import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import type { Database } from "@tidegate/storage/Database"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
-import { exactly, original } from "@tidegate/storage/Replays"
-import type { Secrets } from "@tidegate/storage/Secrets"
-import { rememberedResult } from "@tidegate/storage/TeamValues"
+import { exactly, original } from "@tidegate/storage/bulk/Replays"
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { rememberedResult } from "@tidegate/storage/workflows/TeamValues"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Loops } from "../../Loops.ts"
 import { replay } from "../../Replay.ts"
 import { SourceEntity } from "../../Source/SourceProtocol.ts"
-import type { Call, Carry } from "./Action.ts"
-import { readBody } from "./Destination.ts"
+import type { Call, Carry } from "./ActionEffect.ts"
+import { readBody } from "./DestinationEffect.ts"
 import { unreached } from "./StoreCall.ts"
 
 /** Of a request that is looked up. */
-const mostLookedUp = 1024 * 1024
+const maxLookedUp = 1024 * 1024
 
 const loop: StepError = {
   code: "LOOP_DETECTED",
@@ -47,9 +47,9 @@ export const makeGatewayCall = Effect.map(
       Effect.map(rememberedResult(run.team_id, key, newId(prefixes.request, now)), ({ result }) => result)
 
     const lookUp = Effect.fnUntraced(function* ({ request_id }: Operation<"lookup_request">, { run }: Call) {
-      const found = yield* lookUpRequest(run.team_id, request_id, mostLookedUp)
+      const found = yield* lookUpRequest(run.team_id, request_id, maxLookedUp)
       if (found === null) return { found: false, request: null }
-      if (found.body_size > mostLookedUp) {
+      if (found.body_size > maxLookedUp) {
         return yield* Effect.fail({ code: "OUTPUT_TOO_LARGE", message: "the request has more than 1 MiB" })
       }
       const { body, id, ingested_at, method, path, query, source_id } = found

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import type { HttpCall } from "@tidegate/actions/Call"
 import { Egress } from "@tidegate/egress/Egress"
-import { laterTurn } from "@tidegate/model/LoopTurn"
-import { Echoes } from "@tidegate/signatures/Echoes"
+import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
+import { Echoes } from "@tidegate/redaction/Echoes"
 import { Loops } from "../../Loops.ts"
 import { exchange } from "./Exchange.ts"
-import type { Carry } from "./Action.ts"
+import type { Carry } from "./ActionEffect.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 
 /** A request, by the guard, and what its answer means. Redirects are answers, as they are to destinations. */

@@ -11,19 +11,19 @@ import {
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { isOfDomains, SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { Egress } from "@tidegate/egress/Egress"
-import { laterTurn } from "@tidegate/model/LoopTurn"
-import { Echoes } from "@tidegate/signatures/Echoes"
-import { compileOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
+import { Echoes } from "@tidegate/redaction/Echoes"
+import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Loops } from "../../Loops.ts"
-import { waitOf } from "../../Destination/Attempt.ts"
-import type { Call, Carry } from "./Action.ts"
+import { waitOf } from "../../Destination/sending/Attempt.ts"
+import type { Call, Carry } from "./ActionEffect.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
-import { makeActionTokens } from "./Tokens.ts"
+import { makeActionTokens } from "./ActionTokens.ts"
 
 /** Of what a target answers to a message: as much as is kept of a delivery's. */
-const mostAnswered = 64 * 1024
+const maxAnswered = 64 * 1024
 
 const asService: StepError = {
   code: "INPUT_INVALID",
@@ -86,7 +86,7 @@ export const makeSendCall = Effect.gen(function* () {
     const { complete } = sender
     const prepared = complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
     const headers = withCallHeaders(prepared.headers, effect, run, key, loops)
-    const bounds = { captureBytes: mostAnswered, echoes, timeoutMs: effect.step.timeoutMs }
+    const bounds = { captureBytes: maxAnswered, echoes, timeoutMs: effect.step.timeoutMs }
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)
     return verdict === "successful" ? answer : yield* Effect.fail(errorOf(verdict, answer))

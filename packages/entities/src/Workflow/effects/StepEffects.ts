@@ -1,13 +1,13 @@
 import { Effect, Layer } from "effect"
-import type { DueRun } from "@tidegate/storage/Runs"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import type { KindOutside } from "@tidegate/workflows/StepKinds"
 import { Workshops } from "../../Formatting/Workshop.ts"
 import { Effects, inTime, unavailable } from "../RunWork.ts"
-import { makeActionStep } from "./Action.ts"
-import { makeDestinationStep } from "./Destination.ts"
-import { makeTransformationStep } from "./Transformation.ts"
+import { makeActionStep } from "./ActionEffect.ts"
+import { makeDestinationStep } from "./DestinationEffect.ts"
+import { makeTransformationStep } from "./TransformationEffect.ts"
 
 /** `key`: the same for every attempt of the step, also after a crash. */
 type CarryOut = (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>

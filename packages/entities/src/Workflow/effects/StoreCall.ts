@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import type { StoreCall } from "@tidegate/actions/Call"
 import type { Database } from "@tidegate/storage/Database"
-import { deleteValue, increment, readValue, type Refused, setValue } from "@tidegate/storage/TeamValues"
+import { deleteValue, increment, readValue, type Refused, setValue } from "@tidegate/storage/workflows/TeamValues"
 import type { Json } from "@tidegate/model/Rule"
 import type { StepError } from "@tidegate/workflows/StepKind"
-import type { Carry } from "./Action.ts"
+import type { Carry } from "./ActionEffect.ts"
 
 const refused: { readonly [why in Refused]: StepError } = {
   full: { code: "ACTION_FAILED", message: "the team keeps as many values as it may: delete some", final: true },

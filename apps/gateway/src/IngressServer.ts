@@ -1,0 +1,37 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import type { HttpServer, HttpServerError } from "effect/http"
+import { IngressHandler } from "@tidegate/ingress/IngressHandler"
+import { wireServer } from "@tidegate/ingress/wire/WireServer"
+import { ingressPath } from "@tidegate/model/Ingress"
+import { TrustedProxies } from "@tidegate/model/TrustedProxies"
+import type { Settings } from "./Settings.ts"
+
+const hostOf = (url: string | null): string | null => (url === null ? null : new URL(url).host)
+
+/**
+ * One port for two listeners: ingress URLs go straight to the door, everything else to the router. The door is not a
+ * route of the router because it runs for every webhook, and routing, fibers and response objects would be most of its cost.
+ */
+export const layer = ({
+  host,
+  ingressUrl,
+  port
+}: Pick<Settings, "host" | "port" | "ingressUrl">): Layer.Layer<
+  HttpServer.HttpServer,
+  HttpServerError.ServeError,
+  IngressHandler
+> =>
+  Layer.unwrap(
+    Effect.map(Effect.all([IngressHandler, TrustedProxies.Current]), ([{ handle }, proxies]) =>
+      NodeHttpServer.layerServer(
+        () => wireServer({ prefix: ingressPath, host: hostOf(ingressUrl), handle }, { proxies }),
+        {
+          host,
+          port,
+          // In-flight requests end with their commit; what takes longer is cut off.
+          gracefulShutdownTimeout: "5 seconds"
+        }
+      )
+    )
+  )

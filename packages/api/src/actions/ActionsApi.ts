@@ -1,0 +1,79 @@
+import { HttpApiEndpoint } from "effect/http-api"
+import { ActionChoices, ActionOptionsInput, ActionProviders } from "@tidegate/model/ActionCatalog"
+import { notByProjectKeys, reading } from "@tidegate/model/Permission"
+import { action } from "@tidegate/resources/Action"
+import { groupOf } from "../contract/Group.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const providers = {
+  count: 1,
+  models: [
+    {
+      key: "storage",
+      name: "Storage",
+      description: "Keeps values for the team, by key.",
+      icon_key: "database",
+      manifest_version: "1.0.0",
+      config_version: 1,
+      capabilities: ["actions"],
+      auth: { type: "none", provider_key: "storage", connection_type: "none", credential_fields: [], modes: ["none"] },
+      actions: [
+        {
+          key: "get",
+          provider_key: "storage",
+          name: "Get a value",
+          description: "Gives the value of a key.",
+          category: "core",
+          required_permissions: [],
+          required_oauth_scopes: [],
+          version: "1.0.0",
+          transport: "api",
+          auth_modes: ["none"],
+          default_auth_mode: "none",
+          input_schema: { type: "object", properties: { key: { type: "string" } }, required: ["key"] },
+          output_schema: { type: "object" },
+          primary_output: "value",
+          input_sample: { key: "last_order" },
+          output_sample: { found: true, value: "o_1" },
+          rate_limit: null
+        }
+      ]
+    }
+  ]
+}
+
+/** Saved actions, what there is to be saved, and what its inputs may be. */
+export class ActionsApi extends groupOf(action, { query: Parameters.actions }, [
+  HttpApiEndpoint.get("providers", "/action-providers", {
+    query: Parameters.onlyTeam,
+    success: ActionProviders
+  }).annotateMerge(
+    operation({
+      id: "getActionProviders",
+      permission: notByProjectKeys(reading),
+      summary: "List the providers of actions",
+      description:
+        "With the credentials, inputs and outputs of each of their actions. 304 to who has its `ETag` in `If-None-Match`.",
+      answer: providers
+    })
+  ),
+  HttpApiEndpoint.post("options", "/action-options", {
+    query: Parameters.onlyTeam,
+    payload: ActionOptionsInput,
+    success: ActionChoices
+  }).annotateMerge(
+    operation({
+      id: "listActionOptions",
+      permission: notByProjectKeys(reading),
+      summary: "List what an input can be chosen from",
+      description: "One page, ordered by name. Nothing is stored, and no credential is answered.",
+      body: { provider_key: "gateway", resource: "sources", query: "shop" },
+      answer: {
+        models: [{ id: "src_01kak1v8m0c3x9f2e7d5b4a6gh", name: "shop", description: "WEBHOOK" }],
+        next_cursor: null
+      },
+      errors: ["ACTION_OPTIONS_INVALID", "PROVIDER_ACCOUNT_NOT_CONNECTED", "INVALID_CURSOR", "NOT_FOUND"]
+    })
+  )
+]) {}

@@ -1,0 +1,44 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Attempt } from "@tidegate/model/Attempt"
+import { AttemptList } from "@tidegate/model/Lists"
+import { reading } from "@tidegate/model/Permission"
+import { Authorization } from "../contract/Authorization.ts"
+import { attempt, attemptList } from "../contract/Examples.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+/** Each try to deliver an event, with its answer. */
+export class AttemptsApi extends HttpApiGroup.make("attempts")
+  .add(
+    HttpApiEndpoint.get("list", "/attempts", {
+      query: Parameters.attempts,
+      success: AttemptList(Attempt)
+    }).annotateMerge(
+      operation({
+        id: "listAttempts",
+        permission: reading,
+        summary: "List attempts",
+        description: "Newest first unless told, with cursors both ways.",
+        answer: attemptList,
+        errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
+      })
+    ),
+    HttpApiEndpoint.get("retrieve", "/attempts/:id", {
+      params: Parameters.pathOf("attempt"),
+      query: Parameters.attempt,
+      success: Attempt
+    }).annotateMerge(
+      operation({
+        id: "getAttempt",
+        permission: reading,
+        summary: "Retrieve an attempt",
+        description: "With what was asked and what was answered.",
+        answer: attempt,
+        errors: ["NOT_FOUND"]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({ title: "Attempts", description: "Each try to deliver an event, with its answer." })
+  ) {}

@@ -1,0 +1,119 @@
+import { randomBytes } from "node:crypto"
+import { Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { fail, invalid } from "@tidegate/model/GatewayError"
+import type { Caller, NewSession, Session, SignedIn } from "@tidegate/model/Session"
+import type { Database } from "@tidegate/storage/Database"
+import { demoUser, rename, signIn, signInDemo, signOut } from "@tidegate/storage/teams/People"
+import { Credentials, isRefusal } from "../Credentials.ts"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { login, profile } from "./AuthApi.ts"
+import { IdTokens } from "../IdTokens.ts"
+import { isSiteAdmin, SignInSettings } from "../SignInSettings.ts"
+import { read, type WithBody } from "../handlers/Calls.ts"
+import { readJsonObject } from "../handlers/JsonBody.ts"
+
+const newToken = (): string => `ses_${randomBytes(32).toString("hex")}`
+
+const ends = ({ expiresAt }: SignedIn) => ({ expires_at: expiresAt.toISOString() })
+
+const shown = (caller: Caller, active_team_id: string): Session =>
+  caller.kind === "key"
+    ? {
+        user: null,
+        active_team_id,
+        session: null,
+        memberships: [{ team_id: caller.key.team, role: "owner" }]
+      }
+    : {
+        user: caller.signedIn.user,
+        active_team_id,
+        session: ends(caller.signedIn),
+        memberships: caller.signedIn.memberships
+      }
+
+const begun = (token: string, signedIn: SignedIn): NewSession => ({
+  token,
+  user: signedIn.user,
+  active_team_id: signedIn.team,
+  session: ends(signedIn),
+  memberships: signedIn.memberships
+})
+
+/** What needs somebody signed in has been refused to keys before it comes here. */
+const signedInOf = (caller: Caller) =>
+  caller.kind === "session"
+    ? Effect.succeed(caller.signedIn)
+    : Effect.fail(fail("USER_SESSION_REQUIRED", "this needs a signed-in user, not an API key"))
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "auth",
+  Effect.fnUntraced(function* (handlers) {
+    const database = yield* Effect.context<Database>()
+    const { stranger } = yield* Credentials
+    const settings = yield* SignInSettings
+    const { verify } = yield* IdTokens
+
+    const change = Effect.fnUntraced(function* ({ request }: WithBody) {
+      const { caller, id } = yield* CurrentTeam
+      const signedIn = yield* signedInOf(caller)
+      if (signedIn.user.id === demoUser) {
+        return yield* fail("USER_SESSION_REQUIRED", "the demo user is everybody's, and keeps its name")
+      }
+      const { name } = yield* Effect.fromResult(profile.judge(yield* readJsonObject(request)))
+      yield* read(Effect.provideContext(rename(signedIn.user.id, name), database))
+      return { ...shown(caller, id), user: { ...signedIn.user, name } }
+    })
+
+    /**
+     * Only what fails is counted. Whom the issuer knows is let in however many others have failed at the same address: nobody guesses a
+     * signature.
+     */
+    const logIn = (call: WithBody) =>
+      Effect.tapError(admitted(call), (error) => (isRefusal(error) ? stranger : Effect.void))
+
+    const admitted = Effect.fnUntraced(function* ({ request }: WithBody) {
+      if (verify === null) return yield* fail("LOGIN_DISABLED", "no identity provider is configured here")
+      const given = yield* Effect.fromResult(login.judge(yield* readJsonObject(request)))
+      const idToken = given.id_token ?? given.credential
+      if (idToken === undefined) return yield* invalid([{ path: "id_token", message: "is required" }])
+      const who = yield* verify(idToken, given.nonce ?? null)
+      const token = newToken()
+      const admission = {
+        isSiteAdmin: isSiteAdmin(settings, { email: who.email, emailVerified: who.email_verified }),
+        team_id: given.team_id ?? null,
+        foundsTeam: settings.foundsTeams
+      }
+      return begun(token, yield* read(Effect.provideContext(signIn(who, token, admission), database)))
+    })
+
+    return handlers
+      .handle("me", () => Effect.map(CurrentTeam, ({ caller, id }) => shown(caller, id)))
+      .handleRaw("change", change)
+      .handleRaw("changeByPut", change)
+      .handle("logout", () =>
+        Effect.gen(function* () {
+          const signedIn = yield* signedInOf((yield* CurrentTeam).caller)
+          yield* read(Effect.provideContext(signOut(signedIn), database))
+          return { ok: true as const }
+        })
+      )
+      .handle("demo", () =>
+        Effect.gen(function* () {
+          const { headers } = yield* HttpServerRequest.HttpServerRequest
+          const host = (headers["host"] ?? "").toLowerCase().replace(/:\d*$/, "")
+          // Each is counted: it brings nothing, and leaves a session behind.
+          yield* stranger
+          if (!settings.demo || !settings.demoHosts.has(host)) {
+            return yield* fail("LOGIN_DISABLED", "the demo login is switched off here")
+          }
+          const token = newToken()
+          return begun(token, yield* read(Effect.provideContext(signInDemo(token), database)))
+        })
+      )
+      .handleRaw("login", logIn)
+  })
+)

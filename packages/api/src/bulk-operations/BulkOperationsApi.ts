@@ -1,0 +1,122 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
+import { BulkOperation, type BulkOf } from "@tidegate/model/BulkOperation"
+import type { ErrorCode } from "@tidegate/model/GatewayError"
+import { executing, reading } from "@tidegate/model/Permission"
+import { bulkOperation } from "../contract/Examples.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const BulkOperationList = Schema.Struct({ count: Schema.Int, models: Schema.Array(BulkOperation) })
+
+/** The calls on the bulk operations of requests, or of events. */
+export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Codec<unknown, unknown>>(
+  of: Of,
+  body: { readonly described: Body; readonly example: Schema.Json }
+) => {
+  const { Name, create, filter, of: records, type } = said[of]
+  const path = `/${of}/bulk_operations` as const
+  const one = { params: Parameters.pathOf("bulkOperation", bulkOperation.id), query: Parameters.onlyTeam }
+  const shown = { ...bulkOperation, type, filter }
+  const about = <const Codes extends ReadonlyArray<ErrorCode>>(
+    id: string,
+    summary: string,
+    description: string,
+    errors: Codes
+  ) => ({
+    id,
+    summary,
+    description,
+    answer: shown,
+    errors
+  })
+  return [
+    HttpApiEndpoint.get("bulkOperations", path, {
+      query: Parameters.bulkOperations,
+      success: BulkOperationList
+    }).annotateMerge(
+      operation({
+        ...about(
+          `list${Name}BulkOperations`,
+          `List bulk operations of ${records}, newest first`,
+          "One page, without a cursor.",
+          []
+        ),
+        permission: reading,
+        answer: { count: 1, models: [shown] }
+      })
+    ),
+    HttpApiEndpoint.post("createBulkOperation", path, {
+      query: Parameters.onlyTeam,
+      payload: body.described,
+      success: BulkOperation.pipe(HttpApiSchema.status(201))
+    }).annotateMerge(
+      operation({
+        ...about(
+          `create${Name}BulkOperation`,
+          create,
+          "What it finds is written down first (PLANNED), then carried out (RUNNING) at a pace that live traffic does not notice. With `confirm` false it waits, with its total_count and a sample, until it is told to run, for a day. Without any condition it needs `all`. At most 50 at a time.",
+          ["INVALID_TIME_RANGE", "TEAM_LIMIT_REACHED"]
+        ),
+        permission: executing,
+        body: body.example
+      })
+    ),
+    HttpApiEndpoint.get("bulkOperation", `${path}/:id`, { ...one, success: BulkOperation }).annotateMerge(
+      operation({
+        ...about(`get${Name}BulkOperation`, "Retrieve a bulk operation", "With how far it has come.", ["NOT_FOUND"]),
+        permission: reading
+      })
+    ),
+    HttpApiEndpoint.post("runBulkOperation", `${path}/:id/run`, { ...one, success: BulkOperation }).annotateMerge(
+      operation({
+        ...about(
+          `run${Name}BulkOperation`,
+          "Confirm a bulk operation",
+          "A plan begins, at once or when it is made. Again it changes nothing.",
+          ["NOT_FOUND", "BULK_OPERATION_NOT_RUNNABLE"]
+        ),
+        permission: executing
+      })
+    ),
+    HttpApiEndpoint.post("cancelBulkOperation", `${path}/:id/cancel`, { ...one, success: BulkOperation }).annotateMerge(
+      operation({
+        ...about(
+          `cancel${Name}BulkOperation`,
+          "Cancel a bulk operation",
+          "What it has queued is delivered all the same.",
+          ["NOT_FOUND", "BULK_OPERATION_NOT_CANCELABLE"]
+        ),
+        permission: executing,
+        answer: { ...shown, status: "CANCELLED", cancelable: false, finished_at: bulkOperation.created_at }
+      })
+    )
+  ] as const
+}
+
+const { connection_id: _, ...rest } = bulkOperation.filter
+
+/** What is said of the operations on each kind of records. */
+const said = {
+  requests: {
+    Name: "Request",
+    of: "requests",
+    create: "Replay all requests that a filter finds",
+    type: "request_bulk_retry",
+    filter: { ...rest, status: ["rejected"] }
+  },
+  events: {
+    Name: "Event",
+    of: "events",
+    create: "Retry all events that a filter finds, or cancel those that wait",
+    type: "event_bulk_retry",
+    filter: { ...bulkOperation.filter, resolved: false }
+  },
+  ignored_events: {
+    Name: "IgnoredEvent",
+    of: "ignored events",
+    create: "Replay the requests of all ignored events that a filter finds, each to the connection that ignored it",
+    type: "ignored_event_bulk_retry",
+    filter: { from: rest.from, to: rest.to, cause: ["TRANSFORMATION_FAILED"] }
+  }
+} as const

@@ -1,0 +1,166 @@
+import { OpenApi } from "effect/http-api"
+import { resolveMarks } from "@tidegate/resources/DescribedAs"
+import { ids } from "./Examples.ts"
+import { andFailures } from "./Operation.ts"
+import { IngressApi } from "../ingress/IngressApi.ts"
+
+type Specification = OpenApi.OpenAPISpec
+type PathItem = OpenApi.OpenAPISpecPathItem
+
+const teamHeader = {
+  name: "x-team-id",
+  in: "header",
+  required: false,
+  description: "The team to act on; without it (and without team_id), the API key's own, or the session's",
+  schema: { type: "string", maxLength: 200 },
+  example: ids.team
+}
+
+const idempotencyHeader = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII",
+  schema: { type: "string", minLength: 1, maxLength: 257 },
+  example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
+}
+
+const tagHeader = {
+  description: "Of these bytes; `If-None-Match` asks whether they are others by now",
+  schema: { type: "string" }
+}
+
+const conditionHeader = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description: "The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body",
+  schema: { type: "string", maxLength: 4096 }
+}
+
+/** What every read has that answers JSON. */
+const tagged = (path: PathItem): PathItem => {
+  const { get } = path
+  const ok = get?.responses["200"]
+  if (get === undefined || ok?.content?.["application/json"] === undefined) return path
+  return {
+    ...path,
+    get: {
+      ...get,
+      parameters: [...get.parameters, { $ref: "#/components/parameters/IfNoneMatch" }],
+      responses: {
+        ...get.responses,
+        200: { ...ok, headers: { ETag: tagHeader } },
+        304: { description: "The caller has it already.", headers: { ETag: tagHeader } }
+      }
+    } as unknown as NonNullable<PathItem["get"]>
+  }
+}
+
+/** What every POST has that needs a credential. */
+const keyed = (path: PathItem): PathItem => {
+  const { post } = path
+  if (post === undefined || post.security?.length === 0) return path
+  return {
+    ...path,
+    post: {
+      ...post,
+      parameters: [...post.parameters, { $ref: "#/components/parameters/IdempotencyKey" }],
+      responses: andFailures(post.responses, ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"])
+    } as unknown as NonNullable<PathItem["post"]>
+  }
+}
+
+/** It is sent as API keys are, and generated with them; what it is besides, the generator is not told. */
+const sessionScheme = {
+  type: "http",
+  scheme: "bearer",
+  description: "The token of a session (`/auth/...`). What is listed with it is what its user has to be to the team."
+} as const
+
+const projectKeyScheme = {
+  type: "http",
+  scheme: "bearer",
+  description:
+    "A key of `/project-api-keys`. What is listed with it is the scope that it needs; with control:execute it needs a grant for the route, too."
+} as const
+
+/** What a parameter means is said of the parameter, where generators look for it. */
+const describeParameter = (parameter: OpenApi.OpenAPISpecParameter): object => {
+  if ("$ref" in parameter) return parameter
+  const {
+    description,
+    examples: [example] = [],
+    ...schema
+  } = parameter.schema as { readonly description?: string; readonly examples?: ReadonlyArray<unknown> }
+  return {
+    ...parameter,
+    ...(description === undefined ? {} : { description }),
+    ...(example === undefined ? {} : { example }),
+    schema
+  }
+}
+
+const methods = ["get", "put", "post", "delete", "patch"] as const
+
+const describeParameters = (path: PathItem): PathItem => {
+  const operations = methods.flatMap((method) => {
+    const operation = path[method]
+    return operation === undefined
+      ? []
+      : [[method, { ...operation, parameters: operation.parameters.map(describeParameter) }] as const]
+  })
+  return { ...path, ...Object.fromEntries(operations) }
+}
+
+/** A component that only points to another, as the generator makes of a recursion, is that other one. */
+const withoutAliases = (document: Specification): Specification => {
+  const names = Object.entries(document.components.schemas).flatMap(([name, schema]) => {
+    const [key, ...more] = Object.keys(schema)
+    return key === "$ref" && more.length === 0 ? [[`#/components/schemas/${name}`, schema["$ref"]] as const] : []
+  })
+  const targets = new Map<unknown, unknown>(names)
+  const schemas = Object.entries(document.components.schemas).filter(
+    ([name]) => !targets.has(`#/components/schemas/${name}`)
+  )
+  const text = JSON.stringify({
+    ...document,
+    components: { ...document.components, schemas: Object.fromEntries(schemas) }
+  })
+  return JSON.parse(text, (name, value: unknown) => (name === "$ref" ? (targets.get(value) ?? value) : value))
+}
+
+const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => object): Record<string, object> =>
+  Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, change(path)]))
+
+/**
+ * The document that is generated from the contract, with what the generator has no place for: the ingress URLs, the header
+ * that every call may have, and the marks resolved.
+ */
+export const completeDocument = (generated: Specification): object => {
+  const ingress = OpenApi.fromApi(IngressApi)
+  const resolved = resolveMarks({
+    ...generated,
+    tags: [...generated.tags, ...ingress.tags],
+    components: {
+      ...generated.components,
+      parameters: { TeamId: teamHeader, IdempotencyKey: idempotencyHeader, IfNoneMatch: conditionHeader },
+      securitySchemes: {
+        ...generated.components.securitySchemes,
+        session: sessionScheme,
+        project_key: projectKeyScheme
+      },
+      schemas: { ...ingress.components.schemas, ...generated.components.schemas }
+    },
+    paths: {
+      ...mapPaths(generated.paths, (path) => ({
+        parameters: [{ $ref: "#/components/parameters/TeamId" }],
+        ...tagged(keyed(path))
+      })),
+      ...ingress.paths
+    }
+  }) as Specification
+  const document = withoutAliases(resolved)
+  return { ...document, paths: mapPaths(document.paths, describeParameters) }
+}

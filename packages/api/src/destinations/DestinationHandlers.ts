@@ -1,0 +1,89 @@
+import { Clock, Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import { SenderDomains } from "@tidegate/connectors/SenderDomains"
+import { fail, statusOf } from "@tidegate/model/GatewayError"
+import { isId, prefixes } from "@tidegate/model/Ids"
+import { destination } from "@tidegate/resources/Destination"
+import { Destinations } from "@tidegate/storage/control/Destinations"
+import { awaitedBy } from "@tidegate/storage/delivery/DestinationTokens"
+import { Api } from "../contract/Api.ts"
+import type { ConsentQuery } from "./DestinationsApi.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { askingPage, confirmationOf, ConsentKey, endedPage, failedPage, isConfirmation } from "../ConsentPage.ts"
+import { Credentials } from "../Credentials.ts"
+import { mayWrite } from "../SenderDomains.ts"
+import { askOwner, read, reader } from "../handlers/Calls.ts"
+import { handle } from "../handlers/Resource.ts"
+
+const unknown = fail("OAUTH2_STATE_INVALID", "the consent was not begun here, or has ended already: start it again")
+
+/** Destinations: commands go to their entities, reads to the tables. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "destinations",
+  Effect.fnUntraced(function* (handlers) {
+    const client = yield* DestinationEntity.client
+    const destinations = yield* Destinations
+    const reading = yield* reader
+    const { stranger } = yield* Credentials
+    const own = yield* SenderDomains
+    const consentKey = yield* ConsentKey
+    const handled = yield* handle(handlers, destination, destinations, client, {
+      allowed: (written, id) =>
+        Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
+          mayWrite(own, caller, written, id === null ? null : read(destinations.get(team_id, id)))
+        )
+    })
+
+    /**
+     * Somebody has been led back. What they bring is used only when they say yes on the page that this shows, whoever says that they are no browser: an image or
+     * a link of another page leads here as well. Without it, or when nothing was brought, there is nothing to be confirmed.
+     */
+    const back = (
+      { code = "", confirmed, error = "", state = "" }: ConsentQuery,
+      { headers }: HttpServerRequest.HttpServerRequest,
+      isPost: boolean
+    ) => {
+      const isBrowser = headers["accept"]?.includes("text/html") === true
+      const ended = Effect.gen(function* () {
+        const [id = ""] = state.split(".")
+        const now = yield* Clock.currentTimeMillis
+        // No actor is started for a state that nobody waits for; guesses are counted as wrong credentials are.
+        const awaited = isId(prefixes.destination, id) ? yield* reading(awaitedBy(id, state, new Date(now))) : null
+        if (awaited === null) return yield* Effect.andThen(stranger, unknown)
+        if (code !== "") {
+          const brought = { state, code }
+          // Browsers say which page has sent it: no other one's has been shown whom the consent is for.
+          const isOwn = (headers["sec-fetch-site"] ?? "same-origin") === "same-origin"
+          if (!isPost || !isOwn || !isConfirmation(consentKey, brought, confirmed, now)) {
+            return askingPage(awaited, brought, confirmationOf(consentKey, brought, now))
+          }
+        }
+        const { team_id } = awaited
+        const brought = { code: code === "" ? null : code, error: error === "" ? null : error }
+        const { renewable } = yield* askOwner(client(id).EndConsent({ team_id, state, ...brought }))
+        return isBrowser
+          ? endedPage(awaited, renewable)
+          : HttpServerResponse.jsonUnsafe({ authorized: true, destination_id: id, renewable })
+      })
+      return isBrowser
+        ? Effect.catchTag(ended, "GatewayError", ({ code, message }) =>
+            Effect.succeed(failedPage(statusOf[code], message))
+          )
+        : ended
+    }
+
+    return handled
+      .handle("startConsent", ({ params }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const { id } = yield* reading(destinations.get(team_id, params.id))
+          return yield* askOwner(client(id).StartConsent({ team_id }))
+        })
+      )
+      .handle("showConsent", ({ query, request }) => back(query, request, false))
+      .handle("endConsent", ({ query, request }) => back(query, request, true))
+  })
+)

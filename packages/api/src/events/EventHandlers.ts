@@ -1,0 +1,92 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import { invalid } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import { eventFilters, type EventNarrowing } from "@tidegate/model/RecordFilter"
+import { retryDestination } from "@tidegate/storage/bulk/EventRetry"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import * as EventReads from "@tidegate/storage/reads/EventReads"
+import { eventFilterOf } from "@tidegate/storage/reads/Narrowing"
+import { idOfCall } from "../CallIds.ts"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { bulkCalls } from "../bulk-operations/BulkHandlers.ts"
+import { askOwner, reader, reporter } from "../handlers/Calls.ts"
+import { listing } from "../handlers/Listing.ts"
+import { given, includesOf, limitOf, narrowingOf, pageOf, windowOf } from "../handlers/ListInput.ts"
+
+/** A feed goes on for ever, by what was so when an event was stored: a window has an end, and a status is another one a moment later. */
+const judgeFeed = (query: object, narrowing: EventNarrowing) => {
+  const windows = new Set(["from", "to", "start", "end", "cursor", "next"])
+  const faults = [
+    ...Object.keys(query)
+      .filter((name) => windows.has(name))
+      .map((path) => ({ path, message: "is not for a feed: leave it out, or after" })),
+    ...Object.keys(narrowing)
+      .filter((name) => !eventFilters[name as keyof typeof eventFilters].lasts)
+      .map((path) => ({ path, message: "is not for a feed: it may change after the event was stored" }))
+  ]
+  return faults.length === 0 ? Effect.void : Effect.fail(invalid(faults))
+}
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "events",
+  Effect.fnUntraced(function* (handlers) {
+    const destination = yield* DestinationEntity.client
+    const reading = yield* reader
+    const reporting = yield* reporter
+    const bulk = yield* bulkCalls("events")
+
+    return handlers
+      .handle("bulkOperations", bulk.list)
+      .handleRaw("createBulkOperation", bulk.create)
+      .handle("bulkOperation", bulk.retrieve)
+      .handle("runBulkOperation", bulk.run)
+      .handle("cancelBulkOperation", bulk.cancel)
+      .handle(
+        "list",
+        listing(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const narrowing = yield* narrowingOf(eventFilters, query)
+            const include = yield* includesOf(query.include, ["data"])
+            const after = given(query.after)
+            if (after !== undefined) {
+              yield* judgeFeed(query, narrowing)
+              const page = { key: filterKey("feed", { team, ...narrowing }), after, limit: limitOf(query.limit, 100) }
+              return yield* reading(
+                EventReads.feed(team, eventFilterOf(narrowing), page, { data: include.has("data") })
+              )
+            }
+            const page = yield* pageOf("events", query, { team, ...narrowing }, 100)
+            const filter = eventFilterOf(narrowing)
+            const reads = filter.search === undefined ? reading : reporting
+            return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))
+          })
+        )
+      )
+      .handle("count", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          return yield* reporting(
+            EventReads.count(team, eventFilterOf(yield* narrowingOf(eventFilters, query)), yield* windowOf(query))
+          )
+        })
+      )
+      .handle("retrieve", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(EventReads.get(team, params.id)))
+      )
+      .handle("retry", ({ params }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const owner = destination(yield* reading(retryDestination(team_id, params.id)))
+          // Made here, so that a message that is sent again, because its answer was lost, makes no second event.
+          const id = yield* idOfCall(prefixes.event)
+          const retry = yield* askOwner(owner.RetryEvent({ team_id, event_id: params.id, id }))
+          return { ok: true as const, queued: true as const, transport: "queue" as const, ...retry }
+        })
+      )
+  })
+)

@@ -1,0 +1,95 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { EventCount, EventList } from "@tidegate/model/Lists"
+import { Event } from "@tidegate/model/Event"
+import { executing, reading } from "@tidegate/model/Permission"
+import { Timestamp } from "@tidegate/model/Timestamp"
+import { eventBulkBody } from "@tidegate/resources/BulkOperation"
+import { Authorization } from "../contract/Authorization.ts"
+import { count, event, eventDetail, pageOf, retryAccepted } from "../contract/Examples.ts"
+import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const one = { params: Parameters.pathOf("event"), query: Parameters.onlyTeam }
+
+/** `replay_event_id` is the new event, `event_id` the one it repeats. */
+export const RetryAccepted = Schema.Struct({
+  ok: Schema.Literal(true),
+  queued: Schema.Literal(true),
+  transport: Schema.Literal("queue"),
+  retried_at: Timestamp,
+  event_id: Schema.String,
+  replay_event_id: Schema.String
+}).annotate({
+  identifier: "RetryAccepted",
+  description: "replay_event_id is the new event, event_id the one it repeats."
+})
+
+/** What is, was or will be delivered. */
+export class EventsApi extends HttpApiGroup.make("events")
+  .add(
+    HttpApiEndpoint.get("list", "/events", { query: Parameters.events, success: EventList(Event) }).annotateMerge(
+      operation({
+        id: "listEvents",
+        permission: reading,
+        summary: "List events, newest first",
+        description:
+          "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit. With `after` it is a feed: the events that were stored behind it, in that order, each once; begin with `after=now`, go on with `next_cursor`.",
+        answer: pageOf(event),
+        errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
+      })
+    ),
+    HttpApiEndpoint.get("count", "/events/count", {
+      query: Parameters.eventCount,
+      success: EventCount
+    }).annotateMerge(
+      operation({
+        id: "countEvents",
+        permission: reading,
+        summary: "Count events",
+        description: "Of the last 24 hours unless told.",
+        answer: count,
+        errors: ["INVALID_TIME_RANGE"]
+      })
+    ),
+    ...bulkOperations("events", eventBulkBody),
+    HttpApiEndpoint.get("retrieve", "/events/:id", { ...one, success: Event }).annotateMerge(
+      operation({
+        id: "getEvent",
+        permission: reading,
+        summary: "Retrieve an event with what is sent and the last answer",
+        description: "`data` is null when retention took it.",
+        answer: eventDetail,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.post("retry", "/events/:id/retry", {
+      ...one,
+      success: RetryAccepted.pipe(HttpApiSchema.status(202))
+    }).annotateMerge(
+      operation({
+        id: "retryEvent",
+        permission: executing,
+        summary: "Deliver a finished event again",
+        description: "As a new event, with the same payload. It has to be SUCCESSFUL, FAILED or CANCELLED.",
+        answer: retryAccepted,
+        errors: [
+          "NOT_FOUND",
+          "EVENT_NOT_RETRYABLE",
+          "PAYLOAD_UNAVAILABLE",
+          "SOURCE_DISABLED",
+          "CONNECTION_DISABLED",
+          "CONNECTION_PAUSED",
+          "DESTINATION_DISABLED"
+        ]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Events",
+      description: "What is, was or will be delivered: one of a request and a connection."
+    })
+  ) {}

@@ -1,0 +1,26 @@
+import { HttpApiEndpoint } from "effect/http-api"
+import { answeringPayloads, executing } from "@tidegate/model/Permission"
+import { filter } from "@tidegate/resources/Filter"
+import { explanationExample, FilterTest, filterTrialBody, trialExample } from "@tidegate/resources/FilterTest"
+import { groupOf } from "../contract/Group.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+/** Conditions with a name. */
+export class FiltersApi extends groupOf(filter, { query: Parameters.filters }, [
+  HttpApiEndpoint.post("test", "/filters/test", {
+    query: Parameters.onlyTeam,
+    payload: filterTrialBody.described,
+    success: FilterTest
+  }).annotateMerge(
+    operation({
+      id: "testFilter",
+      permission: answeringPayloads(executing),
+      summary: "Try conditions, or a stored filter, on a request",
+      description: "Nothing is stored. The answer says of each operator whether it matched. At most 256 KiB.",
+      body: trialExample,
+      answer: explanationExample,
+      errors: ["EMPTY_FILTER", "RULE_INVALID", "NOT_FOUND", "PAYLOAD_UNAVAILABLE"]
+    })
+  )
+]) {}

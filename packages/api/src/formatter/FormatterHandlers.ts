@@ -1,0 +1,74 @@
+import { versions as platform } from "node:process"
+import { Clock, Effect, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { maxFormatterBody } from "@tidegate/model/Formatter"
+import { fail, type FieldError, GatewayError } from "@tidegate/model/GatewayError"
+import { cpuMillis, inSlices } from "@tidegate/runtime/EventLoopBudget"
+import type { TrialFailure, TrialInvalid } from "@tidegate/formatter/OperationTest"
+import { Workshops } from "@tidegate/entities/Formatting/Workshop"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import type { WithBody } from "../handlers/Calls.ts"
+import { readJsonObject } from "../handlers/JsonBody.ts"
+import { tagged } from "../handlers/Tagged.ts"
+
+/** The engine is loaded by the first call: a gateway that formats nothing has none of it in memory. */
+const engine = Effect.promise(async () => {
+  const [{ catalog }, { dataVersions }, { trial }, { isDearTrial }] = await Promise.all([
+    import("@tidegate/formatter/Catalog"),
+    import("@tidegate/formatter/Versions"),
+    import("@tidegate/formatter/OperationTest"),
+    import("@tidegate/formatter/Task")
+  ])
+  const versions = dataVersions(platform)
+  const shown = catalog(versions)
+  return { shown, etag: JSON.stringify(shown["catalog_hash"]), trial, isDearTrial, versions }
+})
+
+const envelope = (message: string, fields: ReadonlyArray<FieldError>): GatewayError =>
+  fail("FORMATTER_ENVELOPE_INVALID", message, { fields: fields.map(({ message, path }) => ({ path, message })) })
+
+/** What is wrong with a body, in the formatter's own codes. */
+const ownCode = (error: GatewayError): GatewayError => {
+  if (error.code === "PAYLOAD_TOO_LARGE") {
+    return fail("FORMATTER_BODY_TOO_LARGE", error.message, { limit_bytes: maxFormatterBody })
+  }
+  const isOwn = error.code === "INVALID_JSON" || error.code === "VALIDATION_ERROR"
+  return isOwn ? envelope(error.message, [{ path: "body", message: error.message }]) : error
+}
+
+const toError = (failure: TrialInvalid | TrialFailure): GatewayError => {
+  if ("fields" in failure) {
+    const [first] = failure.fields
+    return fail(failure.code, `${first?.path} ${first?.message}`, {
+      fields: failure.fields.map(({ message, path }) => ({ path, message }))
+    })
+  }
+  const { code, details, engine_version, message, operation, resolved_input, stage } = failure
+  return fail(code, message, { stage, operation, engine_version, ...details, resolved_input })
+}
+
+export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
+  handlers
+    .handleRaw("catalog", ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
+      Effect.map(engine, ({ etag, shown }) => tagged(request, etag, shown))
+    )
+    .handleRaw("test", ({ request }: WithBody) =>
+      Effect.gen(function* () {
+        // Requests bring texts that cannot be stored, too, and runs take them as they are.
+        const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, undefined, false), ownCode)
+        const { isDearTrial, trial, versions } = yield* engine
+        const now = yield* Clock.currentTimeMillis
+        const begun = performance.now()
+        const tried = isDearTrial(body)
+          ? yield* Effect.mapError(
+              (yield* Workshops).trial((yield* CurrentTeam).id, { kind: "trial", body, now, versions }),
+              ({ message }) => fail("QUEUE_UNAVAILABLE", message)
+            )
+          : yield* inSlices(trial(body, { clock: cpuMillis, now, versions }))
+        if (Result.isFailure(tried)) return yield* toError(tried.failure)
+        return { ...tried.success, duration_ms: Math.round((performance.now() - begun) * 1000) / 1000 }
+      })
+    )
+)

@@ -1,0 +1,49 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
+import { EventCount, EventList } from "@tidegate/model/Lists"
+import { reading } from "@tidegate/model/Permission"
+import { ignoredEventBulkBody } from "@tidegate/resources/BulkOperation"
+import { Authorization } from "../contract/Authorization.ts"
+import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
+import { count, ignoredEvent, pageOf } from "../contract/Examples.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+/** What connections made no events of, whatever its request. */
+export class IgnoredEventsApi extends HttpApiGroup.make("ignoredEvents")
+  .add(
+    HttpApiEndpoint.get("list", "/ignored_events", {
+      query: Parameters.ignoredEvents,
+      success: EventList(IgnoredEvent)
+    }).annotateMerge(
+      operation({
+        id: "listAllIgnoredEvents",
+        permission: reading,
+        summary: "List ignored events, newest first",
+        description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
+        answer: pageOf(ignoredEvent),
+        errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
+      })
+    ),
+    HttpApiEndpoint.get("count", "/ignored_events/count", {
+      query: Parameters.ignoredEventCount,
+      success: EventCount
+    }).annotateMerge(
+      operation({
+        id: "countIgnoredEvents",
+        permission: reading,
+        summary: "Count ignored events",
+        description: "Of the last 24 hours unless told.",
+        answer: count,
+        errors: ["INVALID_TIME_RANGE"]
+      })
+    ),
+    ...bulkOperations("ignored_events", ignoredEventBulkBody)
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Ignored events",
+      description: "What connections made no events of, by their rules, whatever its request."
+    })
+  ) {}

@@ -1,0 +1,117 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  ConnectionMetrics,
+  DestinationMetrics,
+  EventSeries,
+  MetricsList,
+  RequestSeries,
+  SourceMetrics,
+  TransformationMetrics,
+  WorkflowMetrics
+} from "@tidegate/model/Metrics"
+import { notByProjectKeys, reading } from "@tidegate/model/Permission"
+import { Authorization } from "../contract/Authorization.ts"
+import * as Examples from "./MetricsExamples.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const series =
+  "Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them."
+const summary =
+  "Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first."
+
+/** How much there was, over time and of each resource. */
+export class MetricsApi extends HttpApiGroup.make("metrics")
+  .add(
+    HttpApiEndpoint.get("requests", "/metrics/requests", {
+      query: Parameters.requestSeries,
+      success: RequestSeries
+    }).annotateMerge(
+      operation({
+        id: "getRequestMetrics",
+        permission: reading,
+        summary: "Count requests over time",
+        description: series,
+        answer: Examples.requestSeries,
+        errors: ["INVALID_TIME_RANGE"]
+      })
+    ),
+    HttpApiEndpoint.get("events", "/metrics/events", {
+      query: Parameters.eventSeries,
+      success: EventSeries
+    }).annotateMerge(
+      operation({
+        id: "getEventMetrics",
+        permission: reading,
+        summary: "Count events over time, by the status that they have now",
+        description: `${series} processing_count is what is being delivered: of destinations with a rate all of it, of others what takes longer than a second or two. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.`,
+        answer: Examples.eventSeries,
+        errors: ["INVALID_TIME_RANGE"]
+      })
+    ),
+    HttpApiEndpoint.get("sources", "/metrics/sources", {
+      query: Parameters.summaryOf("source"),
+      success: MetricsList(SourceMetrics)
+    }).annotateMerge(
+      operation({
+        id: "getSourceMetrics",
+        permission: reading,
+        summary: "Summarize sources",
+        description: summary,
+        answer: Examples.sources
+      })
+    ),
+    HttpApiEndpoint.get("destinations", "/metrics/destinations", {
+      query: Parameters.summaryOf("destination"),
+      success: MetricsList(DestinationMetrics)
+    }).annotateMerge(
+      operation({
+        id: "getDestinationMetrics",
+        permission: reading,
+        summary: "Summarize destinations",
+        description: summary,
+        answer: Examples.destinations
+      })
+    ),
+    HttpApiEndpoint.get("transformations", "/metrics/transformations", {
+      query: Parameters.summaryOf("transformation"),
+      success: MetricsList(TransformationMetrics)
+    }).annotateMerge(
+      operation({
+        id: "getTransformationMetrics",
+        permission: reading,
+        summary: "Summarize transformations",
+        description: summary,
+        answer: Examples.transformations
+      })
+    ),
+    HttpApiEndpoint.get("connections", "/metrics/connections", {
+      query: Parameters.summaryOf("connection"),
+      success: MetricsList(ConnectionMetrics)
+    }).annotateMerge(
+      operation({
+        id: "getConnectionMetrics",
+        permission: reading,
+        summary: "Summarize connections",
+        description: summary,
+        answer: Examples.connections
+      })
+    ),
+    HttpApiEndpoint.get("workflows", "/metrics/workflows", {
+      query: Parameters.summaryOf("workflow"),
+      success: MetricsList(WorkflowMetrics)
+    }).annotateMerge(
+      operation({
+        id: "getWorkflowMetrics",
+        permission: notByProjectKeys(reading),
+        summary: "Summarize workflows",
+        description:
+          "Of the runs of the last 24 hours, a row for each id in the order given; zeros for an id that is none.",
+        answer: Examples.workflows
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({ title: "Metrics", description: "How much there was, over time and of each resource." })
+  ) {}

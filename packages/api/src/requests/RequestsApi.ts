@@ -1,0 +1,159 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { RequestCount, RequestList, SubList } from "@tidegate/model/Lists"
+import { Event } from "@tidegate/model/Event"
+import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
+import { executing, reading } from "@tidegate/model/Permission"
+import { Request } from "@tidegate/model/Request"
+import { Timestamp } from "@tidegate/model/Timestamp"
+import { Trace } from "@tidegate/model/Trace"
+import { example, replayBody } from "@tidegate/resources/Replay"
+import { requestBulkBody } from "@tidegate/resources/BulkOperation"
+import { Authorization } from "../contract/Authorization.ts"
+import {
+  count,
+  event,
+  ignoredEvent,
+  pageOf,
+  replayAccepted,
+  request,
+  requestDetail,
+  subList,
+  trace,
+  whole
+} from "../contract/Examples.ts"
+import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+/** `replay_request_id` is the new request, `request_id` the one it repeats. */
+export const ReplayAccepted = Schema.Struct({
+  ok: Schema.Literal(true),
+  queued: Schema.Literal(true),
+  transport: Schema.Literal("queue"),
+  replayed_at: Timestamp,
+  request_id: Schema.String,
+  replay_request_id: Schema.String,
+  source_id: Schema.String,
+  replay_message_id: Schema.String,
+  replay_mode: Schema.Literals(["exact", "modified"]),
+  original_rejection_cause: Schema.NullOr(Schema.String)
+}).annotate({
+  identifier: "ReplayAccepted",
+  description: "replay_request_id is the new request, request_id the one it repeats."
+})
+
+const one = { params: Parameters.pathOf("request"), query: Parameters.onlyTeam }
+
+/** What was received, accepted or rejected. */
+export class RequestsApi extends HttpApiGroup.make("requests")
+  .add(
+    HttpApiEndpoint.get("list", "/requests", {
+      query: Parameters.requests,
+      success: RequestList(Request)
+    }).annotateMerge(
+      operation({
+        id: "listRequests",
+        permission: reading,
+        summary: "List requests, newest first",
+        description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
+        answer: { ...pageOf(request), ...whole },
+        errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
+      })
+    ),
+    HttpApiEndpoint.get("count", "/requests/count", {
+      query: Parameters.requestCount,
+      success: RequestCount
+    }).annotateMerge(
+      operation({
+        id: "countRequests",
+        permission: reading,
+        summary: "Count requests",
+        description: "Of the last 24 hours unless told.",
+        answer: { ...count, ...whole },
+        errors: ["INVALID_TIME_RANGE"]
+      })
+    ),
+    ...bulkOperations("requests", requestBulkBody),
+    HttpApiEndpoint.get("retrieve", "/requests/:id", { ...one, success: Request }).annotateMerge(
+      operation({
+        id: "getRequest",
+        permission: reading,
+        summary: "Retrieve a request with what was received",
+        description: "`data` is null when retention took it. A proxy source's request has its `proxy_exchange`.",
+        answer: requestDetail,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.get("body", "/requests/:id/body", {
+      ...one,
+      success: Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array()).annotate({ description: "The bytes as received" })
+    }).annotateMerge(
+      operation({
+        id: "downloadRequestBody",
+        permission: reading,
+        summary: "Download the body of a request",
+        description:
+          "The bytes as they were received, as an attachment that no browser shows; 404 when none are stored (any more). The type they came with is `data.content_type` of the request.",
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.get("trace", "/requests/:id/trace", { ...one, success: Trace }).annotateMerge(
+      operation({
+        id: "getTrace",
+        permission: reading,
+        summary: "Retrieve a request with everything that became of it",
+        description:
+          "Its events with their attempts, what was ignored and why, connections that were off, the runs of workflows that it began, and a timeline of it all; where there is no event, why.",
+        answer: trace,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.post("retry", "/requests/:id/retry", {
+      ...one,
+      payload: replayBody.described,
+      success: ReplayAccepted.pipe(HttpApiSchema.status(202))
+    }).annotateMerge(
+      operation({
+        id: "retryRequest",
+        bodyOptional: true,
+        permission: executing,
+        summary: "Replay a request, as it was or with edits",
+        description:
+          "As a new request of the source, rejected ones too. It is not verified, goes through the rules that the source's connections have now, and is never a duplicate. No body is an exact replay.",
+        body: example,
+        answer: replayAccepted,
+        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "SOURCE_DISABLED", "CONNECTION_DISABLED"]
+      })
+    ),
+    HttpApiEndpoint.get("events", "/requests/:id/events", {
+      params: Parameters.pathOf("request"),
+      query: Parameters.requestEvents,
+      success: SubList(Event)
+    }).annotateMerge(
+      operation({
+        id: "listRequestEvents",
+        permission: reading,
+        summary: "List the events of a request",
+        description: "Oldest first.",
+        answer: subList(event),
+        errors: ["NOT_FOUND", "INVALID_CURSOR"]
+      })
+    ),
+    HttpApiEndpoint.get("ignoredEvents", "/requests/:id/ignored_events", {
+      params: Parameters.pathOf("request"),
+      query: Parameters.requestIgnoredEvents,
+      success: SubList(IgnoredEvent)
+    }).annotateMerge(
+      operation({
+        id: "listIgnoredEvents",
+        permission: reading,
+        summary: "List what a request did not become, and why",
+        description: "One for each connection whose rules kept it from becoming an event.",
+        answer: subList(ignoredEvent),
+        errors: ["NOT_FOUND", "INVALID_CURSOR"]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ title: "Requests", description: "What was received, accepted or rejected." })) {}

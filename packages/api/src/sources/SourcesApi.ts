@@ -1,0 +1,27 @@
+import { HttpApiEndpoint } from "effect/http-api"
+import { reading } from "@tidegate/model/Permission"
+import { SourceHealth } from "@tidegate/model/SourceHealth"
+import { source } from "@tidegate/resources/Source"
+import { sourceHealth } from "../contract/Examples.ts"
+import { groupOf } from "../contract/Group.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+/** Where requests come in. */
+export class SourcesApi extends groupOf(source, { query: Parameters.resources }, [
+  HttpApiEndpoint.get("health", "/sources/:id/health", {
+    params: Parameters.pathOf("source"),
+    query: Parameters.onlyTeam,
+    success: SourceHealth
+  }).annotateMerge(
+    operation({
+      id: "getSourceHealth",
+      permission: reading,
+      summary: "Tell how a source is doing",
+      description:
+        "What became of its requests in the last 24 hours, and where its ingest limit stands. What was limited is counted, not stored.",
+      answer: sourceHealth,
+      errors: ["NOT_FOUND"]
+    })
+  )
+]) {}

@@ -1,0 +1,181 @@
+import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import {
+  administering,
+  bySessions,
+  notByProjectKeys,
+  ofOneself,
+  type Principals,
+  reading
+} from "@tidegate/model/Permission"
+import { OwnTeam, Team, TeamMember, TeamRole } from "@tidegate/model/Team"
+import { printable, trimmedName } from "@tidegate/resources/Members"
+import { bodyOf } from "@tidegate/resources/Resource"
+import { Authorization } from "../contract/Authorization.ts"
+import { ids, ownTeam, team, teamMember } from "../contract/Examples.ts"
+import { Deleted } from "../contract/Group.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const Name = trimmedName(
+  120,
+  Schema.String.check(Characters.between(1, 120), printable),
+  "1 to 120 characters that can be seen"
+)
+
+/** Somebody is named by their address: whoever has only guessed an id learns nothing of whom it is. */
+const Address = Schema.String.check(
+  Characters.upTo(254),
+  Schema.isPattern(/^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/u, { message: "must be an e-mail address" })
+).annotate({ description: "The address that their identity provider has verified, or will have" })
+
+const Days = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))).annotate({
+  description: "null: as the operator keeps it, which is the most"
+})
+
+export const teamWrite = bodyOf(
+  Schema.Struct({
+    name: Name,
+    owner: Schema.optionalKey(Address.annotate({ description: "Its first owner; the caller, unless told" }))
+  }).annotate({ identifier: "TeamWrite" })
+)
+
+export const teamPatch = bodyOf(
+  Schema.Struct({
+    name: Schema.optionalKey(Name),
+    retention: Schema.optionalKey(
+      Schema.Struct({ payload_days: Schema.optionalKey(Days), record_days: Schema.optionalKey(Days) }).annotate({
+        description: "Counts from the next run of retention on, in both directions; what is gone does not come back"
+      })
+    )
+  }).annotate({ identifier: "TeamPatch" })
+)
+
+export const memberWrite = bodyOf(
+  Schema.Struct({
+    email: Address,
+    role: Schema.optionalKey(TeamRole.annotate({ description: "member, unless told" }))
+  }).annotate({
+    identifier: "TeamMemberWrite"
+  })
+)
+
+export const memberPatch = bodyOf(Schema.Struct({ role: TeamRole }).annotate({ identifier: "TeamMemberPatch" }))
+
+/** Keys would outlive themselves by the owners that they make. */
+const managing = bySessions(administering)
+
+/** Of the installation. */
+const founding: Principals = { user: "admin", teamKey: false, scope: null }
+
+const query = Parameters.onlyTeam
+const of = <S extends Schema.Top>(data: S) => Schema.Struct({ data })
+const member = { params: Parameters.pathOf("member", teamMember.id), query }
+
+/** Teams, who belongs to them, and for how long their data is kept. */
+export class TeamsApi extends HttpApiGroup.make("teams")
+  .add(
+    HttpApiEndpoint.get("list", "/teams", { query, success: of(Schema.Array(OwnTeam)) }).annotateMerge(
+      operation({
+        id: "listTeams",
+        permission: { ...ofOneself, teamKey: true },
+        summary: "List one's teams",
+        description: "The teams that the user is a member of, by name; of an API key, its team. At most 1,000.",
+        answer: { data: [ownTeam] }
+      })
+    ),
+    HttpApiEndpoint.post("create", "/teams", {
+      query,
+      payload: teamWrite.described,
+      success: Team.pipe(HttpApiSchema.status(201))
+    }).annotateMerge(
+      operation({
+        id: "createTeam",
+        permission: founding,
+        summary: "Create a team",
+        description: "With its first owner. Site admins alone may, who are named by the operator.",
+        body: { name: "Payments" },
+        answer: team
+      })
+    ),
+    HttpApiEndpoint.get("retrieve", "/team", { query, success: Team }).annotateMerge(
+      operation({
+        id: "getTeam",
+        permission: reading,
+        summary: "Retrieve the team",
+        description: "The team that the call acts on.",
+        answer: team,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.patch("update", "/team", { query, payload: teamPatch.described, success: Team }).annotateMerge(
+      operation({
+        id: "updateTeam",
+        permission: administering,
+        summary: "Change the team's name, or for how long its data is kept",
+        description: "What is left out stays. A team keeps its data at most as long as the operator's settings say.",
+        body: { retention: { payload_days: 7 } },
+        answer: { ...team, retention: { ...team.retention, payload_days: 7 } },
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.get("members", "/team/members", { query, success: of(Schema.Array(TeamMember)) }).annotateMerge(
+      operation({
+        id: "listTeamMembers",
+        permission: notByProjectKeys(reading),
+        summary: "List the members of the team",
+        description: "Owners first. A team has at most 1,000.",
+        answer: { data: [teamMember] },
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.post("addMember", "/team/members", {
+      query,
+      payload: memberWrite.described,
+      success: TeamMember
+    }).annotateMerge(
+      operation({
+        id: "addTeamMember",
+        permission: managing,
+        summary: "Add somebody to the team",
+        description:
+          "Whoever is not known yet is let in when they sign in with that address, verified by the issuer. Of a member already, it changes the role.",
+        body: { email: "grace@example.com", role: "member" },
+        answer: { ...teamMember, email: "grace@example.com", name: null, role: "member", expected: true },
+        errors: ["NOT_FOUND", "RESOURCE_IN_USE", "TEAM_LIMIT_REACHED"]
+      })
+    ),
+    HttpApiEndpoint.patch("changeMember", "/team/members/:id", {
+      ...member,
+      payload: memberPatch.described,
+      success: TeamMember
+    }).annotateMerge(
+      operation({
+        id: "updateTeamMember",
+        permission: managing,
+        summary: "Change what a member is to the team",
+        description: "It holds from their next call on. The team keeps an owner.",
+        body: { role: "owner" },
+        answer: teamMember,
+        errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
+      })
+    ),
+    HttpApiEndpoint.delete("removeMember", "/team/members/:id", { ...member, success: Deleted }).annotateMerge(
+      operation({
+        id: "removeTeamMember",
+        permission: managing,
+        summary: "Remove a member from the team",
+        description: "They cannot act on it from their next call on. The team keeps an owner.",
+        answer: { id: ids.user, deleted: true },
+        errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Teams",
+      description: "Teams, who belongs to them, and for how long their data is kept."
+    })
+  ) {}

@@ -1,0 +1,92 @@
+import { HttpApiEndpoint } from "effect/http-api"
+import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
+import { EventList } from "@tidegate/model/Lists"
+import { executing, notByProjectKeys, reading } from "@tidegate/model/Permission"
+import {
+  TransformationCapabilities,
+  TransformationRun,
+  TransformationValidation
+} from "@tidegate/model/TransformationRun"
+import { transformation } from "@tidegate/resources/Transformation"
+import { example, runBody, validationBody, validationExample } from "@tidegate/resources/TransformationRun"
+import { capabilities, execution, executionDetail, pageOf, run as ran, validation } from "../contract/Examples.ts"
+import { groupOf } from "../contract/Group.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const run = { query: Parameters.onlyTeam, payload: runBody.described, success: TransformationRun }
+
+const trial = {
+  permission: executing,
+  summary: "Run a transformation, or code, against a sample",
+  description: "Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.",
+  body: example,
+  answer: ran,
+  errors: ["NOT_FOUND", "TRANSFORMATION_INVALID"]
+} as const
+
+/** Code that reshapes requests on their way. */
+export class TransformationsApi extends groupOf(transformation, { query: Parameters.transformations }, [
+  HttpApiEndpoint.post("run", "/transformations/run", run).annotateMerge(
+    operation({ id: "runTransformation", ...trial })
+  ),
+  HttpApiEndpoint.put("runByPut", "/transformations/run", run).annotateMerge(
+    operation({ id: "runTransformationByPut", ...trial })
+  ),
+  HttpApiEndpoint.put("validate", "/transformations/validate", {
+    query: Parameters.onlyTeam,
+    payload: validationBody.described,
+    success: TransformationValidation
+  }).annotateMerge(
+    operation({
+      id: "validateTransformation",
+      permission: executing,
+      summary: "Whether code is a transformation",
+      description:
+        "The code is compiled and loaded, and no request is run through it. What is wrong is answered 200, with `valid` false and `error`.",
+      body: validationExample,
+      answer: validation
+    })
+  ),
+  HttpApiEndpoint.get("capabilities", "/transformations/capabilities", {
+    query: Parameters.onlyTeam,
+    success: TransformationCapabilities
+  }).annotateMerge(
+    operation({
+      id: "getTransformationCapabilities",
+      permission: reading,
+      summary: "What code may use",
+      description: "The runtime, what code finds beside the language, and the limits of a call.",
+      answer: capabilities
+    })
+  ),
+  HttpApiEndpoint.get("executions", "/transformations/:id/executions", {
+    params: Parameters.pathOf("transformation"),
+    query: Parameters.executions,
+    success: EventList(Execution)
+  }).annotateMerge(
+    operation({
+      id: "listExecutions",
+      permission: notByProjectKeys(reading),
+      summary: "List what a transformation ran for, newest first",
+      description: "Of the last 24 hours unless told; pages by cursor.",
+      answer: pageOf(execution),
+      errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
+    })
+  ),
+  HttpApiEndpoint.get("execution", "/transformations/:id/executions/:executionId", {
+    params: Parameters.executionPath,
+    query: Parameters.execution,
+    success: ExecutionDetail
+  }).annotateMerge(
+    operation({
+      id: "getExecution",
+      permission: notByProjectKeys(reading),
+      summary: "Retrieve an execution",
+      description:
+        "With what the code was given and what it made of it; null when retention took it, or the code failed.",
+      answer: executionDetail,
+      errors: ["NOT_FOUND"]
+    })
+  )
+]) {}

@@ -1,0 +1,82 @@
+import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
+import { InstantiatedWorkflow, WorkflowTemplateDetail, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
+import {
+  templateDetailExample,
+  templateExample,
+  TemplateUse,
+  templateUseExample
+} from "@tidegate/resources/TemplateUse"
+import { workflow } from "@tidegate/resources/Workflow"
+import { Authorization } from "../contract/Authorization.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+
+const read = notByProjectKeys(reading)
+
+const params = {
+  key: Schema.String.check(Characters.upTo(96)).annotate({
+    description: "The template's key",
+    examples: [templateExample.key]
+  })
+}
+
+const { key, version } = templateExample
+
+/** Workflows to begin with. */
+export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
+  .add(
+    HttpApiEndpoint.get("list", "/workflow-templates", {
+      query: Parameters.onlyTeam,
+      success: WorkflowTemplateList
+    }).annotateMerge(
+      operation({
+        id: "listWorkflowTemplates",
+        permission: read,
+        summary: "List the templates of workflows",
+        description: "They come with the gateway, and need nothing but what it has.",
+        answer: { count: 1, models: [templateExample as never] }
+      })
+    ),
+    HttpApiEndpoint.get("retrieve", "/workflow-templates/:key", {
+      params,
+      query: Parameters.onlyTeam,
+      success: WorkflowTemplateDetail
+    }).annotateMerge(
+      operation({
+        id: "getWorkflowTemplate",
+        permission: read,
+        summary: "Retrieve a template of workflows",
+        description: "What it does, what it has to be given, and the steps and edges that are made of it.",
+        answer: templateDetailExample,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.post("instantiate", "/workflow-templates/:key/instantiate", {
+      params,
+      query: Parameters.onlyTeam,
+      payload: TemplateUse,
+      success: InstantiatedWorkflow
+    }).annotateMerge(
+      operation({
+        id: "instantiateWorkflowTemplate",
+        permission: administering,
+        summary: "Make a workflow of a template",
+        description:
+          "It is a draft: its source starts no run until its status is `active`. From then on it has nothing to do with the template.",
+        body: templateUseExample,
+        answer: Object.assign({}, workflow.example.record, { status: "draft", template: { key, version } }),
+        errors: [
+          "NOT_FOUND",
+          "RESOURCE_ALREADY_EXISTS",
+          "LIMIT_EXCEEDED",
+          "TEMPLATE_BINDING_INVALID",
+          "WORKFLOW_GRAPH_INVALID"
+        ]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ title: "Workflow templates", description: "Workflows to begin with." })) {}

@@ -1,0 +1,91 @@
+import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
+import { ClearedRuns, RetriedStep, RunList, WorkflowActivityList, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
+import { example, stepRetryBody } from "@tidegate/resources/StepRetryInput"
+import { workflow } from "@tidegate/resources/Workflow"
+import { groupOf } from "../contract/Group.ts"
+import { operation } from "../contract/Operation.ts"
+import * as Parameters from "../contract/Parameters.ts"
+import * as Examples from "./RunExamples.ts"
+
+/** Runs are for people and for the team's own key. */
+const permission = notByProjectKeys(reading)
+
+/** Graphs of steps that the requests of a source run through. */
+export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflows }, [
+  HttpApiEndpoint.get("runs", "/workflows/:id/runs", {
+    params: Parameters.pathOf("workflow"),
+    query: Parameters.workflowRuns,
+    success: RunList
+  }).annotateMerge(
+    operation({
+      id: "listWorkflowRuns",
+      permission,
+      summary: "List the runs of a workflow, newest first",
+      description: "With how many of their steps have come to what; pages by cursor.",
+      answer: Examples.runs,
+      errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
+    })
+  ),
+  HttpApiEndpoint.get("run", "/workflows/:id/runs/:runId", {
+    params: Parameters.workflowRunPath,
+    query: Parameters.workflowRun,
+    success: WorkflowRunDetail
+  }).annotateMerge(
+    operation({
+      id: "getWorkflowRun",
+      permission,
+      summary: "Retrieve a run of a workflow",
+      description:
+        "With the version that ran, what began it, and its steps in the order in which they ran. Payloads are shown when they are asked for, without secrets.",
+      answer: Examples.runDetail,
+      errors: ["NOT_FOUND"]
+    })
+  ),
+  HttpApiEndpoint.post("retryStep", "/workflows/:id/runs/:runId/retry", {
+    params: Parameters.workflowRunPath,
+    query: Parameters.onlyTeam,
+    payload: stepRetryBody.described,
+    success: RetriedStep.pipe(HttpApiSchema.status(202))
+  }).annotateMerge(
+    operation({
+      id: "retryWorkflowStep",
+      permission: administering,
+      summary: "Run a failed step of a run again",
+      description:
+        "The run goes on by the version that it ran by: what succeeded stays, and the step runs again with all that follows from it.",
+      body: example,
+      answer: Examples.retried,
+      errors: ["NOT_FOUND", "STEP_NOT_RETRYABLE", "RUN_ACTIVE", "WORKFLOW_NOT_EXECUTABLE", "RUN_PAYLOAD_EXPIRED"]
+    })
+  ),
+  HttpApiEndpoint.delete("clearRuns", "/workflows/:id/runs", {
+    params: Parameters.pathOf("workflow"),
+    query: Parameters.onlyTeam,
+    success: ClearedRuns
+  }).annotateMerge(
+    operation({
+      id: "clearWorkflowRuns",
+      permission: administering,
+      summary: "Clear the history of a workflow",
+      description:
+        "Removes runs that are at their end, with what is kept of their steps; those that are not stay. Repeat it while has_more. What was counted stays counted.",
+      answer: Examples.cleared,
+      errors: ["NOT_FOUND"]
+    })
+  ),
+  HttpApiEndpoint.get("activity", "/workflow-activity", {
+    query: Parameters.workflowActivity,
+    success: WorkflowActivityList
+  }).annotateMerge(
+    operation({
+      id: "listWorkflowActivity",
+      permission,
+      summary: "List the runs of all workflows, newest first",
+      description:
+        "With their steps; of the last 24 hours unless told. One page, without a cursor: narrow the window for what is beyond it.",
+      answer: Examples.activity,
+      errors: ["INVALID_TIME_RANGE"]
+    })
+  )
+]) {}

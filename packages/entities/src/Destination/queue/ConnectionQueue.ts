@@ -1,0 +1,130 @@
+import type { DeliveryItem } from "./DeliveryItem.ts"
+import { type LineEnding, Lines } from "./OrderingKeys.ts"
+
+/**
+ * The part of a destination's window that belongs to one connection: what is ready in due order, and what becomes due
+ * soon. `behind`: SQL holds due rows of this lane that are not in memory; `missed`: some were turned away since the last
+ * read of SQL began, which may not have seen them. Of events that are kept in order, only the first of each line is among them.
+ */
+export class ConnectionQueue {
+  readonly connectionId: string
+  behind = false
+  missed = false
+  readonly lines = new Lines()
+  #ready: Array<DeliveryItem> = []
+  #head = 0
+  /** A binary heap by due time. */
+  readonly #waiting: Array<DeliveryItem> = []
+
+  constructor(connectionId: string) {
+    this.connectionId = connectionId
+  }
+
+  get readyCount(): number {
+    return this.#ready.length - this.#head
+  }
+
+  get size(): number {
+    return this.readyCount + this.#waiting.length + this.lines.size
+  }
+
+  /** When the first waiting item becomes due, or null. */
+  get nextDue(): number | null {
+    return this.#waiting[0]?.dueAt ?? null
+  }
+
+  add(item: DeliveryItem, now: number): void {
+    // One that has given up its place keeps nobody waiting before it is due.
+    const waitsAlone = item.place === null && item.dueAt > now
+    if (item.orderingKey === null || waitsAlone || this.lines.enter(item.orderingKey, item)) this.#schedule(item, now)
+  }
+
+  #schedule(item: DeliveryItem, now: number): void {
+    if (item.dueAt <= now) this.#ready.push(item)
+    else this.#push(item)
+  }
+
+  /** Moves what has become due behind what is ready. */
+  ripen(now: number): void {
+    while (this.#waiting.length > 0 && this.#waiting[0]!.dueAt <= now) {
+      const item = this.#pop()
+      if (item.orderingKey === null || item.place !== null || this.lines.enter(item.orderingKey, item)) {
+        this.#ready.push(item)
+      }
+    }
+  }
+
+  shift(): DeliveryItem | undefined {
+    if (this.#head === this.#ready.length) return undefined
+    const item = this.#ready[this.#head]!
+    this.#head++
+    if (item.orderingKey !== null) this.lines.begin(item.orderingKey)
+    if (this.#head > 64 && this.#head * 2 > this.#ready.length) {
+      this.#ready = this.#ready.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+
+  /** What was taken by `shift` was not begun after all: it is the first again. Not for events that are kept in order. */
+  putBack(item: DeliveryItem): void {
+    if (this.#head > 0) this.#ready[--this.#head] = item
+    else this.#ready.unshift(item)
+  }
+
+  /** What was taken by `shift` is not under way any more: the next of its line may go. Answers what leaves memory with it. */
+  end({ orderingKey }: DeliveryItem, how: LineEnding, now: number): ReadonlyArray<DeliveryItem> {
+    if (orderingKey === null) return []
+    const { dropped, next } = this.lines.end(orderingKey, how)
+    if (next !== null) this.#schedule(next, now)
+    return dropped
+  }
+
+  /** Takes out one of those whose turn is farthest away. */
+  takeLast(): DeliveryItem | undefined {
+    const behind = this.lines.takeLast()
+    if (behind !== undefined) return behind
+    const item = this.#waiting.pop() ?? (this.readyCount > 0 ? this.#ready.pop() : undefined)
+    if (item !== undefined && item.orderingKey !== null) this.lines.forget(item.orderingKey, item)
+    return item
+  }
+
+  /** Empties the lane and returns what was in it. */
+  clear(): ReadonlyArray<DeliveryItem> {
+    const items = [...this.#ready.slice(this.#head), ...this.#waiting, ...this.lines.clear()]
+    this.#ready = []
+    this.#head = 0
+    this.#waiting.length = 0
+    return items
+  }
+
+  #push(item: DeliveryItem): void {
+    const heap = this.#waiting
+    let at = heap.push(item) - 1
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (heap[parent]!.dueAt <= item.dueAt) break
+      heap[at] = heap[parent]!
+      at = parent
+    }
+    heap[at] = item
+  }
+
+  #pop(): DeliveryItem {
+    const heap = this.#waiting
+    const top = heap[0]!
+    const last = heap.pop()!
+    if (heap.length === 0) return top
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && heap[child + 1]!.dueAt < heap[child]!.dueAt) child++
+      if (heap[child]!.dueAt >= last.dueAt) break
+      heap[at] = heap[child]!
+      at = child
+    }
+    heap[at] = last
+    return top
+  }
+}

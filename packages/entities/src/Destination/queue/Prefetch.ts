@@ -1,0 +1,167 @@
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Database } from "@tidegate/storage/Database"
+import { type DueRow, dueRows, pendingEvents } from "@tidegate/storage/delivery/DeliveryRows"
+import { firstOfLines, type LineRow, nextLines } from "@tidegate/storage/delivery/OrderingKeys"
+import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
+import type { LinesRead, QueueReads } from "./QueueHost.ts"
+import type { LineReads } from "./OrderingKeys.ts"
+
+/** How many due rows one refill may read. */
+const refillRows = 1_000
+/** How many bytes of bodies it reads at the most, and one body more. */
+const refillBytes = 8 * 1024 * 1024
+/** How many of them it may take into a window that is full, so that every lane gets to its turn. */
+const minRefill = 64
+
+/** What was read for a window, and the connections that have more due rows than were. */
+export interface Refill {
+  readonly items: ReadonlyArray<DeliveryItem>
+  readonly behind: ReadonlySet<string>
+  readonly lines: ReadonlyArray<LinesRead>
+}
+
+/** The window that is to be filled. */
+export interface RefilledWindow {
+  readonly lanes: number
+  readonly room: number
+  /** How many events of each connection are in memory already: they are due first, and hide what comes behind them. */
+  readonly known: ReadonlyMap<string, number>
+  /** Whether an event is in memory already. */
+  readonly isKnown: (eventId: string) => boolean
+  readonly reads: QueueReads
+}
+
+/** What is wanted of some rows that were found. */
+interface Wanted {
+  readonly ids: ReadonlyArray<string>
+  readonly behind: Set<string>
+  /** The connections that ids are of. */
+  readonly connections: ReadonlySet<string>
+}
+
+/** Finds the rows of a destination that are due by `until` (Unix ms), as far as there is room for them. */
+const findDue = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  until: number,
+  window: RefilledWindow
+): Effect.fn.Return<Wanted, SqlError.SqlError, Database> {
+  const perLane = Math.max(50, Math.ceil(refillRows / Math.max(1, window.lanes)))
+  const due = yield* dueRows(shard, destinationId, until, perLane, window.known)
+  const counts = new Map<string, number>()
+  const unknown: Array<{ readonly rank: number; readonly row: DueRow }> = []
+  const ids: Array<string> = []
+  const behind = new Set<string>()
+  const room = Math.max(minRefill, window.room)
+  for (const row of due) {
+    const rank = (counts.get(row.connection_id) ?? 0) + 1
+    counts.set(row.connection_id, rank)
+    if (rank === perLane + (window.known.get(row.connection_id) ?? 0)) behind.add(row.connection_id)
+    if (!window.isKnown(row.event_id)) unknown.push({ rank, row })
+  }
+  // By rank in their lane: the lanes that have the least in memory first, so that none is left out however many there are.
+  unknown.sort((a, b) => a.rank - b.rank)
+  for (const { row } of unknown) {
+    if (ids.length < room) ids.push(row.event_id)
+    else behind.add(row.connection_id)
+  }
+  return { ids, behind, connections: new Set(unknown.map(({ row }) => row.connection_id)) }
+})
+
+/** Of a line that is read by its key, at the most. */
+const maxOfLine = 32
+
+/** The first rows of a line that may go one after the other, and whether it may have more. */
+interface FoundLine {
+  readonly key: string
+  readonly ids: ReadonlyArray<string>
+  readonly more: boolean
+}
+
+interface FoundLines {
+  readonly connectionId: string
+  readonly lines: ReadonlyArray<FoundLine>
+  readonly lookedTo: string | null | undefined
+}
+
+/** Finds what may go of these lines by `until` (Unix ms). */
+const findLines = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  connectionId: string,
+  until: number,
+  { after, keys, most }: LineReads
+): Effect.fn.Return<FoundLines, SqlError.SqlError, Database> {
+  const of = { shard, destinationId, connectionId }
+  const asked = new Set(keys)
+  const perLine = Math.max(1, Math.min(maxOfLine, Math.floor(most / Math.max(1, keys.length))))
+  const rows = new Map<string, Array<LineRow>>()
+  const gather = (found: ReadonlyArray<LineRow>): void => {
+    for (const row of found) {
+      const line = rows.get(row.ordering_key)
+      if (line === undefined) rows.set(row.ordering_key, [row])
+      else if (!line.some(({ event_id }) => event_id === row.event_id)) line.push(row)
+    }
+  }
+  gather(yield* firstOfLines(of, keys, perLine))
+  let lookedTo: string | null | undefined
+  if (after !== null) {
+    const page = yield* nextLines(of, after, most)
+    lookedTo =
+      page.length < most ? null : page.reduce((last, row) => (row.ordering_key > last ? row.ordering_key : last), "")
+    gather(page)
+  }
+  const lines = [...rows].flatMap(([key, line]) => {
+    // One that was tried before goes first: another may have been stored at the same time, and at an earlier place.
+    line.sort((a, b) => Number(a.ready_at !== null) - Number(b.ready_at !== null) || a.place - b.place)
+    const isWhole = asked.has(key) && line.length < perLine
+    const isHeld = ({ ready_at }: LineRow) => ready_at === null || ready_at > until
+    // Its first is found by the clock, and keeps the others waiting.
+    const end = line.findIndex(isHeld)
+    const free = end === -1 ? line : line.slice(0, end)
+    const ids = free.map(({ event_id }) => event_id)
+    // What comes after it was read is told by a hint of its own.
+    return ids.length === 0 ? [] : [{ key, ids, more: !isWhole || free.length < line.length }]
+  })
+  return { connectionId, lines, lookedTo }
+})
+
+/**
+ * Reads the rows of a destination that are due by `until` (Unix ms), and the first of lines that may go by then, as far as there is
+ * room for them.
+ */
+export const readRefill = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  until: number,
+  window: RefilledWindow
+): Effect.fn.Return<Refill, SqlError.SqlError, Database> {
+  const { behind, connections, ids } = window.reads.due
+    ? yield* findDue(shard, destinationId, until, window)
+    : { behind: new Set<string>(), connections: new Set<string>(), ids: [] }
+  const found = yield* Effect.forEach(window.reads.lines, ([connectionId, reads]) =>
+    findLines(shard, destinationId, connectionId, until, reads)
+  )
+  const inLine = found.flatMap(({ lines }) => lines.flatMap((line) => line.ids))
+  const read = yield* pendingEvents([...ids, ...inLine], refillBytes)
+  const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
+  // Cut off by size: whatever was not read is still there.
+  const isCut = bodies >= refillBytes
+  if (isCut) for (const connectionId of connections) behind.add(connectionId)
+  const items = new Map(read.map((row) => [row.id, storedItem(row)]))
+  const itemsOf = (ids: ReadonlyArray<string>) => ids.flatMap((id) => items.get(id) ?? [])
+  return {
+    items: itemsOf(ids),
+    behind,
+    lines: found.map(({ connectionId, lines, lookedTo }) => ({
+      connectionId,
+      lookedTo,
+      lines: lines.map((line) => {
+        const items = itemsOf(line.ids)
+        // What is missing and was not cut off is not pending any more, or cannot be sent.
+        return { key: line.key, items, more: isCut || (line.more && items.length > 0) }
+      })
+    }))
+  }
+})

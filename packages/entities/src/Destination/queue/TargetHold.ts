@@ -1,0 +1,106 @@
+import type { Answer, Failure, Verdict } from "@tidegate/connectors/Connector"
+import { parseRetryAfter } from "@tidegate/rules/Retry"
+import type { Outcome } from "../sending/Attempt.ts"
+
+/*
+ * Until when a target takes nothing more, by what it has answered: a refusal that says how long it lasts (429 or 503 with Retry-After, or what
+ * an API says in its body), or an answer of any status by which its limit is used up. Pure.
+ *
+ * It is said of the target and not of one event. So it holds the destination: its other events wait in the queue, and no attempt is
+ * spent on finding out the same again.
+ */
+
+/** No answer holds a destination for longer (ms), whatever it says: one that says ten years is asked again after ten minutes. */
+export const longestHoldMs = 600_000
+/** Added to what a target says (ms): some requests take longer to reach it than others. */
+const marginMs = 25
+
+type Headers = Answer["headers"]
+
+const textOf = (headers: Headers, name: string): string | null => {
+  const value = headers[name]
+  return typeof value === "string" ? value.trim() : null
+}
+
+const decimal = /^\d{1,15}(?:\.\d{1,9})?$/
+
+const secondsOf = (text: string | null): number | null => (text !== null && decimal.test(text) ? Number(text) : null)
+
+/** Milliseconds from now until a moment of the target's clock, which the answer tells as well as its `date`; else by the clock here. */
+const untilMoment = (momentMs: number, headers: Headers, now: number): number => {
+  const date = Date.parse(textOf(headers, "date") ?? "")
+  return momentMs - (Number.isNaN(date) ? now : date)
+}
+
+/** A time to wait, or a moment: what is as large as one of this century in seconds, or in milliseconds, is one. */
+const untilReset = (reset: number, headers: Headers, now: number): number => {
+  if (reset >= 1e12) return untilMoment(reset, headers, now)
+  return reset >= 1e9 ? untilMoment(reset * 1_000, headers, now) : reset * 1_000
+}
+
+/** The headers that APIs say it by: how many calls are left, and when there are more. */
+const families: ReadonlyArray<{ readonly remaining: string; readonly after?: string; readonly reset: string }> = [
+  // Discord says both. The first is a time to wait, in all versions in seconds.
+  { remaining: "x-ratelimit-remaining", after: "x-ratelimit-reset-after", reset: "x-ratelimit-reset" },
+  { remaining: "ratelimit-remaining", reset: "ratelimit-reset" },
+  { remaining: "x-rate-limit-remaining", reset: "x-rate-limit-reset" }
+]
+
+/** Milliseconds until a limit that is used up is renewed; null: none is known to be. `always`: also where nothing says that it is used up. */
+const usedUpFor = (headers: Headers, now: number, always: boolean): number | null => {
+  let longest: number | null = null
+  for (const { after, remaining, reset } of families) {
+    const left = textOf(headers, remaining)
+    if (!always && (left === null || !/^0+(?:\.0+)?$/.test(left))) continue
+    const wait = after === undefined ? null : secondsOf(textOf(headers, after))
+    const moment = wait === null ? secondsOf(textOf(headers, reset)) : null
+    const ms = wait !== null ? wait * 1_000 : moment === null ? null : untilReset(moment, headers, now)
+    if (ms !== null) longest = Math.max(longest ?? 0, ms)
+  }
+  // A list, which may stand in several fields.
+  const policies = [headers["ratelimit"] ?? []].flat().join(", ") || null
+  if (policies === null || policies.length > 1_024) return longest
+  // `"burst";r=0;t=30, "day";r=900;t=3600`, and before that draft `limit=100, remaining=0, reset=30`.
+  const older = /(?:^|[,\s])remaining=0(?:$|[,\s])/.test(policies) ? /(?:^|[,\s])reset=(\d{1,9})/.exec(policies) : null
+  const waits = policies
+    .split(",")
+    .flatMap((one) => (/;\s*r=0(?:$|[;\s])/.test(one) ? (/;\s*t=(\d{1,9})/.exec(one)?.[1] ?? []) : []))
+  for (const seconds of [...waits, ...(older === null ? [] : [older[1]!])]) {
+    longest = Math.max(longest ?? 0, Number(seconds) * 1_000)
+  }
+  return longest
+}
+
+const waitIn = (headers: Headers, now: number): number | null => {
+  const said = textOf(headers, "retry-after")
+  const wait = said === null ? null : parseRetryAfter(said, now)
+  return wait === "cancel" ? null : wait
+}
+
+/** Statuses that a target refuses by for now. Also 403, as GitHub and Google do, and 2xx of an API whose body says no. */
+const isForNow = (status: number): boolean => status === 429 || status === 503 || status === 403 || status < 300
+
+/** What an attempt has failed by that may succeed later; null: it has not, or the target has not said so. */
+const passing = ({ errorCode }: Outcome, verdict: Verdict): Failure | null =>
+  errorCode !== null || verdict === "successful" || verdict.final || verdict.code === "OAUTH2_HANDSHAKE_FAILED"
+    ? null
+    : verdict
+
+/** Until when (Unix ms) nothing more is sent to a target that has answered this; null: it takes more. */
+export const heldUntil = (outcome: Outcome, verdict: Verdict, now: number): number | null => {
+  const { errorCode, headers, status } = outcome
+  if (errorCode !== null || status === null) return null
+  const failure = passing(outcome, verdict)
+  const isRefusal = failure !== null && isForNow(status)
+  const said = failure?.retryAfter !== undefined ? failure.retryAfter * 1_000 : isRefusal ? waitIn(headers, now) : null
+  const wait = said ?? usedUpFor(headers, now, status === 429)
+  return wait === null || wait <= 0 ? null : now + Math.min(Math.ceil(wait) + marginMs, longestHoldMs)
+}
+
+/** Whether a target has refused an attempt for now, whatever was sent, and says how long that lasts. */
+export const isRefusedForNow = (outcome: Outcome, verdict: Verdict, now: number): boolean => {
+  const { status } = outcome
+  const failure = passing(outcome, verdict)
+  if (failure === null || status === null) return false
+  return (failure.retryAfter !== undefined || isForNow(status)) && heldUntil(outcome, verdict, now) !== null
+}

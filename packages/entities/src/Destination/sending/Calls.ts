@@ -1,0 +1,122 @@
+import type { Departure } from "../queue/ConcurrencyLimit.ts"
+
+/** So few calls always may wait, whatever the other destinations hold. */
+const minWaiting = 16
+/** So many of one destination may wait at the most. */
+const maxWaiting = 1_000
+
+/** What is to be sent for a step of a workflow. It is kept by its run: here it only waits for its turn. */
+export class Call {
+  /** Whose: calls of one line wait behind each other, lines take turns with each other and with connections. */
+  readonly line: string
+  /** Since when it has waited (Unix ms), also with owners that came before. */
+  readonly since: number
+  readonly bytes: number
+  /** Makes it; the queue is told when it has ended. */
+  readonly start: (startedAt: number) => void
+  departure: Departure | null = null
+
+  constructor({ bytes, line, since, start }: Pick<Call, "line" | "since" | "bytes" | "start">) {
+    this.line = line
+    this.since = since
+    this.bytes = bytes
+    this.start = start
+  }
+}
+
+/** Calls of one line, the one that has waited longest first. */
+export class CallLine {
+  readonly #waiting: Array<Call> = []
+  readonly #taken: (call: Call) => void
+
+  constructor(taken: (call: Call) => void) {
+    this.#taken = taken
+  }
+
+  get readyCount(): number {
+    return this.#waiting.length
+  }
+
+  add(call: Call): void {
+    const at = this.#waiting.findLastIndex(({ since }) => since <= call.since)
+    this.#waiting.splice(at + 1, 0, call)
+  }
+
+  remove(call: Call): boolean {
+    const at = this.#waiting.indexOf(call)
+    if (at >= 0) this.#waiting.splice(at, 1)
+    return at >= 0
+  }
+
+  shift(): Call | undefined {
+    const call = this.#waiting.shift()
+    if (call !== undefined) this.#taken(call)
+    return call
+  }
+}
+
+/** What memory they may hold; shared with the windows of events. */
+interface Memory {
+  readonly hasRoom: (bytes: number) => boolean
+  readonly hold: (bytes: number) => void
+  readonly letGo: (bytes: number) => void
+}
+
+/** The calls of one destination that wait for their turn. */
+export class Calls {
+  readonly #lines = new Map<string, CallLine>()
+  readonly #memory: Memory
+  #waiting = 0
+
+  constructor(memory: Memory) {
+    this.#memory = memory
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting === 0
+  }
+
+  /** Those that have some. */
+  get lines(): Iterable<CallLine> {
+    return this.#lines.values()
+  }
+
+  /** Takes one out: lines take turns. */
+  next(): Call | undefined {
+    for (const [id, line] of this.#lines) {
+      // Behind the others; one that has none left is gone.
+      this.#lines.delete(id)
+      this.#lines.set(id, line)
+      return line.shift()
+    }
+    return undefined
+  }
+
+  /** False: there is no room for it. */
+  add(call: Call): boolean {
+    const fits = this.#waiting < minWaiting || (this.#waiting < maxWaiting && this.#memory.hasRoom(call.bytes))
+    if (!fits) return false
+    let line = this.#lines.get(call.line)
+    if (line === undefined) {
+      line = new CallLine((taken) => this.#left(taken))
+      this.#lines.set(call.line, line)
+    }
+    this.#memory.hold(call.bytes)
+    this.#waiting++
+    line.add(call)
+    return true
+  }
+
+  /** Whether it still waited. */
+  remove(call: Call): boolean {
+    const waited = this.#lines.get(call.line)?.remove(call) ?? false
+    if (waited) this.#left(call)
+    return waited
+  }
+
+  #left({ bytes, line }: Call): void {
+    this.#memory.letGo(bytes)
+    this.#waiting--
+    if (this.#lines.get(line)?.readyCount === 0) this.#lines.delete(line)
+  }
+}

@@ -1,0 +1,56 @@
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { Connector } from "@tidegate/connectors/Connector"
+import * as Connectors from "@tidegate/connectors/Connectors"
+import { metrics, worstDestinations } from "@tidegate/telemetry/Metrics"
+import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
+import { Slots } from "../queue/Slots.ts"
+
+type Watched = Pick<DeliveryQueue, "onWire" | "limit">
+
+/** What the destinations of one process share. */
+export class DeliveryRuntime extends Context.Service<
+  DeliveryRuntime,
+  {
+    readonly slots: Slots
+    readonly connectorOf: (type: string) => Connector | undefined
+    /** Shows the limit of a destination in the metrics for as long as its actor lives. */
+    readonly watch: (id: string, queue: Watched) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("@tidegate/entities/DeliveryRuntime") {
+  /** `deliveries`: on the wire at once. `windowBytes`: what all windows may hold. */
+  static readonly layer = ({
+    connectorOf = Connectors.connectorOf,
+    deliveries,
+    windowBytes
+  }: {
+    readonly deliveries: number
+    readonly windowBytes: number
+    readonly connectorOf?: (type: string) => Connector | undefined
+  }): Layer.Layer<DeliveryRuntime> =>
+    Layer.sync(DeliveryRuntime, () => {
+      const slots = new Slots(deliveries, windowBytes)
+      const queues = new Map<string, Watched>()
+      metrics.deliveriesUnderWay.readBy(() => slots.taken)
+      metrics.concurrencyLimit.readBy(() => limitsOf(queues))
+      return DeliveryRuntime.of({
+        slots,
+        connectorOf,
+        watch: (id, queue) =>
+          Effect.acquireRelease(
+            Effect.sync(() => void queues.set(id, queue)),
+            () => Effect.sync(() => void (queues.get(id) === queue && queues.delete(id)))
+          )
+      })
+    })
+}
+
+/** The limits of the destinations with the most on the wire, and the highest of the others that have something there. */
+const limitsOf = (queues: ReadonlyMap<string, Watched>): ReadonlyArray<readonly [readonly [string], number]> => {
+  const busy = [...queues].filter(([, { onWire }]) => onWire > 0)
+  const busiest = busy.toSorted(([, a], [, b]) => b.onWire - a.onWire)
+  const others = busiest.slice(worstDestinations)
+  return [
+    ...busiest.slice(0, worstDestinations).map(([id, { limit }]) => [[id] as const, limit] as const),
+    [["other"], others.reduce((most, [, { limit }]) => Math.max(most, limit), 0)]
+  ]
+}

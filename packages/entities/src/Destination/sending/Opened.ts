@@ -1,0 +1,73 @@
+import { Effect, Scope } from "effect"
+import type { Sender, SessionSender, SessionServices } from "@tidegate/connectors/Connector"
+import type { DestinationState } from "../DestinationState.ts"
+import { HeldSession } from "./Sessions.ts"
+import { keptInDatabase } from "../tokens/Keeping.ts"
+import type { NotObtained } from "../tokens/TokenEndpoint.ts"
+import { makeTokens, type Token } from "../tokens/Tokens.ts"
+
+/** A sender that is ready: with its session, and with the token that it sends. */
+export interface Opened {
+  readonly sender: Sender
+  readonly session: HeldSession | null
+  /** Null: it needs none. */
+  readonly token: string | null
+  /** Until when it is used (Unix ms). */
+  readonly until: number
+}
+
+/**
+ * The sender of a destination, opened by its settings, and anew with every token where it has them. `scope`: of the destination's actor.
+ * What is opened no more takes no more sends; those under way are let finish.
+ */
+export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayAsk: () => boolean) {
+  const tokens = yield* makeTokens(mayAsk, yield* keptInDatabase)
+  const services = yield* Effect.context<SessionServices>()
+  let state: DestinationState | null = null
+  let opened: Opened | null = null
+
+  const held = (sender: SessionSender) => HeldSession.make(sender).pipe(Scope.provide(scope), Effect.provide(services))
+
+  /** Null: the settings are others by now. */
+  const openWith = Effect.fnUntraced(function* (of: DestinationState, token: Token) {
+    if (state === of && opened?.token === token.value) return (opened = { ...opened, until: token.until })
+    const sender = of.bearer!.open(token.value)
+    const session = sender.kind === "session" ? yield* held(sender) : null
+    if (state !== of) {
+      session?.release()
+      return null
+    }
+    opened?.session?.release()
+    return (opened = { sender, session, token: token.value, until: token.until })
+  })
+
+  return {
+    tokens,
+    /** What delivers now; null: it is to be obtained, or there is none. */
+    current: (now: number): Opened | null => (opened !== null && now < opened.until ? opened : null),
+    /** Whether it still goes by these settings. */
+    goesBy: (of: DestinationState): boolean => state === of,
+    /** Makes ready what goes by these settings, from when what this answers is called. */
+    prepare: Effect.fnUntraced(function* (next: DestinationState | null) {
+      const sender = next?.sender ?? null
+      const session = sender?.kind === "session" ? yield* held(sender) : null
+      return (): void => {
+        state = next
+        tokens.configure(next?.bearer?.settings ?? null)
+        opened?.session?.release()
+        opened = sender === null ? null : { sender, session, token: null, until: Number.POSITIVE_INFINITY }
+      }
+    }),
+    /** Waits for a token. */
+    obtain: (of: DestinationState): Effect.Effect<Opened | null, NotObtained> =>
+      Effect.flatMap(tokens.obtain(of.bearer!.settings), (token) => openWith(of, token)),
+    /** The same with another token than this one, which the target has refused; null: there is no other. */
+    renew: (of: DestinationState, refused: string): Effect.Effect<Opened | null, NotObtained> =>
+      Effect.flatMap(tokens.renewed(of.bearer!.settings, refused), (token) =>
+        token === null || token.value === refused ? Effect.succeed(null) : openWith(of, token)
+      ),
+    cancel: (): void => opened?.session?.cancel()
+  }
+})
+
+export type Opening = Effect.Success<ReturnType<typeof makeOpening>>

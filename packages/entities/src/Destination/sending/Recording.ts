@@ -1,0 +1,51 @@
+import { Effect } from "effect"
+import { Journal } from "@tidegate/storage/Journal"
+import { Tracing } from "@tidegate/telemetry/Tracing"
+import { recordOf, retryOf } from "./Attempt.ts"
+import type { DeliveryItem } from "../queue/DeliveryItem.ts"
+import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
+import type { Ends } from "./Sending.ts"
+
+interface Recording {
+  readonly id: string
+  readonly now: () => number
+  readonly queue: Pick<DeliveryQueue, "ended" | "recorded" | "abandoned" | "returned" | "lost">
+  /** Of an attempt nothing more is to come: it is recorded, or not ours, or not to be. */
+  readonly noLonger: (item: DeliveryItem) => void
+}
+
+/** Attempts to deliver events: how each has ended is recorded, and the queue goes on by that. */
+export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, queue }: Recording) {
+  const journal = yield* Journal
+  const tracing = yield* Tracing
+  return {
+    finished: (attempt, outcome, verdict, how) => {
+      const { item } = attempt
+      // The answer's time is rounded, and nothing is over before it.
+      const finishedAt = Math.max(now(), outcome.respondedAt)
+      const record = recordOf(attempt, id, outcome, verdict, finishedAt, Math.random())
+      journal.record(record, (recorded) => {
+        noLonger(item)
+        if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
+        else if (recorded === "PENDING" && record.retryAt !== null) {
+          queue.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
+        } else queue.recorded(item, { kind: "finished" })
+      })
+      tracing.attempted(attempt.trace, attempt.startedAt, record)
+      // The journal answers later.
+      queue.ended(item, how)
+    },
+    abandoned: ({ item }) => {
+      noLonger(item)
+      queue.abandoned(item)
+    },
+    returned: ({ item }) => {
+      noLonger(item)
+      queue.returned(item)
+    },
+    lost: ({ item }) => {
+      noLonger(item)
+      queue.lost(item)
+    }
+  } satisfies Ends
+})

@@ -1,0 +1,230 @@
+import { Effect } from "effect"
+import type { Answer, Verdict } from "@tidegate/connectors/Connector"
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import { type Attempt, beginAttempt, type CallSettings, type Outcome, waitOf } from "../sending/Attempt.ts"
+import { Call } from "../sending/Calls.ts"
+import type { Ending } from "../queue/ConcurrencyLimit.ts"
+import type { DeliveryItem } from "../queue/DeliveryItem.ts"
+import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
+import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
+import type { Ends } from "../sending/Sending.ts"
+import type { StepSend, StepSent } from "./StepProtocol.ts"
+
+/** So long a call waits for its turn before it is asked for again (ms): whoever lost it, or has moved, is found by that. */
+const turnMs = 30_000
+/** What an exchange is given to end by itself when its time is over (ms). */
+const graceMs = 500
+/** Calls whose time is over are looked for so often (ms): each by a timer of its own would cost as much as its turn. */
+const lookEveryMs = 500
+/** Of the body of an answer. */
+const maxAnswered = 1024 * 1024
+
+interface Calling {
+  readonly queue: Pick<DeliveryQueue, "call" | "withdraw" | "called">
+  readonly now: () => number
+  /** Begins an attempt. */
+  readonly send: (attempt: Attempt) => void
+  /** A call waits in the queue: its timers are to run. */
+  readonly queued: () => void
+  readonly state: () => DestinationState | null
+  /** Whether nobody holds its tunnel open. */
+  readonly isAway: () => boolean
+  readonly after: (ms: number, then: () => void) => void
+}
+
+interface Asked {
+  /** When its time is over (Unix ms), and what is done about it. */
+  until: number
+  over: () => void
+  readonly end: (sent: StepSent) => void
+  /** Ends it without an answer where it still waits. */
+  readonly withdraw: () => boolean
+}
+
+const again: StepSent = { kind: "again" }
+
+const failure = (code: string, message: string): StepSent => ({
+  kind: "failed",
+  code,
+  message,
+  final: false,
+  status: null,
+  retry_after_ms: null
+})
+
+/** What steps of workflows send to one destination: they wait for their turn beside its events, and are answered. */
+export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }: Calling) => {
+  const asked = new Set<Asked>()
+  let isLooking = false
+  const underWay = new Map<Attempt, { readonly call: Call; readonly end: (sent: StepSent) => void }>()
+
+  const ended = (attempt: Attempt, sent: StepSent, how: Ending): void => {
+    const found = underWay.get(attempt)
+    underWay.delete(attempt)
+    if (found === undefined) return
+    found.end(sent)
+    queue.called(found.call, how)
+  }
+
+  const look = (): void => {
+    const at = now()
+    for (const { over, until } of asked) if (until <= at) over()
+    isLooking = asked.size > 0
+    if (isLooking) after(lookEveryMs, look)
+  }
+
+  const ends: Ends = {
+    finished: (attempt, outcome, verdict, how) => ended(attempt, sentBy(outcome, verdict), how),
+    abandoned: (attempt) => ended(attempt, again, "unsent"),
+    returned: (attempt) => ended(attempt, failure("CLI_UNAVAILABLE", "the tunnel's client has gone"), "unsent"),
+    // Nothing was sent: it had its turn, but no connection.
+    lost: (attempt) => ended(attempt, again, "unsent")
+  }
+
+  return {
+    ends,
+    /** Answers what waits and never will be sent, now that the destination is another. */
+    configured: (): void => {
+      const why = refusalOf(state())
+      if (why === null) return
+      for (const { end, withdraw } of asked) if (withdraw()) end(why)
+    },
+    /** What waits is asked for again, of whoever owns the destination next. */
+    stop: (): void => {
+      for (const { end, withdraw } of asked) if (withdraw()) end(again)
+    },
+    send: (message: StepSend): Effect.Effect<StepSent> =>
+      Effect.callback((resume) => {
+        const destination = state()
+        const refused = destination?.teamId === message.team_id ? refusalOf(destination) : gone
+        if (refused !== null) return resume(Effect.succeed(refused))
+        if (isAway()) {
+          return resume(Effect.succeed(failure("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open")))
+        }
+        const call: Call = new Call({
+          line: message.workflow.id,
+          since: message.since,
+          bytes: message.request.body.length + 2_048,
+          start: (startedAt) => {
+            entry.until = startedAt + message.timeout_ms + graceMs
+            entry.over = () => end(late(message))
+            const item = itemOf(message, startedAt)
+            const attempt = beginAttempt(item, connectionQueueOf(message), startedAt, null, settingsOf(message))
+            underWay.set(attempt, { call, end })
+            send(attempt)
+          }
+        })
+        const withdraw = (): boolean => queue.withdraw(call)
+        const end = (sent: StepSent): void => {
+          if (asked.delete(entry)) resume(Effect.succeed(sent))
+        }
+        const waited = (): void => {
+          if (withdraw()) end(again)
+        }
+        const entry: Asked = { end, withdraw, until: now() + turnMs, over: waited }
+        asked.add(entry)
+        if (!isLooking) {
+          isLooking = true
+          after(lookEveryMs, look)
+        }
+        if (queue.call(call)) queued()
+        else end(again)
+        // One that is on the wire ends by itself: its place is taken until then.
+        return Effect.sync(() => {
+          withdraw()
+          asked.delete(entry)
+        })
+      })
+  }
+}
+
+const gone = failure("RESOURCE_DELETED", "the destination was deleted")
+
+const refusalOf = (destination: DestinationState | null): StepSent | null => {
+  if (destination === null || destination.isDeleted) return gone
+  return destination.state === "open" ? null : failure("RESOURCE_DISABLED", "the destination is disabled")
+}
+
+const late = ({ timeout_ms }: StepSend): StepSent => failure("TIMEOUT", `no full answer within ${timeout_ms} ms`)
+
+/** The step as an attempt has an event. */
+const itemOf = (message: StepSend, now: number): DeliveryItem => {
+  const { attempt, key, request, since, team_id, workflow } = message
+  const { body, headers, id, method, path, presented, query, source_id } = request
+  return {
+    eventId: key,
+    teamId: team_id,
+    connectionId: workflow.id,
+    sourceId: source_id,
+    createdAt: since,
+    dueAt: now,
+    attempts: attempt - 1,
+    firstAttemptAt: null,
+    lastAttemptAt: null,
+    trigger: "INITIAL",
+    rootEventId: null,
+    retryOperationId: null,
+    orderingKey: null,
+    place: null,
+    payload: {
+      requestId: id,
+      method,
+      path,
+      query,
+      headers,
+      presented,
+      body,
+      verified: false,
+      originalIp: null,
+      dataId: null
+    }
+  }
+}
+
+const connectionQueueOf = ({ request, workflow }: StepSend): ConnectionQueueSettings => ({
+  id: workflow.id,
+  name: workflow.name,
+  sourceName: request.source_name,
+  state: "open",
+  cancelBefore: 0,
+  resumedAt: 0,
+  retry: null
+})
+
+const settingsOf = ({ key, loop, run_id, step_id, timeout_ms, workflow }: StepSend): CallSettings => ({
+  timeoutMs: timeout_ms,
+  captureBytes: maxAnswered,
+  headers: [
+    "idempotency-key",
+    key,
+    "x-gateway-workflow-id",
+    workflow.id,
+    "x-gateway-run-id",
+    run_id,
+    "x-gateway-step-id",
+    step_id,
+    loopHeader,
+    loop
+  ]
+})
+
+const sentBy = (outcome: Outcome, verdict: Verdict): StepSent => {
+  const { body, bodyTruncated, headers, respondedAt, sentAt, status } = outcome
+  if (verdict === "successful") {
+    return {
+      kind: "answered",
+      status: status ?? 200,
+      headers: valuesOf(headers),
+      body,
+      truncated: bodyTruncated,
+      duration_ms: Math.max(0, respondedAt - sentAt)
+    }
+  }
+  const { code, final, message, retryAfter } = verdict
+  const wait = waitOf(retryAfter, headers, respondedAt)
+  const isOver = final || wait === "cancel"
+  return { kind: "failed", code, message, final: isOver, status, retry_after_ms: wait === "cancel" ? null : wait }
+}
+
+const valuesOf = (headers: Answer["headers"]) =>
+  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))

@@ -1,0 +1,132 @@
+import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
+import { cpuMillis, inSlices } from "@tidegate/runtime/EventLoopBudget"
+import type { RunTransition } from "@tidegate/storage/workflows/RunJournal"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
+import { advance } from "@tidegate/workflows/Advance"
+import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
+import type { Facts, Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+import { secretTextsOf, transitionOf } from "./RunRecord.ts"
+import { carryingOut, keyOf } from "./RunWork.ts"
+
+/** A test takes no longer than this, whatever its steps say. */
+const longest = Duration.seconds(60)
+/**
+ * Transitions that a test may go through, characters of JSON that its steps may give in all, and those of previews that are kept for its answer:
+ * the first ones. A list's step has one of each element.
+ */
+const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_576 }
+
+export interface Trial {
+  readonly workflow: Workflow
+  readonly run: DueRun
+  readonly facts: Facts
+  /** Where it begins, and with what. */
+  readonly from: RunState
+  readonly first: Occurrence
+  /** Whether what leaves the installation is carried out: then the time between attempts is a real one. */
+  readonly live: boolean
+  /** Whether its answer shows what steps were given and gave. */
+  readonly previews: boolean
+}
+
+export interface Tried {
+  readonly state: RunState
+  readonly transitions: ReadonlyArray<RunTransition>
+}
+
+/**
+ * A run that nobody stores: the engine of real ones, with what would be its rows. A delay takes no time: when all that is under way waits for
+ * one, the run's clock is put forward to its end.
+ */
+export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Return<Tried> {
+  const { facts, first, from, live, run, workflow } = trial
+  const carryOut = yield* carryingOut
+  const texts = yield* inSlices(secretTextsOf(facts, from))
+  const happened = yield* Queue.unbounded<Occurrence>()
+  const transitions: Array<RunTransition> = []
+  let state = from
+  let underWay = 0
+  let outputs = 0
+  let room = trial.previews ? most.previews : 0
+  /** Milliseconds that the run is ahead of the time. */
+  let ahead = 0
+  const now = Effect.map(Clock.currentTimeMillis, (ms) => ms + ahead)
+
+  const begin = (effect: StepEffect): Effect.Effect<void, never, Scope.Scope> => {
+    const carriedOut = carryOut({ effect, run, key: keyOf(run, effect), texts })
+    return Effect.asVoid(
+      Effect.forkScoped(Effect.flatMap(carriedOut, (occurrence) => Queue.offer(happened, occurrence)))
+    )
+  }
+
+  const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
+    const at = yield* now
+    const advanced = yield* inSlices(advance(workflow, facts, state, occurrence, { now: at, clock: cpuMillis }, texts))
+    if (advanced.state !== state) {
+      const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
+      const transition = yield* inSlices(transitionOf(workflow, run, state, advanced, texts, writing))
+      outputs += transition.outputs?.length ?? 0
+      const previews = (transition.previews?.length ?? 0) > room ? null : transition.previews
+      room -= previews?.length ?? 0
+      // What they gave stands in the state.
+      transitions.push({ ...transition, outputs: null, previews })
+      state = advanced.state
+    }
+    return advanced.effects
+  })
+
+  const takeAndBegin = Effect.fnUntraced(function* (occurrence: Occurrence) {
+    const effects = yield* take(occurrence)
+    underWay += effects.length
+    yield* Effect.forEach(effects, begin, { discard: true })
+  })
+
+  /** Until a step is due that waits; only a second attempt at something real is waited for. */
+  const wait = Effect.gen(function* () {
+    const [next] = waitsOf(state).toSorted((left, right) => left.wait.until - right.wait.until)
+    if (next === undefined) return yield* Effect.die(new Error("a run that has not ended waits for nothing"))
+    const left = Math.max(0, next.wait.until - (yield* now))
+    if (live && next.wait.kind === "retry") yield* Effect.sleep(left)
+    else ahead += left
+    return yield* takeAndBegin({ type: "due", step: next.step })
+  })
+
+  const carryOn = Effect.gen(function* () {
+    yield* takeAndBegin(first)
+    while (state.finishedAt === null) {
+      if (transitions.length > most.transitions) return tooMuch(`more than ${most.transitions} transitions`)
+      if (outputs > most.outputs) return tooMuch(`more than ${most.outputs} characters of output`)
+      if (underWay === 0) yield* wait
+      else {
+        const occurrence = yield* Queue.take(happened)
+        underWay--
+        yield* takeAndBegin(occurrence)
+      }
+    }
+    return null
+  })
+
+  const ended = yield* Effect.timeoutOption(Effect.scoped(carryOn), longest)
+  const error = Option.getOrElse(ended, (): StepError => ({
+    code: "TIMEOUT",
+    message: "the test has not ended within 60 seconds"
+  }))
+  if (error !== null) for (const occurrence of cutOff(state, error)) yield* take(occurrence)
+  return { state, transitions }
+})
+
+const waitsOf = ({ steps }: RunState): ReadonlyArray<{ readonly step: number; readonly wait: Wait }> =>
+  steps.flatMap(({ status, wait }, step) => (status === "running" && wait !== null ? [{ step, wait }] : []))
+
+const tooMuch = (what: string): StepError => ({ code: "TEST_LIMIT_EXCEEDED", message: `the test has come to ${what}` })
+
+/** The end of what is under way: nothing else begins. */
+const cutOff = (state: RunState, error: StepError): ReadonlyArray<Occurrence> => [
+  { type: "stopped", error },
+  ...state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {
+    if (status !== "running" || wait !== null) return []
+    return [{ type: "failed", step, attempt, iteration: iterations?.items.length ?? null, error, random: 0 }]
+  })
+]

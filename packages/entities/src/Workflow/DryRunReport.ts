@@ -1,0 +1,119 @@
+import { Effect } from "effect"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import type { PayloadPreview } from "@tidegate/model/WorkflowRun"
+import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { shownOf } from "@tidegate/redaction/Redaction"
+import { definitionHash } from "@tidegate/workflows/DefinitionHash"
+import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
+import { runOf, StepReports } from "@tidegate/workflows/RunReport"
+import type { TrialResult } from "./DryRuns.ts"
+
+/** A test as it is answered: told of by what would be its rows, in the shape of a run. */
+
+interface Previews {
+  readonly input?: PayloadPreview
+  readonly output?: PayloadPreview
+}
+
+const notCaptured: PayloadPreview = {
+  available: false,
+  redacted: false,
+  truncated: false,
+  content_type: null,
+  size_bytes: null,
+  sha256: null,
+  preview: null,
+  redacted_paths: [],
+  reason: "not_captured"
+}
+
+export const reportOf = Effect.fnUntraced(function* (
+  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: TrialResult,
+  { live, previews }: { readonly live: boolean; readonly previews: boolean }
+): Effect.fn.Return<WorkflowTest> {
+  const { edges, plan, steps, warnings } = workflow
+  const reports = new StepReports(run.id, { steps, edges })
+  const shown = new Map<number, Previews>()
+  for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {
+    reports.take({ part, at, steps })
+    if (made === null) continue
+    for (const [index, of] of previewsIn(made)) shown.set(index, { ...shown.get(index), ...of })
+    if (i % 50 === 49) yield* Effect.yieldNow
+  }
+  const all = reports.executions((index) => {
+    if (!previews) return null
+    const { input = notCaptured, output = notCaptured } = shown.get(index) ?? {}
+    return { input, output }
+  })
+  const told = only === null ? all : all.filter(({ execution_index }) => execution_index === only)
+  const last = transitions.at(-1)
+  const count = (status: string): number => told.filter((step) => step.status === status).length
+  const at = run.created_at.toISOString()
+  const contentType = facts.trigger.headers["content-type"]
+  return {
+    ...runOf(
+      {
+        id: run.id,
+        workflow_id: about.id,
+        request_id: run.request_id,
+        version: about.version,
+        status: state.status,
+        outcome: state.outcome,
+        attempts: 1,
+        steps_count: told.length,
+        succeeded_steps: count("succeeded"),
+        failed_steps: count("failed"),
+        skipped_steps: count("skipped"),
+        running_steps: 0,
+        error_code: last?.error?.code ?? null,
+        error_message: last?.error?.message ?? null,
+        error_step_id: last?.error?.stepId ?? null,
+        started_at: state.startedAt === null ? null : new Date(state.startedAt),
+        finished_at: state.finishedAt === null ? null : new Date(state.finishedAt),
+        created_at: run.created_at,
+        updated_at: new Date(last?.at ?? run.created_at)
+      },
+      false
+    ),
+    test: true,
+    mode: live ? "live" : "dry_run",
+    workflow_id: result.stored ? about.id : null,
+    request_id: received ? run.request_id : null,
+    version: {
+      number: about.version,
+      definition_hash: definitionHash(steps, edges),
+      created_at: at,
+      created_by_user_id: null,
+      current_version: about.version,
+      is_current: result.asStored,
+      workflow_name: about.name,
+      steps,
+      edges: edges as never,
+      formatter_engine_version: null,
+      resources: []
+    },
+    trigger: {
+      type: "request",
+      request_id: received ? run.request_id : null,
+      source: {
+        id: run.source_id,
+        name: run.source_name,
+        provider_key: null,
+        definition_key: null,
+        trigger_name: "Webhook"
+      },
+      delivery_mode: received ? "webhook" : "manual",
+      method: run.method,
+      path: shownOf()("path", run.path) as string,
+      content_type: typeof contentType === "string" ? contentType : null,
+      size_bytes: run.body?.length ?? 0,
+      received_at: run.ingested_at.toISOString(),
+      is_retry: false,
+      preview: previews ? yield* inSlices(previewOf(facts.trigger.body)) : null
+    },
+    retry: { count: 0, last_requested_at: null, last_step_id: null, retryable_step_ids: [] },
+    steps: told.map((step) => Object.assign({ simulated: simulated.has(step.execution_index) }, step)),
+    steps_count: only === null ? plan.length : 1,
+    ...(warnings.length === 0 ? {} : { warnings })
+  }
+})

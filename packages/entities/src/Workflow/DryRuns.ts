@@ -1,0 +1,214 @@
+import { Clock, Context, Effect, Semaphore } from "effect"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { didYouMean } from "@tidegate/model/NearestName"
+import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { mocksOf, storedSample, type WorkflowTrialInput } from "@tidegate/resources/WorkflowDryRun"
+import type { Database } from "@tidegate/storage/Database"
+import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowSamples"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
+import { query } from "@tidegate/storage/Transaction"
+import { Workflows } from "@tidegate/storage/workflows/Workflows"
+import { type Facts, queuedRun } from "@tidegate/workflows/Run"
+import { onlyStep, rehearsalOf } from "@tidegate/workflows/Mocks"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+import { factsOf } from "./RunRecord.ts"
+import { conduct, type Tried } from "./DryRun.ts"
+import { reportOf } from "./DryRunReport.ts"
+
+/** Tests of workflows: what to run, and on what. Nothing of them is stored. */
+
+export interface Asked {
+  readonly team_id: string
+  /** Made by whoever asks: when the question comes again, the same effects go out with the same keys. */
+  readonly run_id: string
+  /** Whether it is the stored workflow of that id, or one that is written. */
+  readonly stored: boolean
+  readonly input: WorkflowTrialInput
+}
+
+/** What a test came to, for whoever shows it. */
+export interface TrialResult extends Tried {
+  readonly workflow: Workflow
+  readonly simulated: ReadonlySet<number>
+  /** The step that it was of alone; null: of the whole. */
+  readonly only: number | null
+  readonly about: { readonly id: string; readonly name: string; readonly version: number }
+  readonly run: DueRun
+  readonly facts: Facts
+  /** Whether its request was received; otherwise it was written for the test. */
+  readonly received: boolean
+  /** Whether its workflow is a stored one, and whether its graph is the one that is stored. */
+  readonly stored: boolean
+  readonly asStored: boolean
+}
+
+/** Tests that a process carries out at once, and of one team: they hold what they are tried on in memory. */
+const most = { process: 16, team: 4 }
+/** Others wait for their turn, for so long. */
+const patience = "5 seconds"
+
+interface Turns {
+  readonly turns: Semaphore.Semaphore
+  /** Tests that have one, or wait for it. */
+  tests: number
+}
+
+interface Rooms {
+  readonly all: Semaphore.Semaphore
+  readonly teams: Map<string, Turns>
+  /** One at a time reads what it is tried on: several that come in the same turn of the loop would each take the time that one may. */
+  readonly reading: Semaphore.Semaphore
+}
+
+const Room = Context.Reference<Rooms>("@tidegate/entities/Workflow/Trials/Room", {
+  defaultValue: () => ({
+    all: Semaphore.makeUnsafe(most.process),
+    teams: new Map(),
+    reading: Semaphore.makeUnsafe(1)
+  })
+})
+
+const taken = (turns: Semaphore.Semaphore) =>
+  Effect.acquireRelease(turns.take(1), () => turns.release(1), { interruptible: true })
+
+/** Fails closed where none becomes free: a test may be asked for again, and memory is everybody's. */
+const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { all, teams } = yield* Room
+      const own = teams.get(team) ?? { turns: Semaphore.makeUnsafe(most.team), tests: 0 }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          own.tests++
+          teams.set(team, own)
+        }),
+        () =>
+          Effect.sync(() => {
+            if (--own.tests === 0) teams.delete(team)
+          })
+      )
+      // Who waits for the others' has its own team's already: no team has more than its share of those that wait.
+      yield* Effect.andThen(taken(own.turns), taken(all)).pipe(
+        Effect.timeoutOrElse({
+          duration: patience,
+          orElse: () => fail("QUEUE_UNAVAILABLE", "too many tests are under way; repeat the request")
+        })
+      )
+      return yield* effect
+    })
+  )
+
+/** What is tried: its parts as they are stored, or as they are written. */
+const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team_id }: Asked) {
+  const { edges, source_id, steps } = input
+  if (!stored) {
+    return {
+      about: { id, name: "test", version: 0 },
+      steps: steps ?? [],
+      edges: edges ?? [],
+      source_id: source_id ?? null
+    }
+  }
+  const found = yield* (yield* Workflows).get(team_id, id)
+  return {
+    about: { id, name: found.name, version: found.version },
+    steps: steps ?? found.steps ?? [],
+    edges: edges ?? found.edges ?? [],
+    source_id: found.source_id
+  }
+})
+
+/** A request with that body is larger than what a test holds for its trigger. */
+const largestSample = 10 * 1_048_576
+
+const requestOf = Effect.fnUntraced(function* (
+  { input, team_id }: Asked,
+  source_id: string | null,
+  now: Date
+): Effect.fn.Return<Omit<DueRun, "id" | "version"> & { readonly received: boolean }, GatewayError, Database> {
+  const fresh = {
+    team_id,
+    parts: 0,
+    attempts: 1,
+    kept: 0,
+    found: 1,
+    status: "queued" as const,
+    created_at: now,
+    due_at: now,
+    carried: null
+  }
+  const { request_id, trigger } = input
+  if ((trigger ?? null) !== null) {
+    return {
+      ...fresh,
+      ...storedSample(trigger!),
+      request_id: newId(prefixes.request, now.getTime()),
+      source_id: source_id ?? "",
+      source_name: "test",
+      ingested_at: now,
+      presented: null,
+      received: false
+    }
+  }
+  if ((request_id ?? null) !== null) {
+    return { ...fresh, ...(yield* query(sampleOfRequest(team_id, request_id!))), received: true }
+  }
+  const latest = source_id === null ? null : yield* query(latestSample(team_id, source_id, largestSample))
+  if (latest !== null) return { ...fresh, ...latest, received: true }
+  const message =
+    source_id === null
+      ? "there is no source whose last request could be taken: give trigger or request_id"
+      : "the source has accepted no request whose payload is stored: give trigger or request_id"
+  return yield* fail("SAMPLE_UNAVAILABLE", message, { source_id })
+})
+
+const positionOf = ({ plan }: Workflow, path: string, id: string) => {
+  const ids = plan.map(({ step }) => step.id)
+  const index = ids.indexOf(id)
+  return index === -1
+    ? Effect.fail(invalid([{ path, message: `names no step of the workflow${didYouMean(id, ids)}` }]))
+    : Effect.succeed(index)
+}
+
+/** Runs what is asked for to its end, of a workflow by its id; one that is written has the id of none. */
+export const tryWorkflow = (
+  id: string,
+  asked: Asked
+): Effect.Effect<WorkflowTest, GatewayError, Database | Workflows> =>
+  withRoom(
+    asked.team_id,
+    Effect.gen(function* () {
+      const { input, run_id, stored, team_id } = asked
+      const { about, edges, source_id, steps } = yield* subjectOf(id, asked)
+      const mocks = mocksOf(input)
+      const compiled = yield* (yield* Workflows).compile(team_id, { steps, edges }, new Set(mocks.keys()))
+      for (const step of mocks.keys()) yield* positionOf(compiled, `mocks.${step}`.slice(0, 120), step)
+      const only = (input.step_id ?? null) === null ? null : yield* positionOf(compiled, "step_id", input.step_id!)
+      const now = yield* Clock.currentTimeMillis
+      const { facts, received, run } = yield* Semaphore.withPermit(
+        (yield* Room).reading,
+        Effect.gen(function* () {
+          const { received, ...request } = yield* requestOf(asked, source_id, new Date(now))
+          const run: DueRun = { ...request, id: run_id, version: about.version }
+          return { received, run, facts: yield* factsOf(run, about) }
+        })
+      )
+      const live = input.mode === "live"
+      const { simulated, workflow } = rehearsalOf(compiled, mocks, !live)
+      const previews = input.include_previews !== false
+      const tried = yield* conduct({
+        workflow,
+        facts,
+        run,
+        live,
+        previews,
+        ...(only === null
+          ? { from: queuedRun(workflow), first: { type: "begun" as const } }
+          : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
+      })
+      const asStored = stored && (input.steps ?? input.edges ?? null) === null
+      const result: TrialResult = { ...tried, workflow, simulated, only, about, run, facts, received, stored, asStored }
+      return yield* reportOf(result, { live, previews })
+    })
+  )

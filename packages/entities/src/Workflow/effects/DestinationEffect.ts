@@ -1,0 +1,113 @@
+import { Clock, Effect, Result } from "effect"
+import type { Sharding } from "effect/cluster"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import { storedHeaders, type Values } from "@tidegate/model/Message"
+import type { Json } from "@tidegate/model/Rule"
+import { withoutPresented } from "@tidegate/verification/PresentedSecrets"
+import { parsingBody } from "@tidegate/rules/RequestInput"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
+import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
+import type { Outcome } from "@tidegate/workflows/StepKind"
+import { DestinationEntity } from "../../Destination/DestinationProtocol.ts"
+import type { StepSend, StepSent } from "../../Destination/steps/StepProtocol.ts"
+import { Loops } from "../../Loops.ts"
+import * as Residents from "../../dispatch/LocalEntities.ts"
+import { failed } from "../RunWork.ts"
+import { messageOf } from "./Envelope.ts"
+
+/** Before a call is asked for again that nobody could take in (ms). */
+const pause = "500 millis"
+/** A message that is not answered for so much longer than its call may take is sent again. */
+const answerIn = 60_000
+
+export type Answered = Extract<StepSent, { kind: "answered" }>
+
+/**
+ * Sends by the destination's own actor: with its pacing, its credentials and its guard. What it is sent waits for its turn there beside the
+ * destination's events, and the step's time is for the call alone. A message that is lost is sent again, with the same key. An actor that is at work
+ * in this process is called without a message, which would cost more than the rest of the call.
+ */
+export const makeDestinationStep: Effect.Effect<
+  (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>,
+  never,
+  Sharding.Sharding
+> = Effect.gen(function* () {
+  const destination = yield* DestinationEntity.client
+  const called = yield* Residents.Called
+  const loops = yield* Loops
+
+  const byMessage = (id: string, message: StepSend): Effect.Effect<StepSent> =>
+    destination(id)
+      .Send(message)
+      .pipe(
+        Effect.timeout(message.timeout_ms + answerIn),
+        // Its runner has gone, or is not there yet.
+        Effect.catchCause(() => Effect.succeed<StepSent>({ kind: "again" }))
+      )
+
+  return Effect.fnUntraced(function* (effect: StepEffect, run: DueRun, key: string): Effect.fn.Return<Outcome> {
+    const made = messageOf(effect, run)
+    if (Result.isFailure(made)) return { kind: "failed", error: made.failure }
+    const { context, start, step } = effect
+    // Masks of what the sender presented are for whoever may be given that, and for nobody else.
+    const request = made.success.presented === null ? withoutPresented(made.success) : made.success
+    const message: StepSend = {
+      team_id: run.team_id,
+      workflow: { id: String(context.workflow["id"]), name: String(context.workflow["name"]) },
+      run_id: run.id,
+      step_id: step.step.id,
+      key,
+      attempt: start.attempt,
+      loop: loops.next(storedHeaders(run), run.request_id),
+      timeout_ms: step.timeoutMs,
+      since: yield* Clock.currentTimeMillis,
+      request: { ...request, id: run.request_id, source_id: run.source_id, source_name: run.source_name }
+    }
+    const id = step.step.resource_id ?? ""
+    for (;;) {
+      const sent = yield* called.give(id, message) ?? byMessage(id, message)
+      if (sent.kind === "answered") return yield* outcomeOf(sent)
+      if (sent.kind === "failed") return failureOf(sent)
+      yield* Effect.sleep(pause)
+    }
+  })
+})
+
+/** What a target has said is read in a turn of the loop for itself. */
+export const readBody = (headers: Values, body: Uint8Array): Effect.Effect<Json> =>
+  inSlices(
+    (function* () {
+      yield
+      return yield* parsingBody(headers, body)
+    })()
+  )
+
+const outcomeOf = Effect.fnUntraced(function* ({
+  body,
+  duration_ms,
+  headers,
+  status,
+  truncated
+}: Answered): Effect.fn.Return<Outcome> {
+  // It has been sent: no other attempt makes the answer shorter.
+  if (truncated) return failed("OUTPUT_TOO_LARGE", "the destination has answered with more than 1 MiB")
+  const output = { status, headers: headers as Json, body: yield* readBody(headers, body), duration_ms }
+  return { kind: "succeeded", output, ports: ["out"] }
+})
+
+const failureOf = ({
+  code,
+  final,
+  message,
+  retry_after_ms,
+  status
+}: Extract<StepSent, { kind: "failed" }>): Outcome => ({
+  kind: "failed",
+  error: {
+    code,
+    message,
+    ...(status === null ? {} : { status }),
+    ...(retry_after_ms === null ? {} : { retry_after_ms }),
+    ...(final ? { final } : {})
+  }
+})

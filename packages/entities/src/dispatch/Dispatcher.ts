@@ -1,0 +1,224 @@
+import { Context, Effect, Layer } from "effect"
+import { ShardId, Sharding } from "effect/cluster"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { BulkOperationEntity } from "../BulkOperation/BulkOperationProtocol.ts"
+import { ConnectionEntity } from "../Connection/ConnectionProtocol.ts"
+import type { PendingRequest } from "../Connection/PendingRequest.ts"
+import { inLaterTurn } from "@tidegate/runtime/EventLoopBudget"
+import { Batch } from "./Batch.ts"
+import type { DeliveryItem } from "../Destination/queue/DeliveryItem.ts"
+import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
+import { Handover } from "./Handover.ts"
+import { HandoverEntity } from "./HandoverProtocol.ts"
+import { type Batches, Outgoing, type Place } from "./Outgoing.ts"
+import { Owners } from "./Owners.ts"
+import * as Residents from "./LocalEntities.ts"
+import { idOn, shardOf } from "../Shards.ts"
+import { WorkflowEntity } from "../Workflow/WorkflowProtocol.ts"
+
+/** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
+const patience = "1 second"
+/** How long a change may wait for the owners of the destinations it concerns: longer than a take-over lasts. */
+const reloadDeadline = "12 seconds"
+/** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
+const maxOutstanding = 512
+/** Messages of one turn of the loop. */
+const messagesAtOnce = 8
+
+/**
+ * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
+ * the actor's runner has taken them.
+ */
+export const actors = Effect.gen(function* () {
+  const destination = yield* DestinationEntity.client
+  const connection = yield* ConnectionEntity.client
+  const operation = yield* BulkOperationEntity.client
+  const workflow = yield* WorkflowEntity.client
+  const handover = yield* HandoverEntity.client
+  const sharding = yield* Sharding.Sharding
+  const owners = yield* Owners
+  const residents = yield* Residents.Destinations
+  const hint = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
+    Effect.ignore(Effect.timeout(message, patience))
+
+  const placeOf = (destinationId: string): Place => {
+    const shard = shardOf(sharding, destinationId)
+    return sharding.hasShardId(ShardId.make("default", shard)) ? "here" : owners.of(shard)
+  }
+
+  /** Gives the actors of this process their batches, those that are asleep by a message. */
+  const take = (batches: Batches): Effect.Effect<void> => {
+    const asleep = Array.from(batches).filter(([id, batch]) => residents.give(id, batch) === undefined)
+    if (asleep.length === 0) return Effect.void
+    return hint(
+      Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
+  }
+
+  /** Events of destinations that are all at one place: one message to it. */
+  const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
+    if (place === "here") return take(batches)
+    const [any] = batches.keys()
+    const to = idOn(sharding, shardOf(sharding, any!))
+    return hint(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
+  }
+
+  return {
+    placeOf,
+    take,
+    handOver,
+    /** Something of the destination's is due. */
+    wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
+    /** Events of the destination that waited are not to be delivered any more: it reads again what is. */
+    rereadDestination: (id: string) => hint(destination(id).Reread()),
+    /** Requests that have just been committed, and wait for the connection's slow rules. */
+    route: (connectionId: string, batch: Batch<PendingRequest>) =>
+      hint(connection(connectionId).Route({ batch }, { discard: true })),
+    /** The connection has pending routes. */
+    wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true })),
+    /** The bulk operation is not at its end. */
+    wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true })),
+    /** The workflow has runs that are due. */
+    wakeWorkflow: (id: string) => hint(workflow(id).Wake(undefined, { discard: true }))
+  }
+})
+
+/**
+ * Tells the destinations that something they deliver by has changed, and waits until each has taken it over. No hint: what is
+ * stored stays stored when one does not answer, but the caller is told 503 and may repeat the same request.
+ */
+export const reloadDestinations = Effect.fnUntraced(function* (
+  destinationIds: Iterable<string>
+): Effect.fn.Return<void, GatewayError, Sharding.Sharding> {
+  const destination = yield* DestinationEntity.client
+  yield* Effect.forEach(new Set(destinationIds), (id) => destination(id).Reload(), {
+    concurrency: 32,
+    discard: true
+  }).pipe(
+    Effect.timeout(reloadDeadline),
+    Effect.mapError(() =>
+      fail(
+        "QUEUE_UNAVAILABLE",
+        "the change is stored, but not every destination has confirmed it yet; repeat the request"
+      )
+    )
+  )
+})
+
+/**
+ * The hints of a process: what is told in one turn of the event loop goes out as one message per runner, or with the next one to it, and one
+ * per connection.
+ */
+export class Dispatcher extends Context.Service<
+  Dispatcher,
+  {
+    readonly deliver: (destinationId: string, item: DeliveryItem) => void
+    readonly route: (connectionId: string, request: PendingRequest) => void
+    /** The connection is to read its pending routes. */
+    readonly wake: (connectionId: string) => void
+    /** The workflow has a run to begin. */
+    readonly run: (workflowId: string) => void
+  }
+>()("@tidegate/entities/Hints") {
+  static readonly layer: Layer.Layer<Dispatcher, never, Sharding.Sharding> = Layer.effect(
+    Dispatcher,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const { handOver, placeOf, route, wakeConnection, wakeWorkflow } = yield* actors
+  const residents = yield* Residents.Destinations
+  const routing = yield* Residents.Connections
+  const running = yield* Residents.Workflows
+  const run = Effect.runForkWith(yield* Effect.context())
+
+  let requests = new Map<string, Array<PendingRequest>>()
+  let connections = new Set<string>()
+  let workflows = new Set<string>()
+  let outstanding = 0
+  let scheduled = false
+
+  const send = (hint: Effect.Effect<void>, after?: () => void): void => {
+    if (outstanding >= maxOutstanding) return after?.()
+    outstanding++
+    run(
+      Effect.ensuring(
+        hint,
+        Effect.sync(() => {
+          outstanding--
+          after?.()
+        })
+      )
+    )
+  }
+
+  const outgoing = new Outgoing({
+    give: (id, batch) => residents.give(id, batch) === true,
+    placeOf,
+    send: (place, batches, after) => send(handOver(place, batches), after)
+  })
+
+  const flush = (): void => {
+    scheduled = false
+    outgoing.flush()
+    const routed = requests
+    const woken = connections
+    requests = new Map()
+    connections = new Set()
+    for (const [id, requests] of routed) {
+      const batch = new Batch(requests)
+      if (routing.give(id, batch) === undefined) tell(route(id, batch))
+    }
+    for (const id of woken) tell(wakeConnection(id))
+    const begun = workflows
+    workflows = new Set()
+    for (const id of begun) if (running.give(id) === undefined) tell(wakeWorkflow(id))
+    if (!isSending) sendSome()
+  }
+
+  /** Messages that wait for their turn of the loop: no more than may be under way. */
+  const unsent: Array<Effect.Effect<void>> = []
+  let isSending = false
+
+  const tell = (message: Effect.Effect<void>): void => {
+    if (outstanding + unsent.length < maxOutstanding) unsent.push(message)
+  }
+
+  /** A message may start an actor, which takes its time in the same turn of the loop: a thousand of them, of one source's connections, have many. */
+  const sendSome = (): void => {
+    for (const message of unsent.splice(0, messagesAtOnce)) send(message)
+    isSending = unsent.length > 0
+    if (isSending) inLaterTurn(sendSome)
+  }
+
+  const schedule = (): void => {
+    if (scheduled) return
+    scheduled = true
+    queueMicrotask(flush)
+  }
+
+  return Dispatcher.of({
+    deliver: (destinationId, item) => {
+      outgoing.add(destinationId, item)
+      schedule()
+    },
+    route: (connectionId, request) => {
+      const batch = requests.get(connectionId)
+      if (batch === undefined) requests.set(connectionId, [request])
+      else batch.push(request)
+      schedule()
+    },
+    wake: (connectionId) => {
+      connections.add(connectionId)
+      schedule()
+    },
+    run: (workflowId) => {
+      workflows.add(workflowId)
+      schedule()
+    }
+  })
+})

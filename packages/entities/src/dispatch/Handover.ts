@@ -1,0 +1,103 @@
+import { Schema, SchemaTransformation } from "effect"
+import { Batch } from "./Batch.ts"
+import type { DeliveryItem, DeliveryPayload } from "../Destination/queue/DeliveryItem.ts"
+
+/**
+ * Events just committed, on their way to the runner that has their destinations: a batch for each destination, by its id. It
+ * crosses the network as one buffer: a JSON part and the bodies behind it, each payload once, however many destinations it goes to.
+ */
+export class Handover {
+  readonly batches: ReadonlyMap<string, Batch<DeliveryItem>>
+  constructor(batches: ReadonlyMap<string, Batch<DeliveryItem>>) {
+    this.batches = batches
+  }
+}
+
+/** A payload whose body is larger does not cross the network: the destination reads it from SQL. */
+const largestCarriedBody = 64 * 1024
+
+/** What crosses the network at once, far below the largest frame: the destinations read the rest from SQL. */
+const largestCarried = 8 * 1024 * 1024
+
+/** What it says of a destination beside its events. */
+const batchHead = (id: string, more: boolean): string => `{"id":${JSON.stringify(id)},"more":${more},"items":[`
+
+const encode = ({ batches }: Handover): Uint8Array => {
+  const payloads: Array<string> = []
+  const bodies: Array<Uint8Array> = []
+  /** Where each payload is; null: left out. */
+  const positions = new Map<DeliveryPayload, number | null>()
+  let carried = 0
+  /** Whether so much more still fits; what does is taken. */
+  const take = (bytes: number): boolean => {
+    if (carried + bytes > largestCarried) return false
+    carried += bytes
+    return true
+  }
+  const positionOf = (payload: DeliveryPayload): number | null => {
+    let position = positions.get(payload)
+    if (position === undefined) {
+      const { body, ...rest } = payload
+      const head = JSON.stringify(Object.assign(rest, { body: body.length }))
+      const fits = body.length <= largestCarriedBody && take(Buffer.byteLength(head) + body.length)
+      position = fits ? payloads.length : null
+      positions.set(payload, position)
+      if (fits) {
+        payloads.push(head)
+        bodies.push(body)
+      }
+    }
+    return position
+  }
+
+  const carriedBatches: Array<string> = []
+  for (const [id, batch] of batches) {
+    // Not even told of: the sweep finds its events.
+    if (!take(Buffer.byteLength(batchHead(id, false)))) break
+    const items: Array<string> = []
+    for (const { payload, ...item } of batch.items) {
+      const position = positionOf(payload)
+      if (position === null) continue
+      const text = JSON.stringify(Object.assign(item, { payload: position }))
+      if (!take(Buffer.byteLength(text))) break
+      items.push(text)
+    }
+    carriedBatches.push(`${batchHead(id, batch.more || items.length < batch.items.length)}${items.join()}]}`)
+  }
+  const head = Buffer.from(`{"payloads":[${payloads.join()}],"batches":[${carriedBatches.join()}]}`)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(head.length)
+  return Buffer.concat([length, head, ...bodies])
+}
+
+interface Head {
+  readonly payloads: ReadonlyArray<Omit<DeliveryPayload, "body"> & { readonly body: number }>
+  readonly batches: ReadonlyArray<{
+    readonly id: string
+    readonly more: boolean
+    readonly items: ReadonlyArray<Omit<DeliveryItem, "payload"> & { readonly payload: number }>
+  }>
+}
+
+const decode = (bytes: Uint8Array): Handover => {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const start = 4 + buffer.readUInt32BE(0)
+  const head = JSON.parse(buffer.toString("utf8", 4, start)) as Head
+  let at = start
+  const payloads = head.payloads.map((payload): DeliveryPayload => {
+    // A copy: a destination that waits with one event must not keep the whole message in memory.
+    const body = Buffer.from(buffer.subarray(at, at + payload.body))
+    at += payload.body
+    return Object.assign(payload, { body })
+  })
+  const itemOf = (item: Head["batches"][number]["items"][number]): DeliveryItem =>
+    Object.assign(item, { payload: payloads[item.payload]! })
+  return new Handover(new Map(head.batches.map(({ id, items, more }) => [id, new Batch(items.map(itemOf), more)])))
+}
+
+export const CarriedHandover = Schema.instanceOf(Handover).pipe(
+  Schema.encodeTo(
+    Schema.Uint8Array,
+    SchemaTransformation.transform({ decode: (bytes: Uint8Array) => decode(bytes), encode })
+  )
+)

@@ -1,0 +1,148 @@
+import type { RunnerAddress } from "effect/cluster"
+import { GatheringTime } from "@tidegate/runtime/GatheringTime"
+import { Batch } from "./Batch.ts"
+import { type DeliveryItem, weightOf } from "../Destination/queue/DeliveryItem.ts"
+
+/** Where a destination's actor lives: in this process, at another runner, or nobody knows where. */
+export type Place = "here" | RunnerAddress.RunnerAddress | undefined
+
+/** Events for destinations, by their ids. */
+export type Batches = ReadonlyMap<string, Batch<DeliveryItem>>
+
+/** What may wait for the next message to its runner, in bytes; of what comes on top only its destinations are told. */
+const maxWaitingBytes = 8 * 1024 * 1024
+/** Destinations of which something waits. What comes on top is dropped: the sweep finds it. */
+const maxWaiting = 512
+
+export interface OutgoingOptions {
+  /** Gives a batch to an actor at work in this process; whether it has taken it. */
+  readonly give: (destinationId: string, batch: Batch<DeliveryItem>) => boolean
+  readonly placeOf: (destinationId: string) => Place
+  /** Sends to a place what its destinations are given; `after` when it has taken it, or nothing is to be hoped for any more. */
+  readonly send: (place: Place, batches: Batches, after: () => void) => void
+}
+
+/** Events of one destination. */
+interface Events {
+  readonly items: Array<DeliveryItem>
+  /** There are more that are not in it. */
+  more: boolean
+  bytes: number
+}
+
+/** Another runner. */
+class Runner {
+  waiting = new Map<string, Events>()
+  /** Whether a message is under way to it, or about to be. */
+  isBusy = false
+  readonly gathering = new GatheringTime()
+}
+
+/**
+ * Events on their way to their destinations' actors. What is told in one turn goes out as one message per runner. One message is
+ * under way to a runner: what comes meanwhile gathers for the next one, so the more there is to hand over, the more goes in one message.
+ */
+export class Outgoing {
+  readonly #options: OutgoingOptions
+  #told = new Map<string, Events>()
+  readonly #runners = new WeakMap<RunnerAddress.RunnerAddress, Runner>()
+  readonly #unknown = new Runner()
+  /** Of all runners. */
+  #waitingBytes = 0
+  #waiting = 0
+
+  constructor(options: OutgoingOptions) {
+    this.#options = options
+  }
+
+  /** Tells of an event; it goes out by the next `flush`. */
+  add(destinationId: string, item: DeliveryItem): void {
+    const bytes = weightOf(item)
+    const events = this.#told.get(destinationId)
+    if (events === undefined) this.#told.set(destinationId, { items: [item], more: false, bytes })
+    else {
+      events.items.push(item)
+      events.bytes += bytes
+    }
+  }
+
+  flush(): void {
+    const told = this.#told
+    this.#told = new Map()
+    this.#route(told)
+  }
+
+  #route(told: ReadonlyMap<string, Events>): void {
+    const { give, placeOf, send } = this.#options
+    const here = new Map<string, Batch<DeliveryItem>>()
+    const free = new Map<Exclude<Place, "here">, Map<string, Batch<DeliveryItem>>>()
+    for (const [id, events] of told) {
+      const batch = new Batch(events.items, events.more)
+      if (give(id, batch)) continue
+      const place = placeOf(id)
+      if (place === "here") {
+        here.set(id, batch)
+        continue
+      }
+      const runner = this.#runnerAt(place)
+      if (runner.isBusy) {
+        this.#keep(runner, id, events)
+        continue
+      }
+      const batches = free.get(place)
+      if (batches === undefined) free.set(place, new Map([[id, batch]]))
+      else batches.set(id, batch)
+    }
+    if (here.size > 0) send("here", here, () => {})
+    for (const [place, batches] of free) this.#send(place, batches)
+  }
+
+  #runnerAt(place: Exclude<Place, "here">): Runner {
+    if (place === undefined) return this.#unknown
+    let runner = this.#runners.get(place)
+    if (runner === undefined) this.#runners.set(place, (runner = new Runner()))
+    return runner
+  }
+
+  #send(place: Exclude<Place, "here">, batches: Batches): void {
+    const runner = this.#runnerAt(place)
+    const { gathering } = runner
+    runner.isBusy = true
+    const startedAt = performance.now()
+    this.#options.send(place, batches, () => {
+      const now = performance.now()
+      gathering.took(now - startedAt, now)
+      if (gathering.ms > 0) setTimeout(() => this.#free(runner), gathering.ms)
+      else this.#free(runner)
+    })
+  }
+
+  #free(runner: Runner): void {
+    const { waiting } = runner
+    runner.isBusy = false
+    runner.waiting = new Map()
+    for (const { bytes } of waiting.values()) this.#waitingBytes -= bytes
+    this.#waiting -= waiting.size
+    // Anew: a destination may have moved meanwhile.
+    this.#route(waiting)
+  }
+
+  #keep(runner: Runner, id: string, { bytes, items, more }: Events): void {
+    const fits = this.#waitingBytes + bytes <= maxWaitingBytes
+    let events = runner.waiting.get(id)
+    if (events === undefined) {
+      if (!fits && this.#waiting >= maxWaiting) return
+      events = { items: [], more: false, bytes: 0 }
+      runner.waiting.set(id, events)
+      this.#waiting++
+    }
+    if (!fits) {
+      events.more = true
+      return
+    }
+    for (const item of items) events.items.push(item)
+    events.more ||= more
+    events.bytes += bytes
+    this.#waitingBytes += bytes
+  }
+}

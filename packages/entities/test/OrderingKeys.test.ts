@@ -1,0 +1,338 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { Pacer } from "../src/Destination/queue/Pacer.ts"
+import { maxBytes, QueueWorld } from "./QueueWorld.ts"
+import { Random } from "./Random.ts"
+
+// That nothing passes what stands before it in its line, and that nothing of a key goes beside another, is checked by the world at
+// every start.
+
+const minute = 60_000
+
+/** Lets everything come to its end, with a sweep every half minute. */
+const drain = (world: QueueWorld): void => {
+  for (let sweeps = 0; world.pending > 0; sweeps++) {
+    expect(sweeps, "something is never delivered").toBeLessThan(500)
+    world.queue.wake()
+    world.settle()
+    world.now += minute / 2
+  }
+  world.settle()
+}
+
+const closed = (world: QueueWorld): void => {
+  expect(world.pending).toBe(0)
+  expect(world.slots.taken).toBe(0)
+  expect(world.queue.underWay).toBe(0)
+  expect(world.queue.nextAt).toBeNull()
+}
+
+const idsOf = (world: QueueWorld, key: string): ReadonlyArray<string> =>
+  world.starts.filter(({ id }) => world.rows.get(id)!.key === key).map(({ id }) => id)
+
+describe("events of one key", () => {
+  it("go one at a time, in the order in which they came, beside those of other keys", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    for (let i = 0; i < 30; i++) for (const key of ["x", "y", "z"]) world.send("a", 1, { key })
+    world.refillNow()
+    world.go()
+    expect(world.wire).toHaveLength(3)
+    expect(new Set(world.wire.map(({ item }) => item.orderingKey))).toEqual(new Set(["x", "y", "z"]))
+    world.settle()
+    for (const key of ["x", "y", "z"]) {
+      const sent = [...world.rows.values()].filter((row) => row.key === key).map(({ id }) => id)
+      expect(idsOf(world, key)).toEqual(sent)
+    }
+    closed(world)
+  })
+
+  it("are followed by the next only when they are recorded", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    world.send("a", 2, { key: "x" })
+    world.refillNow()
+    world.end()
+    expect(world.starts).toHaveLength(1)
+    world.record()
+    world.refillNow()
+    expect(world.starts).toHaveLength(2)
+  })
+
+  it("are read a few at a time, however many there are, and keep no other key waiting", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    world.send("a", 3_000, { key: "x" })
+    world.refillNow()
+    for (let i = 0; i < 200; i++) {
+      world.send("a", 1, { key: `other-${i}` })
+      world.refillNow()
+      world.go()
+      expect(world.inWindow).toBeLessThan(200)
+      expect(idsOf(world, `other-${i}`), "at once").toHaveLength(1)
+      world.end(world.wire.length - 1)
+      world.record()
+    }
+    const reads = world.refills
+    for (let i = 0; i < 320; i++) {
+      world.end()
+      world.record()
+      world.refillNow()
+    }
+    expect(idsOf(world, "x").length).toBeGreaterThan(300)
+    expect(world.refills - reads, "a read brings many").toBeLessThan(30)
+  })
+
+  it("are found when their hint was lost, or when it came before that of an earlier one", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const [first] = world.commit("a", 1, { key: "x" })
+    const [second] = world.send("a", 1, { key: "x" })
+    world.refillNow()
+    expect(idsOf(world, "x")).toEqual([first!.id])
+    world.settle()
+    expect(idsOf(world, "x")).toEqual([first!.id, second!.id])
+    world.commit("a", 1, { key: "x" })
+    world.now += 5_000
+    world.queue.wake()
+    world.settle()
+    closed(world)
+  })
+
+  it("wait for the delay of the first", () => {
+    const world = new QueueWorld(["a"], { order: "skip" })
+    const [first] = world.send("a", 1, { key: "x", dueIn: 10 * minute })
+    const [second] = world.send("a", 1, { key: "x" })
+    drain(world)
+    expect(idsOf(world, "x")).toEqual([first!.id, second!.id])
+    closed(world)
+  })
+
+  it("start at the moment when their delay is over, because a round finds them before", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const rows = ["x", "y"].flatMap((key) => world.send("a", 1, { key, dueIn: 10 * minute + 7 }))
+    while (world.pending > 0) {
+      world.queue.wake()
+      world.settle()
+      world.now += 2_000
+    }
+    expect(world.starts.map(({ at }) => at)).toEqual(rows.map(({ dueAt }) => dueAt))
+  })
+})
+
+describe("a failed event", () => {
+  it("that blocks keeps its place until it is tried again, and the other keys go on", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const [first, second] = world.send("a", 2, { key: "x" })
+    world.refillNow()
+    world.end(0, false)
+    world.record(0, 60 * minute)
+    world.send("a", 500, { key: "y" })
+    world.settle()
+    expect(idsOf(world, "y")).toHaveLength(500)
+    expect(idsOf(world, "x")).toEqual([first!.id])
+    expect(world.inWindow).toBe(0)
+    drain(world)
+    expect(idsOf(world, "x")).toEqual([first!.id, first!.id, second!.id])
+    closed(world)
+  })
+
+  it("that is tried again soon waits in memory, alone", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const [first, second] = world.send("a", 20, { key: "x" })
+    world.refillNow()
+    world.end(0, false)
+    world.record(0, 5_000)
+    expect(world.inWindow).toBe(1)
+    expect(world.queue.nextAt).toBe(world.now + 5_000)
+    world.settle()
+    expect(idsOf(world, "x").slice(0, 3)).toEqual([first!.id, first!.id, second!.id])
+    closed(world)
+  })
+
+  it("that gives up its place lets the next one go, and comes between two later ones", () => {
+    const world = new QueueWorld(["a"], { order: "skip" })
+    const [first, second, third] = world.send("a", 3, { key: "x" })
+    world.refillNow()
+    world.end(0, false)
+    world.record(0, 1_000)
+    expect(idsOf(world, "x")).toEqual([first!.id, second!.id])
+    // It is due while another is under way.
+    world.now += 2_000
+    world.queue.tick()
+    expect(world.wire).toHaveLength(1)
+    world.end()
+    world.record()
+    world.settle()
+    expect(idsOf(world, "x")).toEqual([first!.id, second!.id, first!.id, third!.id])
+    closed(world)
+  })
+
+  it("blocks nobody else, however many lines wait for days", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    for (let i = 0; i < 1_100; i++) world.commit("a", 2, { key: `blocked-${i}` })
+    world.now += 5_000
+    world.queue.wake()
+    const startedAt = world.now
+    for (let step = 0; world.starts.length < 1_100; step++) {
+      expect(step).toBeLessThan(20_000)
+      world.now += 10
+      world.queue.tick()
+      world.stepRefill()
+      while (world.wire.length > 0) world.end(0, false)
+      while (world.recording.length > 0) world.record(0, 24 * 60 * minute)
+    }
+    expect(world.now - startedAt).toBeLessThan(minute)
+    expect(world.inWindow).toBe(0)
+    // Every sweep that finds them waiting costs a bounded look, and a fresh key goes at once.
+    for (let i = 0; i < 20; i++) {
+      world.now += 500
+      world.queue.wake()
+      const [fresh] = world.send("a", 1, { key: `fresh-${i}` })
+      for (let steps = 0; steps < 6; steps++) world.stepRefill()
+      expect(idsOf(world, `fresh-${i}`)).toEqual([fresh!.id])
+      world.end()
+      world.record()
+    }
+  })
+})
+
+describe("a line", () => {
+  it("waits while its connection is paused, and goes on where it was", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const sent = world.send("a", 40, { key: "x" })
+    world.refillNow()
+    world.setConnectionQueue("a", "paused")
+    world.end()
+    world.record()
+    world.send("a", 1, { key: "x" })
+    world.settle()
+    expect(world.starts).toHaveLength(1)
+    expect(world.inWindow).toBe(0)
+    world.setConnectionQueue("a", "open")
+    world.settle()
+    expect(idsOf(world, "x").slice(0, 40)).toEqual(sent.map(({ id }) => id))
+    closed(world)
+  })
+
+  it("waits for what is under way when its connection was off meanwhile", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    world.send("a", 2, { key: "x" })
+    world.refillNow()
+    world.setConnectionQueue("a", "cancelled")
+    world.now += 1
+    world.setConnectionQueue("a", "open")
+    world.now += 1
+    const [fresh] = world.send("a", 1, { key: "x" })
+    world.refillNow()
+    expect(world.starts).toHaveLength(1)
+    world.end()
+    world.record()
+    world.settle()
+    expect(idsOf(world, "x").at(-1)).toBe(fresh!.id)
+    expect(world.starts).toHaveLength(2)
+  })
+
+  it("that nobody reads any more is cancelled where it is", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    world.commit("a", 5, { key: "x" })
+    world.now += 5_000
+    world.setConnectionQueue("a", "cancelled")
+    expect(world.cancels).toEqual(new Set(["a"]))
+    expect(world.starts).toHaveLength(0)
+  })
+
+  it("goes on in another process, by what is in SQL", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    for (const key of ["x", "y"]) world.send("a", 50, { key })
+    for (let i = 0; i < 10; i++) {
+      world.refillNow()
+      world.end()
+      world.takeOver()
+    }
+    drain(world)
+    closed(world)
+  })
+})
+
+describe("whatever the interleaving", () => {
+  const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
+
+  it.prop(
+    "nothing passes what stands before it in its line, and in the end nothing is left",
+    { seed },
+    ({ seed }) => {
+      const random = new Random(seed)
+      const lanes = ["a", "b"].slice(0, random.between(1, 2))
+      const keys = Array.from({ length: random.pick([1, 3, 40, 2_000]) }, (_, i) => `k${i}`)
+      const burst = random.chance(0.2) ? 60 : 5
+      const world = new QueueWorld(lanes, {
+        slots: random.between(1, 80),
+        order: random.pick(["block", "skip"] as const),
+        ...(random.chance(0.3) ? { pacer: new Pacer(random.between(50, 400), "second") } : {})
+      })
+      const hints: Array<string> = []
+      const steps: ReadonlyArray<readonly [weight: number, step: () => void]> = [
+        [
+          8,
+          () => {
+            const lane = random.pick(lanes)
+            for (let i = random.between(1, burst); i > 0; i--) {
+              const options = random.chance(0.1)
+                ? { dueIn: random.between(0, 90_000) }
+                : random.chance(0.1)
+                  ? {}
+                  : { key: random.pick(keys) }
+              hints.push(...world.commit(lane, 1, options).map(({ id }) => id))
+            }
+          }
+        ],
+        [
+          8,
+          () => {
+            const told = hints.splice(0, random.between(1, hints.length))
+            if (random.chance(0.1)) return
+            const items = told.map((id) => world.itemOf({ ...world.rows.get(id)!, attempts: 0, place: null }))
+            world.queue.offer(items, random.chance(0.1))
+          }
+        ],
+        [
+          12,
+          () => world.end(random.between(0, 5), random.chance(0.7), random.pick(["answered", "overloaded"] as const))
+        ],
+        [12, () => world.record(random.between(0, 5), random.pick([10, 1_000, 40_000, 600_000]))],
+        [12, () => world.stepRefill()],
+        [6, () => world.marked(0, random.chance(0.9))],
+        [4, () => world.queue.tick()],
+        [
+          4,
+          () => {
+            world.now += random.pick([1, 50, 1_000, 20_000])
+            world.queue.tick()
+          }
+        ],
+        [2, () => world.queue.wake()],
+        [1, () => world.failRefill()],
+        [
+          1,
+          () =>
+            world.setConnectionQueue(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))
+        ],
+        [1, () => (random.chance(0.3) ? world.takeOver() : undefined)],
+        [1, () => world.others.hold(random.between(0, maxBytes / 4))]
+      ]
+      const weights = steps.reduce((sum, [weight]) => sum + weight, 0)
+      for (let i = 0; i < 300; i++) {
+        let at = random.between(1, weights)
+        for (const [weight, step] of steps) {
+          at -= weight
+          if (at > 0) continue
+          step()
+          break
+        }
+        world.go()
+      }
+      world.others.letGo(maxBytes * 1_000)
+      for (const lane of lanes) world.setConnectionQueue(lane, "open")
+      drain(world)
+      closed(world)
+    },
+    { arbitrary: { runs: 100 } }
+  )
+})

@@ -1,0 +1,23 @@
+import { Layer } from "effect"
+import { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
+import { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
+import { BinIngress } from "./BinIngress.ts"
+import { Certificates } from "./Certificates.ts"
+import { HandshakeSteps } from "./HandshakeSteps.ts"
+import { IngestLimits } from "./IngestLimits.ts"
+import { IngressHandler } from "./IngressHandler.ts"
+import { ProxyUpstream } from "./ProxyUpstream.ts"
+import { SourceSnapshots } from "./SourceSnapshots.ts"
+
+/** The public door with all its parts. */
+export const layer = IngressHandler.layer.pipe(
+  Layer.provide([
+    SourceSnapshots.layer,
+    Dispatcher.layer,
+    HandshakeSteps.layer,
+    ProxyUpstream.layer,
+    ProxyExchanges.layer,
+    BinIngress.layer
+  ]),
+  Layer.provide([Certificates.layer, IngestLimits.layer])
+)

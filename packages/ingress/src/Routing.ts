@@ -1,0 +1,299 @@
+import { derivedId, prefixes } from "@tidegate/model/Ids"
+import type { ErrorCode } from "@tidegate/model/GatewayError"
+import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
+import { takePresented } from "@tidegate/verification/PresentedSecrets"
+import type { CertificateNeeded, Handshake } from "@tidegate/verification/Provider"
+import type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "@tidegate/storage/Journal"
+import { externalId, type InboundRequest } from "./InboundRequest.ts"
+import type { SourceSnapshot } from "./SourceSnapshots.ts"
+
+/** Why a request is turned away, and what its sender is told. The cause is stored with the request. */
+export interface Rejection {
+  readonly cause:
+    | "SOURCE_DISABLED"
+    | "SOURCE_METHOD_NOT_ALLOWED"
+    | "PAYLOAD_TOO_LARGE"
+    | "SOURCE_AUTH_FAILED"
+    | "SERVICE_WORKER_REFUSED"
+    | "LOOP_DETECTED"
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+/** What is stored of a request, and what its sender is to be told. */
+export interface Decision {
+  readonly record: RequestRecord
+  /** The request as everything but its verification, its deliveries and its upstream sees it: credentials masked. */
+  readonly request: MaskedRequest
+  /** Null: it is accepted. */
+  readonly rejection: Rejection | null
+  /** Set when the request is a provider's handshake: accepted, answered with this, and routed nowhere. */
+  readonly handshake: Handshake | null
+  /** What rules see of it. */
+  readonly input: () => RequestInput
+}
+
+/** A decision that takes too long for one turn of the loop, begun. */
+export interface Unfinished {
+  /** Goes on, in a later turn. */
+  readonly resume: () => Decision | Unfinished
+}
+
+const rejections = {
+  disabled: { cause: "SOURCE_DISABLED", code: "SOURCE_DISABLED_INGRESS", message: "this source is disabled" },
+  method: {
+    cause: "SOURCE_METHOD_NOT_ALLOWED",
+    code: "SOURCE_METHOD_NOT_ALLOWED",
+    message: "this source does not accept that method"
+  },
+  size: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 10 MiB" },
+  binSize: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 1 MiB" },
+  auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" },
+  serviceWorker: {
+    cause: "SERVICE_WORKER_REFUSED",
+    code: "SERVICE_WORKER_REFUSED",
+    message: "a source is no script of a service worker"
+  },
+  loop: {
+    cause: "LOOP_DETECTED",
+    code: "LOOP_DETECTED",
+    message: "the request leads back to the gateway too often: it has come of one that was sent on from here"
+  }
+} as const satisfies Record<string, Rejection>
+
+/** A request whose sender's credentials are masked in headers and query, and sealed beside them. */
+export interface MaskedRequest extends Omit<InboundRequest, "target"> {
+  /** Not there when it presented none: then it is the request as it came. */
+  readonly presented?: string
+}
+
+const nothing: ReadonlyArray<never> = []
+const noBody = new Uint8Array(0)
+
+/**
+ * Everything that is decided about a request before it is stored, from the request and one snapshot of its source alone:
+ * enabled, handshake, method, size, verification, then for each connection what its cheap rules make of it, and the runs that it begins. Deciding again
+ * with another snapshot yields the same ids, so a request that has to be routed again is still routed once.
+ *
+ * A verification that needs a certificate first says so instead: the request is decided again with it. Where much is to
+ * be done, and `isBudgetSpent`, what is left is left for later.
+ */
+export const decide = (
+  snapshot: SourceSnapshot,
+  received: InboundRequest,
+  isBudgetSpent: (since?: number) => boolean
+): Decision | Unfinished | CertificateNeeded => {
+  // Before anything is decided: what is rejected is stored too, and a wrong credential is nearly a right one.
+  const request = mask(snapshot, received)
+  if (snapshot.disabled) return reject(snapshot, request, rejections.disabled)
+  // A browser asks so for the script that is to answer in the place of the whole origin from then on. No page can leave the header out.
+  if (received.headers["service-worker"] !== undefined) return reject(snapshot, request, rejections.serviceWorker)
+  const { body } = request
+  const asked =
+    body === null
+      ? null
+      : {
+          method: received.method,
+          url: snapshot.origin + received.target,
+          headers: received.headers,
+          query: received.query,
+          body,
+          nowSeconds: Math.floor(request.receivedAt / 1000)
+        }
+  // Before the method: providers say hello with a GET or HEAD to sources that take neither.
+  const handshake = asked === null ? null : snapshot.verifier.handshake(asked)
+  if (handshake === "refuse") return reject(snapshot, request, rejections.auth)
+  if (handshake === null && !snapshot.allowedMethods.includes(request.method)) {
+    return reject(snapshot, request, rejections.method)
+  }
+  if (body === null || asked === null)
+    return reject(snapshot, request, snapshot.bin === null ? rejections.size : rejections.binSize)
+  const verification = handshake?.needsCheck === false ? "unverified" : snapshot.verifier.verify(asked)
+  if (typeof verification === "object") return verification
+  if (verification === "failed") return reject(snapshot, request, rejections.auth)
+  if (handshake === null && received.isLoop === true) return reject(snapshot, request, rejections.loop)
+  const verified = verification === "verified"
+  return handshake === null
+    ? route(snapshot, request, body, verified, isBudgetSpent)
+    : greet(snapshot, request, body, verified, handshake)
+}
+
+const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest => {
+  const taken = takePresented(snapshot.verifier.presented, received)
+  if (taken === null) return received
+  const { headers, query, secrets } = taken
+  const { target: _, ...request } = received
+  return { ...request, headers, query, presented: snapshot.seal(request.id, secrets) }
+}
+
+/** A larger body is not parsed where much else was done in the same turn of the loop. */
+const smallBody = 16 * 1024
+/** Work that nobody is asked about (ms). */
+const unaskedMs = 1
+/**
+ * What all filters of a source may cost the one request that they are asked about here, in steps: some of the costliest that one may be, and far beyond
+ * what real ones take of real requests. The connections behind that decide by themselves, as those with slow rules do: nothing is lost by it, and the
+ * sender, who may be a stranger, neither waits for it nor keeps the doors at work.
+ */
+const maxFiltering = 4_000_000
+/** Connections without a filter are counted in such portions. */
+const portion = 32
+
+const route = (
+  snapshot: SourceSnapshot,
+  request: MaskedRequest,
+  body: Uint8Array,
+  verified: boolean,
+  isBudgetSpent: (since?: number) => boolean
+): Decision | Unfinished => {
+  const { routes } = snapshot
+  const events: Array<RoutedEvent> = []
+  const ignored: Array<IgnoredEvent> = []
+  const pending: Array<RoutingJob> = []
+  let cliEvents = 0
+  const input = requestInput(request, body)
+  let isParsed = body.length <= smallBody
+  let next = 0
+  let startedAt = 0
+  let filtering = 0
+  const isLong = (): boolean => performance.now() - startedAt > unaskedMs && isBudgetSpent(startedAt)
+
+  const proceed = (): Decision | Unfinished => {
+    for (; next < routes.length; next++) {
+      const { connectionId, connectionShard, destinationId, destinationShard, isTunnel, ordering, rules } =
+        routes[next]!
+      const filter = rules?.slow === null ? rules.filter : null
+      if (filter !== null || ordering !== null) {
+        if (startedAt === 0) {
+          if (isBudgetSpent()) return unfinished
+          startedAt = performance.now()
+        }
+        if (!isParsed && (filter?.looksAtBody === true || ordering?.looksAtBody === true)) {
+          input.body()
+          isParsed = true
+          if (isLong()) return unfinished
+        }
+      }
+      const orderingKey = ordering === null ? null : ordering.of(input)
+      if (rules === null || rules.slow !== null || (rules.filter !== null && filtering >= maxFiltering)) {
+        pending.push({ connectionId, shard: connectionShard, line: ordering === null ? null : { key: orderingKey } })
+        continue
+      }
+      let missed: ReadonlyArray<unknown> = nothing
+      let isOver = false
+      if (rules.filter !== null) {
+        missed = rules.filter.failingTargets(input)
+        filtering += rules.filter.cost
+        isOver = isLong()
+      } else if (next % portion === portion - 1) {
+        if (startedAt === 0) startedAt = performance.now()
+        else isOver = isLong()
+      }
+      if (missed.length > 0) {
+        ignored.push(ignore(request, connectionId, "FILTERED", missed))
+      } else {
+        if (isTunnel) cliEvents++
+        events.push({
+          id: derivedId(prefixes.event, request.id, connectionId),
+          connectionId,
+          destinationId,
+          shard: destinationShard,
+          dueAt: request.receivedAt + rules.delay,
+          orderingKey
+        })
+      }
+      if (isOver && next + 1 < routes.length) {
+        next++
+        return unfinished
+      }
+    }
+    const runs = snapshot.workflows.length === 0 ? nothing : runsOf(snapshot, request)
+    const made = { events, ignored, pending, runs, cliEvents }
+    const accepted = { status: "accepted", verified, rejectionCause: null, body, ...made } as const
+    const record = { ...base(snapshot, request), ...accepted }
+    return { rejection: null, handshake: null, request, input: () => input, record }
+  }
+  const unfinished: Unfinished = {
+    resume: () => {
+      startedAt = performance.now()
+      return proceed()
+    }
+  }
+  return proceed()
+}
+
+const runsOf = ({ workflows }: SourceSnapshot, request: MaskedRequest): ReadonlyArray<RoutedRun> =>
+  workflows.map((workflow) => ({ id: derivedId(prefixes.workflowRun, request.id, workflow.workflowId), ...workflow }))
+
+const ignore = (
+  request: MaskedRequest,
+  connectionId: string,
+  cause: IgnoredEvent["cause"],
+  meta: ReadonlyArray<unknown>
+): IgnoredEvent => ({
+  id: derivedId(prefixes.ignoredEvent, request.id, connectionId),
+  connectionId,
+  cause,
+  meta: JSON.stringify(meta)
+})
+
+/** A handshake is for the gateway: its connections ignore it, and say so. */
+const greet = (
+  snapshot: SourceSnapshot,
+  request: MaskedRequest,
+  body: Uint8Array,
+  verified: boolean,
+  handshake: Handshake
+): Decision => ({
+  rejection: null,
+  handshake,
+  request,
+  input: () => requestInput(request, body),
+  record: {
+    ...base(snapshot, request),
+    status: "accepted",
+    verified,
+    rejectionCause: null,
+    body,
+    events: nothing,
+    ignored: snapshot.routes.map(({ connectionId }) => ignore(request, connectionId, "HANDSHAKE", [handshake.kind])),
+    pending: nothing,
+    runs: nothing,
+    cliEvents: 0
+  }
+})
+
+const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rejection): Decision => ({
+  rejection,
+  handshake: null,
+  request,
+  input: () => requestInput(request, request.body ?? noBody),
+  record: {
+    ...base(snapshot, request),
+    status: "rejected",
+    verified: false,
+    rejectionCause: rejection.cause,
+    body: request.body,
+    events: nothing,
+    ignored: nothing,
+    pending: nothing,
+    runs: nothing,
+    cliEvents: 0
+  }
+})
+
+const base = (snapshot: SourceSnapshot, request: MaskedRequest) => ({
+  id: request.id,
+  teamId: snapshot.teamId,
+  sourceId: snapshot.id,
+  version: snapshot.version,
+  method: request.method,
+  path: request.path,
+  query: request.query,
+  headers: JSON.stringify(request.headers),
+  presented: request.presented ?? null,
+  bodySize: request.bodySize,
+  externalId: externalId(request.headers),
+  originalIp: request.originalIp,
+  ingestedAt: request.receivedAt
+})

@@ -1,0 +1,31 @@
+import { isExactNumber } from "@tidegate/json/ExactNumber"
+import type { Schema } from "effect"
+
+/**
+ * How long a value is as compact JSON, in characters, without writing it: escapes are not counted, so the text can be
+ * longer. Null when it is over `limit`; the walk ends there, so its cost is bounded by the limit and not by the value.
+ */
+export const jsonLengthWithin = (root: Schema.Json, limit: number): number | null => {
+  let length = 0
+  const open: Array<Schema.Json> = [root]
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value === "string") length += value.length + 2
+    else if (isExactNumber(value)) length += String(value).length
+    else if (typeof value !== "object" || value === null) length += String(value).length
+    else if (Array.isArray(value)) {
+      // What is inside takes at least a character and a comma each.
+      length += value.length + 1
+      if (length > limit) return null
+      for (const element of value) open.push(element)
+    } else {
+      length += 2
+      for (const key of Object.keys(value)) {
+        length += key.length + 4
+        if (length > limit) return null
+        open.push((value as { readonly [name: string]: Schema.Json })[key]!)
+      }
+    }
+    if (length > limit) return null
+  }
+  return length
+}

@@ -1,0 +1,236 @@
+import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
+import { RatePeriod } from "@tidegate/model/Destination"
+import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
+import type { Provider, ProviderSetting } from "@tidegate/verification/Provider"
+import { providers } from "@tidegate/verification/Providers"
+import { algorithms, encodings } from "@tidegate/verification/SignatureScheme"
+import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
+import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
+import { example } from "./Example.ts"
+import { members, RateLimit, Response, settings, Type } from "./Members.ts"
+import { Empty } from "./Proxy.ts"
+
+/**
+ * Sources as the document shows them: what `config.auth` may hold is told by the type, in more detail than a schema decodes it.
+ */
+
+const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
+
+const BasicAuth = Schema.Struct({
+  username: Schema.String.check(Schema.isPattern(/^[^:]{1,1024}$/u)),
+  password: secretText("What the sender presents")
+})
+  .check(otherNames)
+  .annotate({ identifier: "BasicAuth" })
+
+const ApiKeyAuth = Schema.Struct({
+  api_key: secretText("What the sender presents"),
+  header_key: setting(HeaderName.annotate({ description: "The header it is in; x-api-key without a query_key" })),
+  query_key: setting(Schema.String.check(Characters.between(1, 1024)))
+})
+  .check(otherNames)
+  .annotate({ identifier: "ApiKeyAuth" })
+
+const HmacAuth = Schema.Struct({
+  webhook_secret_key: secretText("The secret shared with the sender"),
+  header_key: setting(HeaderName.annotate({ description: "The header of the signature", default: "x-signature" })),
+  algorithm: setting(Schema.Literals(algorithms).annotate({ default: "sha256" })),
+  encoding: setting(Schema.Literals(encodings).annotate({ default: "hex" })),
+  prefix: setting(
+    Schema.String.check(Schema.isPattern(/^(?:[\x21-\x7e][\x20-\x7e]{0,63})?$/u)).annotate({
+      description: "What stands before the signature",
+      examples: ["sha256="]
+    })
+  ),
+  timestamp_header: setting(HeaderName.annotate({ description: "With it, `{timestamp}.{body}` is signed" })),
+  tolerance_seconds: setting(
+    tolerance.annotate({
+      description:
+        "Seconds that a timestamp may be old, and ahead, there 300 at most; 300 by default with a timestamp_header"
+    })
+  )
+})
+  .check(otherNames)
+  .annotate({ identifier: "HmacAuth" })
+
+const noAuth = { auth_type: optional(Schema.Null), auth: setting(Empty) }
+const basic = { auth_type: Schema.Literal("BASIC_AUTH"), auth: BasicAuth }
+const apiKey = { auth_type: Schema.Literal("API_KEY"), auth: ApiKeyAuth }
+const hmac = { auth_type: Schema.Literal("HMAC"), auth: HmacAuth }
+
+const Open = Schema.Struct({ ...settings, ...noAuth }).annotate({
+  identifier: "OpenSourceConfig",
+  description: "Accepts everybody."
+})
+const Basic = Schema.Struct({ ...settings, ...basic }).annotate({ identifier: "BasicAuthSourceConfig" })
+const ApiKey = Schema.Struct({ ...settings, ...apiKey }).annotate({ identifier: "ApiKeySourceConfig" })
+const Hmac = Schema.Struct({ ...settings, ...hmac }).annotate({ identifier: "HmacSourceConfig" })
+
+const generic = { BASIC_AUTH: Basic, API_KEY: ApiKey, HMAC: Hmac }
+
+/** A kind of provider: those whose settings look alike. */
+interface Kind {
+  readonly name: string
+  readonly authType: Provider["authType"]
+  readonly settings: ReadonlyArray<ProviderSetting>
+  readonly types: ReadonlyArray<string>
+}
+
+const pascal = (text: string): string => text.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** `ProviderWebhookSecretKey`, `ProviderApiKeyOptionalHeaderKey`: after the settings that they are written with. */
+const kindName = ({ settings }: Provider): string =>
+  `Provider${settings.map(({ name, required }) => `${required ? "" : "Optional"}${pascal(name)}`).join("")}`
+
+/** The rows of the provider table, those that are written alike as one. */
+const kinds: ReadonlyArray<Kind> = Array.from(
+  Map.groupBy(providers, (provider) => `${provider.authType} ${kindName(provider)}`).values(),
+  (alike): Kind => ({
+    name: kindName(alike[0]!),
+    authType: alike[0]!.authType,
+    settings: alike[0]!.settings,
+    types: alike.flatMap(({ types }) => types)
+  })
+)
+
+const providerSetting = ({ default: byDefault, name, required, secret }: ProviderSetting) => {
+  const text = Schema.String.check(Characters.between(1, 4096)).annotate({
+    ...(secret ? { description: "Encrypted at rest, masked on read" } : {}),
+    ...(byDefault === undefined ? {} : { default: byDefault })
+  })
+  return [name, required ? text : setting(text)] as const
+}
+
+const authOf = ({ name, settings }: Kind) =>
+  Schema.Struct(Object.fromEntries(settings.map(providerSetting)))
+    .check(otherNames)
+    .annotate({ identifier: `${name}Auth` })
+
+/** Each kind with the schema of its `auth`. */
+const written = kinds.map((kind) => ({ kind, Auth: authOf(kind) }))
+
+const whole = { name: Name, ...members }
+
+const oneOf = ([first = "", ...rest]: ReadonlyArray<string>) =>
+  rest.length === 0 ? Schema.Literal(first) : Schema.Literals([first, ...rest])
+
+const providerTypes = kinds.flatMap(({ types }) => types)
+
+const ofNoProvider = Schema.String.check(
+  Schema.isPattern(new RegExp(`^(?!(?:${providerTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
+).annotate({
+  description:
+    "WEBHOOK unless told. Any other name that is no provider's, and not nearly one; a vendor that the gateway does not know needs an auth_type"
+})
+
+const GenericWrite = Schema.Struct({
+  ...whole,
+  type: optional(ofNoProvider),
+  config: optional(Schema.Union([Open, Basic, ApiKey, Hmac, Schema.Null]))
+})
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "GenericSourceWrite",
+    description: "A source whose own settings say how its senders are verified.",
+    examples: [example.body]
+  })
+
+/** A provider's sources: the type says how they are verified, but for the secrets. */
+const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof written)[number]) => {
+  const Config = Schema.Struct({
+    ...settings,
+    auth_type: optional(
+      Schema.Literals([authType, "PROVIDER_SIGNATURE"]).annotate({ description: "May be left out: the type says it" })
+    ),
+    auth: Auth
+  }).annotate({ identifier: `${name}SourceConfig` })
+  const others = Object.entries(generic).flatMap(([type, config]) => (type === authType ? [] : [config]))
+  return Schema.Struct({
+    ...whole,
+    type: oneOf(types),
+    config: optional(Schema.Union([Config, Open, ...others, Schema.Null]))
+  })
+    .check(alsoBeside("config"))
+    .annotate({ identifier: `${name}SourceWrite`, description: `Sources of the types ${types.join(", ")}.` })
+}
+
+const providerWrites = written.map(providerWrite)
+
+export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites]).annotate({
+  identifier: "SourceWrite",
+  description: [
+    "By type: a provider's type has the settings of that provider in config.auth.",
+    "The members of config may also stand at the top level, and settings of auth have other names that are taken for these."
+  ].join(" ")
+})
+
+const anyAuth = [BasicAuth, ApiKeyAuth, HmacAuth] as const
+
+export const SourcePatch = Schema.Struct({
+  name: optional(Name),
+  ...members,
+  type: optional(Type),
+  config: setting(
+    Schema.Struct({
+      ...settings,
+      auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE"])),
+      auth: setting(Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), Empty]))
+    }).annotate({ identifier: "SourceConfigPatch" })
+  )
+})
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "SourcePatch",
+    description: "What is given is merged into what is there; auth, custom_response and proxy are replaced whole.",
+    examples: [example.patch]
+  })
+
+const ShownProxy = ProxySettings.annotate({ identifier: "ShownProxySettings" })
+
+const shown = {
+  allowed_http_methods: Schema.Array(SourceMethod),
+  custom_response: Schema.NullOr(Response),
+  mode: Schema.Literals(["webhook", "proxy"]),
+  proxy: Schema.NullOr(ShownProxy),
+  chat_defer_ephemeral: Schema.Boolean,
+  rate_limit: Schema.NullOr(RateLimit),
+  rate_limit_period: Schema.NullOr(RatePeriod)
+}
+
+/** What a read shows of the settings of one `auth_type`: those of the generic scheme, or of a provider of that kind. */
+const shownAuth = (authType: Provider["authType"], own: object) =>
+  Schema.Struct(
+    Object.fromEntries(
+      [
+        ...Object.keys(own),
+        ...kinds.flatMap((kind) => (kind.authType === authType ? kind.settings : [])).map(({ name }) => name)
+      ].map((name) => [name, name === "tolerance_seconds" ? optional(tolerance) : shownText])
+    )
+  )
+
+/**
+ * By `auth_type`. Null stands with HMAC, because a member that can only be null is lost on the way through a generated client
+ * (openapi-fetch), and its `auth` is one without any of these settings.
+ */
+const ShownConfig = Schema.Union([
+  Schema.Struct({
+    ...shown,
+    auth_type: Schema.NullOr(Schema.Literal("HMAC")).annotate({
+      description: "null: nobody is verified, and auth is empty"
+    }),
+    auth: shownAuth("HMAC", HmacAuth.fields)
+  }),
+  Schema.Struct({ ...shown, auth_type: Schema.Literal("API_KEY"), auth: shownAuth("API_KEY", ApiKeyAuth.fields) }),
+  Schema.Struct({ ...shown, auth_type: Schema.Literal("BASIC_AUTH"), auth: shownAuth("BASIC_AUTH", BasicAuth.fields) })
+]).annotate({ identifier: "SourceConfig" })
+
+/** A source as it is answered. */
+export const SourceRecord = Schema.Struct({
+  ...Source.fields,
+  config: Source.fields.config.pipe(describedAs(ShownConfig))
+}).annotate({
+  identifier: "Source",
+  description: "A source; secrets are masked, and status repeats disabled_at.",
+  examples: [example.record]
+})

@@ -1,0 +1,262 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { EventStatus } from "@tidegate/model/Event"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { eventStatusSql } from "../delivery/EventStatus.ts"
+import * as Columns from "../journal/Columns.ts"
+import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
+import { writeFeed } from "../journal/FeedStatement.ts"
+import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
+import { withPartitions } from "../retention/Partitions.ts"
+import { query } from "../Transaction.ts"
+
+/** The event that a retry has made; it went to the queue of `destination_id`, the connection's destination at that time. */
+export interface RetriedEvent {
+  readonly id: string
+  readonly parent_event_id: string
+  readonly connection_id: string
+  readonly destination_id: string
+  readonly shard: number
+  readonly created_at: Date
+}
+
+/** The destination that a retry of the event goes to: the one whose entity has to be asked for it. */
+export const retryDestination = Effect.fnUntraced(function* (
+  team_id: string,
+  event_id: string
+): Effect.fn.Return<string, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* query(
+    sql<{ destination_id: string }>`
+      select c.destination_id from events e join connections c on c.id = e.connection_id
+      where e.id = ${event_id} and e.team_id = ${team_id}`
+  )
+  return row?.destination_id ?? (yield* notFound("event", event_id))
+})
+
+/** Whether there still is what the event `e` sends. */
+const payloadStored = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql.literal(`case when e.event_data_id is null
+    then exists (select from requests r where r.id = e.request_id and r.body is not null)
+    else exists (
+      select from event_data m where m.id = e.event_data_id and (m.body is not null or (m.same_body
+        and exists (select from requests r where r.id = m.request_id and r.body is not null))))
+    end`)
+
+interface Parent {
+  readonly id: string
+  readonly status: EventStatus
+  readonly connection_id: string
+  readonly destination_id: string
+  readonly source_off: boolean
+  readonly connection_off: boolean
+  readonly paused: boolean
+  readonly destination_off: boolean
+  readonly payload_stored: boolean
+  readonly in_order: boolean
+  readonly resolved: boolean
+  /** The retry that has succeeded, where the version before has not noted it. */
+  readonly succeeded: string | null
+}
+
+const payloadUnavailable = fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
+
+const refusal = (parent: Parent): GatewayError | null => {
+  if (parent.source_off) return fail("SOURCE_DISABLED", "the event's source is disabled or deleted")
+  if (parent.connection_off) return fail("CONNECTION_DISABLED", "the event's connection is disabled or deleted")
+  if (parent.paused) return fail("CONNECTION_PAUSED", "the event's connection is paused")
+  if (parent.destination_off) return fail("DESTINATION_DISABLED", "the connection's destination is disabled")
+  if (parent.status === "QUEUED" || parent.status === "SCHEDULED" || parent.status === "HOLD") {
+    return fail("EVENT_NOT_RETRYABLE", `the event is ${parent.status}: it is still to be delivered`)
+  }
+  return parent.payload_stored ? null : payloadUnavailable
+}
+
+const createdCounts = `(
+  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, count(*) as n
+  from created group by 1, 2, 3, 5, 6
+) as c`
+
+/** What has to be known of events before they are retried, as of now. */
+const parentsOf = Effect.fnUntraced(function* (
+  team_id: string,
+  ids: ReadonlyArray<string>,
+  now: Date
+): Effect.fn.Return<ReadonlyArray<Parent>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [first, last] = Columns.bounds(ids)
+  return yield* sql<Parent>`
+    select e.id, ${eventStatusSql(sql, now)} as status, e.connection_id, c.destination_id,
+      s.disabled_at is not null or s.deleted_at is not null as source_off,
+      c.disabled_at is not null or c.deleted_at is not null as connection_off,
+      c.paused_at is not null as paused,
+      t.disabled_at is not null or t.deleted_at is not null as destination_off,
+      ${payloadStored(sql)} as payload_stored, c.ordering is not null as in_order, e.resolved_at is not null as resolved,
+      case when e.failed and e.retried_at is not null and e.resolved_at is null then (
+        select min(r.id) from events r
+        where r.request_id = e.request_id and r.retry_parent_event_id is not null and r.id > e.id
+          and r.root_event_id = coalesce(e.root_event_id, e.id) and r.state = 'SUCCESSFUL'
+      ) end as succeeded
+    from events e
+      join sources s on s.id = e.source_id
+      join connections c on c.id = e.connection_id
+      join destinations d on d.id = e.destination_id
+      join destinations t on t.id = c.destination_id
+    where e.id = any(${Columns.text(ids)}) and e.id >= ${first} and e.id <= ${last} and e.team_id = ${team_id}`
+})
+
+/** Notes which retry has resolved these, where it did so before anybody noted it. */
+const noteResolved = Effect.fnUntraced(function* (parents: ReadonlyArray<Parent>, now: Date) {
+  const late = parents.filter(({ succeeded }) => succeeded !== null)
+  if (late.length === 0) return
+  const sql = yield* SqlClient.SqlClient
+  const [first, last] = Columns.bounds(late.map(({ id }) => id))
+  yield* sql`
+    update events set resolved_at = coalesce(r.successful_at, ${now}), resolved_by_event_id = r.id
+    from unnest(${Columns.text(late.map(({ id }) => id))}, ${Columns.text(late.map(({ succeeded }) => succeeded))}) as l (id, by)
+      join events r on r.id = l.by
+    where events.id = l.id and events.id >= ${first} and events.id <= ${last} and events.resolved_at is null`
+})
+
+/** An event to be made, and whose retry it is. */
+interface Retry {
+  readonly id: string
+  readonly parent: Parent
+  /** Unix ms. */
+  readonly due: number
+}
+
+/**
+ * The statement that makes the events: all that comes with them happens with it. It asks for the payload itself, because retention takes
+ * none away that a committed event waits to send. Answers which were made. Those in a line go to its end in the order given.
+ */
+const make = (
+  sql: SqlClient.SqlClient,
+  retries: ReadonlyArray<Retry>,
+  now: Date,
+  shardOf: (destination_id: string) => number,
+  operation: string | null
+) => {
+  const parents = retries.map(({ parent }) => parent)
+  const [first, last] = Columns.bounds(parents.map(({ id }) => id))
+  return sql<{ id: string }>`
+    with asked as (
+      select * from unnest(${Columns.text(retries.map(({ id }) => id))}, ${Columns.text(parents.map(({ id }) => id))},
+        ${Columns.text(parents.map(({ destination_id }) => destination_id))},
+        ${Columns.int2(parents.map(({ destination_id }) => shardOf(destination_id)))},
+        ${Columns.bool(parents.map(({ in_order }) => in_order))}, ${Columns.timestamptz(retries.map(({ due }) => due))}
+      ) with ordinality as a (id, parent_id, destination_id, shard, in_order, due_at, nth)
+    ), created as (
+      insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
+        due_at, ordering_key, root_event_id, retry_kind, retry_parent_event_id, retry_operation_id, ingested_at, created_at, updated_at)
+      select a.id, e.team_id, e.request_id, e.connection_id, e.source_id, a.destination_id, e.event_data_id, 'PENDING',
+        ${operation === null ? "MANUAL" : "BULK_RETRY"}, a.due_at, case when a.in_order then e.ordering_key end,
+        coalesce(e.root_event_id, e.id), ${operation === null ? "single" : "bulk"}, e.id, ${operation}, e.ingested_at, ${now}, ${now}
+      from asked a join events e on e.id = a.parent_id
+      where e.id >= ${first} and e.id <= ${last} and ${payloadStored(sql)}
+      on conflict (id) do nothing
+      returning id, team_id, connection_id, source_id, destination_id, ordering_key, retry_parent_event_id
+    ), queued as (
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
+      select c.id, c.team_id, c.shard, c.destination_id, c.connection_id,
+        case when c.ordering_key is null then c.due_at else ${sql.literal(inLine)} end, c.ordering_key,
+        case when c.ordering_key is not null then ${sql.literal(nextPlace)} end,
+        case when c.ordering_key is not null then ${now}::timestamptz end
+      from (select c.*, a.shard, a.due_at from created c join asked a on a.id = c.id order by a.nth) c
+    ), fed as (
+      ${sql.literal(writeFeed("created"))}
+    ), counted as (
+      ${sql.literal(writeCounts(createdCounts))}
+    )
+    update events set retried_at = ${now}, updated_at = ${now}
+    from created where events.id = created.retry_parent_event_id and events.id >= ${first} and events.id <= ${last}
+    returning created.id`
+}
+
+/** What an earlier try of the same retry has made. */
+const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: string, id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* query(
+    sql<Omit<RetriedEvent, "shard">>`
+      select id, retry_parent_event_id as parent_event_id, connection_id, destination_id, created_at from events
+      where id = ${id} and team_id = ${team_id} and retry_parent_event_id = ${parent_event_id}`
+  )
+  return row
+})
+
+/**
+ * Retries one event by hand: a new event with the same payload, due now, on the connection's current destination; the
+ * old one keeps its status and notes the time. Where the connection keeps an order, it goes to the end of its parent's line. Its parts are one statement, so all of them happen or none.
+ *
+ * Its id is the caller's: a retry that is repeated, because its answer was lost, finds its event and does nothing more.
+ *
+ * Nothing is locked: a disable or pause at the same moment also governs the new event, as if the retry had come first.
+ */
+export const retryEvent = Effect.fnUntraced(function* (options: {
+  readonly team_id: string
+  readonly event_id: string
+  /** The new event's. */
+  readonly id: string
+  /** The shard that the destination's entity lives on. */
+  readonly shardOf: (destination_id: string) => number
+}): Effect.fn.Return<RetriedEvent, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const { event_id, id, shardOf, team_id } = options
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const [parent] = yield* query(parentsOf(team_id, [event_id], now))
+  if (parent === undefined) return yield* notFound("event", event_id)
+  const made = yield* stored(team_id, event_id, id)
+  if (made !== undefined) return { ...made, shard: shardOf(made.destination_id) }
+  const refused = refusal(parent)
+  if (refused !== null) return yield* refused
+  const rows = yield* query(withPartitions(sql)(make(sql, [{ id, parent, due: now.getTime() }], now, shardOf, null)))
+  if (rows.length === 0 && (yield* stored(team_id, event_id, id)) === undefined) return yield* payloadUnavailable
+  const { connection_id, destination_id } = parent
+  return {
+    id,
+    parent_event_id: event_id,
+    connection_id,
+    destination_id,
+    shard: shardOf(destination_id),
+    created_at: now
+  }
+})
+
+/**
+ * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. They come due one after
+ * the other over `overMs`: what comes meanwhile waits behind one and not behind several, and that is worth more than that several would share a
+ * commit. Those in a line wait for their turn there. To be run in the transaction that takes them off the operation's targets.
+ */
+export const retryEvents = Effect.fnUntraced(function* (options: {
+  readonly team_id: string
+  readonly event_ids: ReadonlyArray<string>
+  readonly operation_id: string
+  readonly overMs: number
+  /** Whether those are left out that a later retry has resolved, which may have been since they were looked for. */
+  readonly unresolved: boolean
+  readonly shardOf: (destination_id: string) => number
+}): Effect.fn.Return<
+  ReadonlyArray<{ readonly id: string; readonly destination_id: string }>,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  const { event_ids, operation_id, overMs, shardOf, team_id, unresolved } = options
+  const nowMs = yield* Clock.currentTimeMillis
+  const now = new Date(nowMs)
+  const found = yield* parentsOf(team_id, event_ids, now)
+  yield* noteResolved(found, now)
+  const isLeftOut = ({ resolved, succeeded }: Parent) => unresolved && (resolved || succeeded !== null)
+  const parents = new Map(found.map((parent) => [parent.id, parent]))
+  const dueAt = (nth: number): number => nowMs + Math.floor((overMs * nth) / event_ids.length)
+  const retries = event_ids.flatMap((event_id, nth) => {
+    const parent = parents.get(event_id)
+    return parent === undefined || isLeftOut(parent) || refusal(parent) !== null
+      ? []
+      : [{ id: newId(prefixes.event, nowMs), parent, due: parent.in_order ? nowMs : dueAt(nth) }]
+  })
+  if (retries.length === 0) return []
+  const made = new Set((yield* make(sql, retries, now, shardOf, operation_id)).map(({ id }) => id))
+  return retries.flatMap(({ id, parent }) => (made.has(id) ? [{ id, destination_id: parent.destination_id }] : []))
+})

@@ -1,0 +1,303 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
+import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
+import type { Ordering } from "@tidegate/model/Ordering"
+import * as Columns from "../journal/Columns.ts"
+import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
+import { nextPlace } from "../delivery/OrderingKeys.ts"
+import { withPartitions } from "../retention/Partitions.ts"
+import { openPresented, sealPresented } from "../secrets/PresentedColumn.ts"
+import { Secrets } from "../secrets/Secrets.ts"
+import { payloadGone } from "../Tables.ts"
+import { query } from "../Transaction.ts"
+import { keepForRuns } from "../workflows/WorkflowLinks.ts"
+
+/**
+ * A request that is to happen again, as a new one of the source. It is not verified: that is as it was, and what it is verified by may have
+ * gone stale.
+ */
+export interface Replay {
+  readonly team_id: string
+  readonly source_id: string
+  /** The new request's. A replay that comes again with the same id changes nothing. */
+  readonly id: string
+  readonly message: Message
+  /** The sealed credentials of the request `presentedOf`, as they are stored with that. */
+  readonly presented: string | null
+  readonly presentedOf: string
+  readonly verified: boolean
+  readonly original_ip: string | null
+  readonly external_id: string | null
+  /** Null: it is none of a request that was; a step of a workflow has made it. */
+  readonly retry: {
+    readonly kind: "single" | "bulk"
+    readonly parent_request_id: string
+    readonly operation_id: string | null
+  } | null
+  /** The connections that it goes to; all there are unless told, and then it begins no runs. */
+  readonly only?: ReadonlyArray<string>
+  /** The fixture that it is of, which counts it. */
+  readonly fixture_id?: string
+}
+
+/** What became of a replay: the connections that it waits at, and the workflows that it began runs of. */
+export interface Replayed {
+  readonly request_id: string
+  readonly created_at: Date
+  readonly connections: ReadonlyArray<string>
+  readonly workflows: ReadonlyArray<string>
+}
+
+/** What depends on more than rows. */
+export interface Routing {
+  /** The shard that the entity of a connection, a destination or a workflow lives on. */
+  readonly shardOf: (id: string) => number
+  /** The line that the request goes into on a connection of this ordering; null: none. */
+  readonly lineOf: (ordering: Ordering, message: Message) => string | null
+}
+
+/** A run has the time of its request: of one that is so much older (ms) nobody would find the run among those of its version. */
+const lateMs = 60_000
+
+interface Route {
+  readonly id: string
+  readonly source_id: string
+  readonly ordering: Ordering | null
+}
+
+interface RunsOf {
+  readonly id: string
+  readonly source_id: string
+  readonly version: number
+  readonly steps: number
+}
+
+/** Why a replay is not made: 409 with this code. */
+type Refused = Extract<ErrorCode, "SOURCE_DISABLED" | "CONNECTION_DISABLED">
+
+const sealedFor = (secrets: Secrets["Service"], { id, presented, presentedOf, team_id }: Replay): string | null => {
+  if (presented === null) return null
+  const opened = openPresented(secrets, { team_id, id: presentedOf }, presented)
+  // Closed: it cannot be opened for the new request either, and a target is not sent a mask for a credential.
+  return opened === null ? presented : sealPresented(secrets, { team_id, id }, opened)
+}
+
+/**
+ * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of every workflow: their actors
+ * decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
+ */
+export const storeReplays = Effect.fnUntraced(function* (
+  replays: ReadonlyArray<Replay>,
+  { lineOf, shardOf }: Routing
+): Effect.fn.Return<ReadonlyArray<Replayed | Refused>, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const sourceIds = Columns.text([...new Set(replays.map(({ source_id }) => source_id))])
+  const sources = yield* sql<{ id: string; team_id: string }>`
+    select id, team_id from sources where id = any(${sourceIds}) and disabled_at is null and deleted_at is null
+    order by id for share`
+  const teamOf = new Map(sources.map(({ id, team_id }) => [id, team_id]))
+  const routes = yield* sql<Route>`
+    select c.id, c.source_id, c.ordering from connections c join destinations d on d.id = c.destination_id
+    where c.source_id = any(${sourceIds}) and c.disabled_at is null and c.deleted_at is null
+      and d.disabled_at is null and d.deleted_at is null
+    order by c.id`
+  const workflows = yield* sql<RunsOf>`
+    select id, source_id, version, jsonb_array_length(steps) as steps from workflows
+    where source_id = any(${sourceIds}) and deleted_at is null and status in ('active', 'paused') order by id`
+
+  const decided = replays.map((replay) => {
+    if (teamOf.get(replay.source_id) !== replay.team_id)
+      return { replay, routes: [], begun: [], refused: "SOURCE_DISABLED" as const }
+    const { only } = replay
+    const own = routes.filter((route) => route.source_id === replay.source_id && (only?.includes(route.id) ?? true))
+    const refused = only !== undefined && own.length < new Set(only).size ? ("CONNECTION_DISABLED" as const) : null
+    const begun = only === undefined ? workflows.filter(({ source_id }) => source_id === replay.source_id) : []
+    return { replay, routes: own, begun, refused }
+  })
+  const made = decided.filter(({ refused }) => refused === null)
+  if (made.length > 0) {
+    const pending = made.flatMap(({ replay, routes }) =>
+      routes.map((route) => ({
+        replay,
+        route,
+        key: route.ordering === null ? null : lineOf(route.ordering, replay.message)
+      }))
+    )
+    const runs = made.flatMap(({ begun, replay: { id } }) =>
+      begun.map((workflow) => ({ id: derivedId(prefixes.workflowRun, id, workflow.id), request: id, workflow }))
+    )
+    const all = made.map(({ replay }) => replay)
+    const text = (of: (replay: Replay) => string | null) => Columns.text(all.map(of))
+    yield* sql`
+      with made as (
+        insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, presented, body, body_size,
+          external_id, original_ip, events_count, ignored_count, retry_kind, retry_parent_request_id, retry_operation_id, retried_at,
+          ingested_at, created_at, updated_at)
+        select r.id, r.team_id, r.source_id, 'accepted', r.verified, r.method, r.path, r.query, r.headers, r.presented, r.body,
+          length(r.body), r.external_id, r.original_ip, r.routes, 0, r.kind, r.parent_id, r.operation_id,
+          case when r.kind is not null then ${now}::timestamptz end, ${now}, ${now}, ${now}
+        from unnest(${text(({ id }) => id)}, ${text(({ team_id }) => team_id)}, ${text(({ source_id }) => source_id)},
+          ${Columns.bool(all.map(({ verified }) => verified))}, ${text(({ message }) => message.method)},
+          ${text(({ message }) => message.path)}, ${text(({ message }) => message.query)},
+          ${text(({ message }) => JSON.stringify(message.headers))}, ${text((replay) => sealedFor(secrets, replay))},
+          ${Columns.bytea(all.map(({ message }) => message.body))}, ${text(({ external_id }) => external_id)},
+          ${text(({ original_ip }) => original_ip)}, ${Columns.int4(made.map(({ routes }) => routes.length))},
+          ${text(({ retry }) => retry?.kind ?? null)}, ${text(({ retry }) => retry?.parent_request_id ?? null)},
+          ${text(({ retry }) => retry?.operation_id ?? null)}
+        ) as r (id, team_id, source_id, verified, method, path, query, headers, presented, body, external_id, original_ip,
+          routes, kind, parent_id, operation_id)
+        on conflict (id) do nothing
+        returning id, team_id, source_id
+      ), waiting as (
+        insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
+        select p.shard, p.connection_id, p.id, p.team_id, p.source_id, ${now}, true, p.key,
+          case when p.in_order then ${sql.literal(nextPlace)} end
+        from (
+          select p.*, made.id, made.team_id, made.source_id
+          from unnest(${Columns.int2(pending.map(({ route }) => shardOf(route.id)))},
+            ${Columns.text(pending.map(({ route }) => route.id))}, ${Columns.text(pending.map(({ replay }) => replay.id))},
+            ${Columns.text(pending.map(({ key }) => key))}, ${Columns.bool(pending.map(({ route }) => route.ordering !== null))}
+          ) with ordinality as p (shard, connection_id, request_id, key, in_order, nth)
+            join made on made.id = p.request_id
+          order by p.nth
+        ) p
+      ), begun as materialized (
+        select w.run_id, w.workflow_id, w.version, w.steps, w.shard, made.id, made.team_id, made.source_id
+        from unnest(${Columns.text(runs.map(({ id }) => id))}, ${Columns.text(runs.map(({ request }) => request))},
+          ${Columns.text(runs.map(({ workflow }) => workflow.id))}, ${Columns.int4(runs.map(({ workflow }) => workflow.version))},
+          ${Columns.int2(runs.map(({ workflow }) => workflow.steps))}, ${Columns.int2(runs.map(({ workflow }) => shardOf(workflow.id)))}
+        ) as w (run_id, request_id, workflow_id, version, steps, shard) join made on made.id = w.request_id
+      ), runs as (
+        insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+        select run_id, team_id, workflow_id, id, source_id, version, 'queued', steps, ${now}, ${now} from begun
+      ), queued as (
+        insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
+        select run_id, team_id, shard, workflow_id, ${now} from begun
+      ), of_fixtures as (
+        update request_fixtures f set replay_count = f.replay_count + 1, last_replayed_at = greatest(f.last_replayed_at, ${now})
+        from made join unnest(${text(({ id }) => id)}, ${text(({ fixture_id }) => fixture_id ?? null)}) as r (id, fixture_id)
+          on r.id = made.id
+        where f.id = r.fixture_id and f.team_id = made.team_id
+      )
+      ${sql.literal(writeCounts(acceptedCounts))}`
+    // A step makes one request, however much later it is tried again.
+    const late = runs.filter(({ request }) => (idTime(request) ?? 0) < now.getTime() - lateMs)
+    if (late.length > 0) {
+      yield* keepForRuns(
+        sql,
+        late.map(({ workflow }) => workflow)
+      )
+    }
+  }
+  return decided.map(({ begun, refused, replay, routes }) => {
+    if (refused !== null) return refused
+    const connections = routes.map(({ id }) => id)
+    return { request_id: replay.id, created_at: now, connections, workflows: begun.map(({ id }) => id) }
+  })
+})
+
+const acceptedCounts = `(
+  select source_id as key_id, null::text as source_id, null::text as destination_id, 'accepted' as measure, ${minuteOfId("id")} as minute,
+    team_id, count(*) as n
+  from made group by 1, 5, 6
+) as c`
+
+const refusals: { readonly [code in Refused]: GatewayError } = {
+  SOURCE_DISABLED: fail("SOURCE_DISABLED", "the source of the request is disabled or deleted"),
+  CONNECTION_DISABLED: fail("CONNECTION_DISABLED", "no such connection of this source is enabled, with its destination")
+}
+
+/** Stores one replay, in a transaction of its own. */
+export const storeReplay = Effect.fnUntraced(function* (
+  replay: Replay,
+  routing: Routing
+): Effect.fn.Return<Replayed, GatewayError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const [stored] = yield* query(withPartitions(sql)(sql.withTransaction(storeReplays([replay], routing))))
+  return typeof stored === "object" ? stored : yield* refusals[stored!]
+})
+
+/** A stored request, as it is replayed. */
+export interface Original extends StoredHead {
+  readonly id: string
+  readonly team_id: string
+  readonly source_id: string
+  readonly rejection_cause: string | null
+  readonly verified: boolean
+  readonly presented: string | null
+  readonly original_ip: string | null
+  readonly external_id: string | null
+  /** Null when it is gone, or was too large to be kept. */
+  readonly body: Uint8Array | null
+}
+
+const originalColumns = `r.id, r.team_id, r.source_id, r.rejection_cause, r.verified, r.presented, r.original_ip, r.external_id,
+  r.method, r.path, r.query, r.headers, r.body`
+
+/** These requests of the team, in the order of their ids, as far as their payload is stored; those behind `bytes` of bodies (but for the first) are `left`. */
+export const originals = Effect.fnUntraced(function* (
+  team_id: string,
+  ids: ReadonlyArray<string>,
+  bytes: number
+): Effect.fn.Return<
+  { readonly found: ReadonlyArray<Original>; readonly left: ReadonlyArray<string> },
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  const [first, last] = Columns.bounds(ids)
+  const rows = yield* sql<Original & { readonly is_left: boolean }>`
+    with wanted as (
+      select id, sum(body_size) over (order by id) - body_size >= ${bytes} and body_size > 0 as is_left from requests
+      where id = any(${Columns.text(ids)}) and id >= ${first} and id <= ${last} and team_id = ${team_id}
+    )
+    select ${sql.literal(originalColumns.replace("r.body", "case when not w.is_left then r.body end as body"))}, w.is_left
+    from wanted w join requests r on r.id = w.id
+    where r.id >= ${first} and r.id <= ${last} order by r.id`
+  return {
+    found: rows.filter(({ body, headers, is_left }) => !is_left && body !== null && headers !== payloadGone),
+    left: rows.filter(({ is_left }) => is_left).map(({ id }) => id)
+  }
+})
+
+/** One request of the team that can be replayed. */
+export const original = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string
+): Effect.fn.Return<Original, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* query(sql<Original>`
+    select ${sql.literal(originalColumns)} from requests r where r.id = ${id} and r.team_id = ${team_id}`)
+  if (row === undefined) return yield* notFound("request", id)
+  return row.body === null || row.headers === payloadGone
+    ? yield* fail("PAYLOAD_UNAVAILABLE", "the payload of the request is not stored")
+    : row
+})
+
+/** The replay of a stored request, as it was. */
+export const exactly = (
+  of: Original,
+  id: string,
+  retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">
+): Replay => ({
+  team_id: of.team_id,
+  source_id: of.source_id,
+  id,
+  message: {
+    method: of.method,
+    path: of.path,
+    query: of.query,
+    headers: storedHeaders(of),
+    body: of.body ?? new Uint8Array()
+  },
+  presented: of.presented,
+  presentedOf: of.id,
+  verified: of.verified,
+  original_ip: of.original_ip,
+  external_id: of.external_id,
+  retry: { ...retry, parent_request_id: of.id }
+})

@@ -1,0 +1,232 @@
+import { Context, Effect, Layer, Result } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { Connection } from "@tidegate/model/Connection"
+import { fail, notFound } from "@tidegate/model/GatewayError"
+import type { Ordering } from "@tidegate/model/Ordering"
+import type { Rule } from "@tidegate/model/Rule"
+import { connection, type ConnectionFields } from "@tidegate/resources/Connection"
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { type ConnectionState, transitions, write } from "./ConnectionState.ts"
+import { type DestinationRow, Destinations } from "./Destinations.ts"
+import { holdFilters, linkFilters } from "./FilterLinks.ts"
+import { gathered } from "../Gathered.ts"
+import { presentOf } from "./PresentOf.ts"
+import { Secrets } from "../secrets/Secrets.ts"
+import { type SourceRow, Sources } from "./Sources.ts"
+import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+import { holdTransformations, upsertTransformation } from "./TransformationLinks.ts"
+
+/** A row of `connections`. */
+export interface ConnectionRow extends StoredRow, ConnectionState {
+  readonly name: string
+  readonly deleted_at: Date | null
+  readonly lines: Lines | null
+}
+
+/** Who has put events of a connection in line: doors alone, or its actor too. */
+export type Lines = "door" | "actor"
+
+/**
+ * The connections of teams. Every change raises the version of its source (of both, when it moves), so that no door goes on
+ * routing by what was. Rows are locked in the order filters, destinations, sources, connections, transformations.
+ */
+export class Connections extends Context.Service<Connections, Store<typeof connection>>()(
+  "@tidegate/storage/Connections"
+) {
+  static readonly layer: Layer.Layer<Connections, never, SqlClient.SqlClient | Secrets | Sources | Destinations> =
+    Layer.effect(
+      Connections,
+      Effect.suspend(() => make)
+    )
+}
+
+/** What of a state is written: all but its end, which is a delete's. */
+const written = [
+  "cancel_before",
+  "description",
+  "destination_id",
+  "disabled_at",
+  "disabled_by",
+  "name",
+  "ordering",
+  "paused_at",
+  "resumed_at",
+  "rules",
+  "source_id"
+] as const satisfies ReadonlyArray<keyof ConnectionState>
+
+const columnsOf = (state: ConnectionState): Values =>
+  Object.fromEntries(written.map((column) => [column, state[column]]))
+
+/** Who puts events in line from now on: see the column. */
+const linesOf = (before: Lines | null, ordering: Ordering | null, rules: ReadonlyArray<Rule>): Lines | null => {
+  if (ordering === null || before === "actor") return before
+  return rules.some(({ type }) => type === "deduplicate" || type === "transform") ? "actor" : "door"
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const sources = yield* Sources
+  const destinations = yield* Destinations
+
+  /**
+   * Keeps the destination from being deleted until the transaction ends (null: it is held by what is stored); then makes doors route again what they
+   * routed by these sources, and keeps others from changing them: none, where the destination is not there.
+   */
+  const heldEnds = (team_id: string, destination_id: string | null, source_ids: ReadonlyArray<string>) => sql`
+    held as materialized (
+      select 1 from destinations where id = ${destination_id} and ${presentOf(sql, team_id)} for share
+    ), concerned as materialized (
+      select id from sources where id = any(${source_ids}) and ${presentOf(sql, team_id)}
+        and (${destination_id}::text is null or exists (select from held))
+      order by id for update
+    )`
+  const raise = sql`update sources set version = version + 1 from concerned where sources.id = concerned.id`
+
+  /** Fails for the first of them that is not there. */
+  const holdEnds = Effect.fnUntraced(function* (
+    team_id: string,
+    destination_id: string | null,
+    source_ids: ReadonlyArray<string>
+  ) {
+    const [ends] = yield* sql<{ held: boolean; raised: ReadonlyArray<string> }>`
+      with ${heldEnds(team_id, destination_id, source_ids)}, raised as (${raise} returning sources.id)
+      select exists (select from held) as held, array(select id from raised) as raised`
+    if (destination_id !== null && ends?.held !== true) yield* notFound("destination", destination_id)
+    const missing = source_ids.find((id) => !ends?.raised.includes(id))
+    if (missing !== undefined) yield* notFound("source", missing)
+  })
+
+  /** The rules with their transformations linked: those written inside a rule are stored, all are kept from being deleted. */
+  const linkTransformations = Effect.fnUntraced(function* (team_id: string, rules: ConnectionFields["rules"]) {
+    const linked: Array<Rule> = []
+    for (const rule of rules) {
+      if (rule.type !== "transform" || !("transformation" in rule)) {
+        linked.push(rule)
+        continue
+      }
+      const { code, env, name } = rule.transformation
+      const transformation_id = yield* upsertTransformation(sql, secrets, team_id, { name, code, env })
+      linked.push({ type: "transform", transformation_id })
+    }
+    const ids = linked.flatMap((rule) => ("transformation_id" in rule ? [rule.transformation_id] : []))
+    yield* holdTransformations(sql, team_id, ids)
+    return linked
+  })
+
+  const rowsOf = <Row extends StoredRow>(table: "sources" | "destinations") =>
+    gathered((ids) =>
+      Effect.map(
+        sql<Row>`select * from ${sql(table)} where id = any(${[...ids]})`,
+        (rows) => new Map(rows.map((row) => [row.id, row]))
+      )
+    )
+  const sourceRows = yield* rowsOf<SourceRow>("sources")
+  const destinationRows = yield* rowsOf<DestinationRow>("destinations")
+
+  /** The records of one kind of end, by id. */
+  const ends =
+    <Row extends StoredRow, R extends AnyResource>(
+      read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Row>, SqlError.SqlError>,
+      store: Store<R>,
+      options: { readonly counts: boolean }
+    ) =>
+    (ids: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const wanted = [...new Set(ids)]
+        const found = yield* read(wanted)
+        const records = yield* store.records(
+          wanted.flatMap((id) => found.get(id) ?? []),
+          options
+        )
+        return new Map(records.map((record) => [(record as { readonly id: string }).id, record]))
+      })
+
+  return yield* makeStore<ConnectionRow, typeof connection>(connection, {
+    show: Effect.fnUntraced(function* (rows) {
+      if (rows.length === 0) return []
+      const [sourceOf, destinationOf] = yield* Effect.all(
+        [
+          ends(sourceRows, sources, { counts: false })(rows.map((row) => row.source_id)),
+          ends(destinationRows, destinations, { counts: true })(rows.map((row) => row.destination_id))
+        ],
+        { concurrency: 2 }
+      )
+      return rows.map((row): Connection => ({
+        id: row.id,
+        team_id: row.team_id,
+        name: row.name,
+        description: row.description,
+        source_id: row.source_id,
+        destination_id: row.destination_id,
+        // Foreign keys: both rows are there, deleted or not.
+        source: sourceOf.get(row.source_id)!,
+        destination: destinationOf.get(row.destination_id)!,
+        rules: row.rules,
+        ordering: row.ordering,
+        disabled_at: row.disabled_at?.toISOString() ?? null,
+        paused_at: row.paused_at?.toISOString() ?? null,
+        created_at: row.created_at.toISOString(),
+        updated_at: row.updated_at.toISOString()
+      }))
+    }),
+
+    // The filters that its rules come to link, then its destination, then its sources: of both ends when it moves.
+    hold: Effect.fnUntraced(function* (team_id, before, next) {
+      const { destination_id, disabled_at, paused_at, rules, source_id } = {
+        ...before,
+        ...next
+      } as unknown as ConnectionState
+      if (before === null && disabled_at !== null && paused_at !== null) {
+        yield* fail("CONNECTION_DISABLED", "a disabled connection cannot be paused")
+      }
+      if (rules !== before?.rules) yield* holdFilters(sql, team_id, rules)
+      const held = destination_id === before?.destination_id ? null : destination_id
+      yield* holdEnds(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
+    }),
+    // What its rules link is looked for, and made, first.
+    holding: (team_id, next) => {
+      const { destination_id, disabled_at, paused_at, rules, source_id } = next as unknown as ConnectionState
+      if (disabled_at !== null && paused_at !== null) return null
+      if (rules.some((rule) => rule.type === "transform" || "filter_id" in rule)) return null
+      return {
+        rows: heldEnds(team_id, destination_id, [source_id]),
+        areThere: sql`exists (select from concerned)`,
+        concerned: sql`${raise} and exists (select from made)`
+      }
+    },
+    prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
+      const rules = next["rules"] as ConnectionFields["rules"] | undefined
+      if (rules === undefined) return next
+      const linked =
+        rules === before?.rules ? rules : yield* linkTransformations(team_id, yield* linkFilters(sql, team_id, rules))
+      const ordering = next["ordering"] as ConnectionFields["ordering"]
+      return {
+        ...next,
+        rules: JSON.stringify(linked),
+        ordering: ordering === null ? null : JSON.stringify(ordering),
+        lines: linesOf(before?.lines ?? null, ordering, linked)
+      }
+    }),
+    written: (row, next, at) => Result.map(write(next as unknown as ConnectionFields)(row, at), columnsOf),
+    turn: (row, to, at) => Result.map(transitions[to](row, at), (next) => (next === row ? null : columnsOf(next))),
+    remove: (_row, at) => Effect.succeed({ cancel_before: at }),
+    // A destination asks about a connection that it does not know, with the first event of it: a new one concerns nobody yet.
+    follow: (before, after) =>
+      Effect.succeed(
+        before === null
+          ? nobody
+          : {
+              destinations: [...new Set([before.destination_id, after.destination_id])],
+              cancelled:
+                after.cancel_before?.getTime() === before.cancel_before?.getTime() ? [] : [{ connection_id: after.id }]
+            }
+      ),
+    concerns: ({ destination_id }) => Effect.succeed({ ...nobody, destinations: [destination_id] }),
+    narrow: (team_id, { type }) =>
+      type === undefined
+        ? []
+        : [sql`t.source_id in (select id from sources where team_id = ${team_id} and type = ${type})`]
+  })
+})

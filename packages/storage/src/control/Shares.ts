@@ -1,0 +1,247 @@
+import { randomBytes } from "node:crypto"
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { bodyLimits, parseJson } from "@tidegate/json/JsonText"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import type { ListedShare, PublicShare, Share, SharedRequest, ShareStatus } from "@tidegate/model/Share"
+import { redaction } from "@tidegate/redaction/Redaction"
+import * as Columns from "../journal/Columns.ts"
+import { type FilterKey, readCursor, writeCursor } from "../reads/Cursor.ts"
+import { noWindow } from "../reads/Paging.ts"
+import * as RequestReads from "../reads/RequestReads.ts"
+import { hashToken } from "../secrets/Secrets.ts"
+import { holdTeam } from "../teams/Teams.ts"
+
+/*
+ * Links by which strangers see a request. What they see is redacted before it is stored, and stands by itself: neither retention nor the
+ * request's deletion changes it. Of a link's token only the hash is kept.
+ */
+
+/** For so long after its end a link says that it has ended; then it was never there. */
+const rememberedMs = 7 * 86_400_000
+
+/** Of one team, those that have ended and are not forgotten yet counted too. */
+export const maxShares = 10_000
+
+const tooMany = fail(
+  "TEAM_LIMIT_REACHED",
+  `a team can have ${maxShares} shares; those that have ended count for 7 days more`,
+  { limit: maxShares }
+)
+
+const idPattern = /^shr_[0-9a-f]{24}$/
+const tokenPattern = /^rsh_[0-9a-f]{48}$/
+
+interface ShareOf {
+  readonly team_id: string
+  readonly request_id: string
+  readonly title: string | null
+  readonly expiresAt: Date
+  readonly secretNames: ReadonlyArray<string>
+  readonly includeBody: boolean
+}
+
+const newShareId = () => `shr_${randomBytes(12).toString("hex")}`
+
+/**
+ * A new link to a request; `urlOf` its token. `shareId`: of a call that is carried out again it is the same, and the link is the one that is answered
+ * now: nobody has the other.
+ */
+export const share = Effect.fnUntraced(function* (
+  { expiresAt, includeBody, request_id, secretNames, team_id, title }: ShareOf,
+  urlOf: (token: string) => string,
+  shareId: string = newShareId()
+): Effect.fn.Return<Share, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const { created_at, data = null, id, source_id, status, verified } = yield* RequestReads.detail(team_id, request_id)
+  if (data === null) return yield* fail("PAYLOAD_UNAVAILABLE", "the payload of the request is no longer stored")
+  // Asked before the long work, and again by the statement that makes it.
+  const isFull =
+    yield* sql`select from request_shares where team_id = ${team_id} and id <> ${shareId} offset ${maxShares - 1} limit 1`
+  if (isFull.length > 0) return yield* tooMany
+
+  // Long work on what a stranger sent; what is looked at is bounded there.
+  const shown = yield* inSlices(redaction(data, { secretNames, includeBody }))
+  const request: SharedRequest = { id, status, verified, created_at, ...shown }
+
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const token = `rsh_${randomBytes(24).toString("hex")}`
+  const made = yield* sql.withTransaction(
+    Effect.andThen(
+      holdTeam(team_id),
+      sql`
+        insert into request_shares (id, team_id, request_id, token_hash, title, snapshot, expires_at, forgotten_at, created_at, updated_at)
+        select ${shareId}, ${team_id}, ${request_id}, ${hashToken(token)}, ${title}::text, ${JSON.stringify(request)}, ${expiresAt}::timestamptz,
+          ${new Date(expiresAt.getTime() + rememberedMs)}::timestamptz, ${now}::timestamptz, ${now}::timestamptz
+        where (select count(*) from request_shares where team_id = ${team_id} and id <> ${shareId}) < ${maxShares}
+        on conflict (id) do update set token_hash = excluded.token_hash, updated_at = excluded.updated_at
+          where request_shares.team_id = excluded.team_id
+        returning 1`
+    )
+  )
+  if (made.length === 0) return yield* tooMany
+  const url = urlOf(token)
+  return {
+    id: shareId,
+    token,
+    team_id,
+    request_id,
+    source_id,
+    title,
+    url,
+    share_url: url,
+    expires_at: expiresAt.toISOString(),
+    revoked_at: null,
+    access_count: 0,
+    last_accessed_at: null,
+    created_at: now.toISOString(),
+    updated_at: now.toISOString(),
+    sanitized: true,
+    request
+  }
+})
+
+/** Ends a link, and forgets what it showed. Repeated, it changes nothing. */
+export const revokeShare = Effect.fnUntraced(function* (
+  team_id: string,
+  request_id: string,
+  id: string
+): Effect.fn.Return<void, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const rows = idPattern.test(id)
+    ? yield* sql`
+        update request_shares set snapshot = null, revoked_at = coalesce(revoked_at, ${now}), updated_at = ${now}
+        where id = ${id} and team_id = ${team_id} and request_id = ${request_id} returning 1`
+    : []
+  if (rows.length === 0) yield* notFound("share", id)
+})
+
+/** Ends all links to a request that are open, and says how many those were. */
+export const revokeShares = Effect.fnUntraced(function* (
+  team_id: string,
+  request_id: string
+): Effect.fn.Return<number, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const rows = yield* sql<{ ended: boolean }>`
+    with shared as (
+      select id, revoked_at is null as open from request_shares where team_id = ${team_id} and request_id = ${request_id}
+      order by id for no key update
+    ), revoked as (
+      update request_shares r set snapshot = null, revoked_at = ${now}, updated_at = ${now}
+      from shared s where r.id = s.id and s.open
+    )
+    select open as ended from shared`
+  if (rows.length === 0) return yield* notFound("share of request", request_id)
+  return rows.filter(({ ended }) => ended).length
+})
+
+/** What the shares of a team are narrowed to. Empty lists narrow nothing. */
+export interface ShareFilter {
+  readonly requests: ReadonlyArray<string>
+  readonly statuses: ReadonlyArray<ShareStatus>
+}
+
+interface ListedRow extends Omit<
+  ListedShare,
+  "access_count" | "created_at" | "expires_at" | "last_accessed_at" | "revoked_at" | "updated_at"
+> {
+  readonly access_count: number
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly last_accessed_at: Date | null
+  readonly revoked_at: Date | null
+  readonly updated_at: Date
+}
+
+const toListed = (row: ListedRow): ListedShare => ({
+  ...row,
+  expires_at: row.expires_at.toISOString(),
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+  last_accessed_at: row.last_accessed_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString()
+})
+
+/** The time of a share is not in its id, so that a position in the list says both. */
+const positionOf = ({ created_at, id }: ListedRow): string => `${created_at.getTime()}-${id}`
+
+const readPosition = (text: string) => {
+  const [, ms = "", id = ""] = /^(\d{1,15})-(\w+)$/.exec(text) ?? []
+  return { at: new Date(Number(ms)), id }
+}
+
+/** A page of the shares of a team, newest first. */
+export const listShares = Effect.fnUntraced(function* (
+  team_id: string,
+  { requests, statuses }: ShareFilter,
+  page: { readonly key: FilterKey; readonly cursor: string | undefined; readonly limit: number }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const { cursor, key, limit } = page
+  const position = cursor === undefined ? null : yield* Effect.fromResult(readCursor(key, cursor))
+  const after = position === null ? null : readPosition(position.id)
+  const status = sql`case when s.revoked_at is not null then 'revoked' when s.expires_at <= ${now} then 'expired' else 'active' end`
+  const rows = yield* sql<ListedRow>`
+    select s.id, s.team_id, s.request_id, s.title, ${status} as status, s.expires_at, s.revoked_at, s.access_count::float8 as access_count,
+      s.last_accessed_at, s.created_at, s.updated_at
+    from request_shares s
+    where ${sql.and([
+      sql`s.team_id = ${team_id}`,
+      sql`s.forgotten_at > ${now}`,
+      ...(requests.length === 0 ? [] : [sql`s.request_id = any(${Columns.text(requests)})`]),
+      ...(statuses.length === 0 ? [] : [sql`${status} = any(${Columns.text(statuses)})`]),
+      ...(after === null ? [] : [sql`(s.created_at, s.id) < (${after.at}::timestamptz, ${after.id})`])
+    ])}
+    order by s.created_at desc, s.id desc limit ${limit + 1}`
+  const shown = rows.slice(0, limit)
+  const last = rows.length > limit ? shown.at(-1) : undefined
+  const seen = (position?.seen ?? 0) + shown.length
+  return {
+    count: shown.length,
+    next_cursor:
+      last === undefined ? null : writeCursor(key, { id: positionOf(last), seen, window: noWindow, back: false }),
+    models: shown.map(toListed)
+  }
+})
+
+interface ShareRow {
+  readonly title: string | null
+  readonly snapshot: string | null
+  readonly expires_at: Date
+  readonly revoked_at: Date | null
+  readonly created_at: Date
+}
+
+const notThere = fail("SHARE_NOT_FOUND", "there is no such share")
+
+/** What the link shows, to whoever has its token; counts that it was opened. */
+export const openShare = Effect.fnUntraced(function* (
+  token: string
+): Effect.fn.Return<PublicShare, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  if (!tokenPattern.test(token)) return yield* notThere
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const hash = hashToken(token)
+  const [row] = yield* sql<ShareRow>`
+    select title, snapshot, expires_at, revoked_at, created_at from request_shares
+    where token_hash = ${hash} and forgotten_at > ${now}`
+  if (row === undefined) return yield* notThere
+  const { created_at, expires_at, revoked_at, snapshot, title } = row
+  if (revoked_at !== null || snapshot === null) return yield* fail("SHARE_REVOKED", "the share was revoked")
+  if (expires_at <= now) return yield* fail("SHARE_EXPIRED", "the share has expired")
+  yield* sql`
+    update request_shares set access_count = access_count + 1, last_accessed_at = ${now} where token_hash = ${hash}`
+  // Written by us, bounded then; only its escapes are not.
+  const parsed = parseJson(snapshot, { ...bodyLimits, escapes: Number.POSITIVE_INFINITY })
+  return {
+    title,
+    expires_at: expires_at.toISOString(),
+    created_at: created_at.toISOString(),
+    sanitized: true,
+    request: parsed.kind === "json" ? (parsed.value as SharedRequest) : yield* Effect.die("a share is no JSON")
+  }
+})

@@ -1,0 +1,143 @@
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
+import type { Source } from "@tidegate/model/Source"
+import { source, type SourceConfig } from "@tidegate/resources/Source"
+import { showAuth } from "../secrets/AuthColumn.ts"
+import type { Owner } from "../secrets/SealedColumn.ts"
+import { Secrets } from "../secrets/Secrets.ts"
+import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { loseSource } from "../workflows/WorkflowLinks.ts"
+
+type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
+
+export type StoredConfig = Omit<SourceConfig, Later> & Partial<Pick<SourceConfig, Later>>
+
+/** The settings of a row that may be older than some of them. */
+export const configOf = (config: StoredConfig): SourceConfig => ({
+  ...config,
+  chat_defer_ephemeral: config.chat_defer_ephemeral ?? false,
+  rate_limit: config.rate_limit ?? null,
+  rate_limit_period: config.rate_limit_period ?? null
+})
+
+/** A row of `sources`. */
+export interface SourceRow extends StoredRow {
+  readonly description: string | null
+  readonly type: string
+  readonly slug: string | null
+  /** Of an older version, it lacks the members that came later: `configOf` reads it. */
+  readonly config: StoredConfig
+  /** Encrypted. */
+  readonly auth: string | null
+  readonly disabled_at: Date | null
+}
+
+/** Says which source has the URL to its own team only. */
+const urlTaken = (holder: SlugHolder, team_id: string): GatewayError =>
+  fail("RESOURCE_ALREADY_EXISTS", "another source has this url", {
+    ...(holder.team_id === team_id ? { id: holder.id } : {}),
+    resource_type: "source",
+    fields: [{ path: "url", message: "is another source's already" }]
+  })
+
+interface SlugHolder {
+  readonly id: string
+  readonly team_id: string
+}
+
+/**
+ * The sources of teams. Every change raises the row's version, so that no door goes on routing by what was. A switch takes its
+ * enabled connections with it, and switches on again exactly those; deleting it deletes its connections, whose requests and events
+ * stay. Rows are locked in the order destinations, sources, connections.
+ */
+export class Sources extends Context.Service<Sources, Store<typeof source>>()("@tidegate/storage/Sources") {
+  static readonly layer: Layer.Layer<Sources, never, SqlClient.SqlClient | Secrets | Ingress> = Layer.effect(
+    Sources,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const ingress = yield* Ingress
+
+  const record = Effect.fnUntraced(function* (row: SourceRow): Effect.fn.Return<Source> {
+    return {
+      id: row.id,
+      team_id: row.team_id,
+      name: row.name,
+      description: row.description,
+      type: row.type,
+      input_type: "webhook",
+      status: row.disabled_at === null ? "enabled" : "disabled",
+      url: sourceUrl(ingress, row.slug ?? row.id),
+      config: { ...configOf(row.config), auth: yield* showAuth(secrets, "sources", row) },
+      disabled_at: row.disabled_at?.toISOString() ?? null,
+      created_at: row.created_at.toISOString(),
+      updated_at: row.updated_at.toISOString()
+    }
+  })
+
+  /** Fails when the slug is another source's, of whatever team. */
+  const claimSlug = Effect.fnUntraced(function* ({ id, team_id }: Owner, slug: unknown) {
+    if (slug === null) return
+    const [holder] = yield* sql<SlugHolder>`
+      select id, team_id from sources where slug = ${slug} and deleted_at is null`
+    if (holder !== undefined && holder.id !== id) yield* urlTaken(holder, team_id)
+  })
+
+  /** Those that its connections deliver to; of one that is deleted, those that it delivered to until then. */
+  const destinationsOf = Effect.fnUntraced(function* ({ deleted_at, id }: SourceRow) {
+    const rows = yield* sql<{ destination_id: string }>`
+      select distinct destination_id from connections
+      where source_id = ${id} and deleted_at is not distinct from ${deleted_at}::timestamptz`
+    return rows.map((row) => row.destination_id)
+  })
+
+  /** Switches the connections of a source off or on with it, or deletes them; answers those whose pending events that cancels. */
+  const followed = Effect.fnUntraced(function* (
+    before: SourceRow,
+    { deleted_at, disabled_at, id }: SourceRow,
+    at: Date,
+    by: string | null
+  ) {
+    if (deleted_at !== null) {
+      yield* loseSource(sql, id, at, by)
+      return yield* sql<{ id: string }>`
+        update connections set deleted_at = ${at}, cancel_before = ${at}, updated_at = ${at}
+        where source_id = ${id} and deleted_at is null returning id`
+    }
+    if ((disabled_at === null) === (before.disabled_at === null)) return []
+    return disabled_at === null
+      ? yield* sql<{ id: string }>`
+          update connections
+          set disabled_at = null, disabled_by = null, cancel_before = ${at}, updated_at = ${at}
+          where source_id = ${id} and deleted_at is null and disabled_by = 'source' returning id`
+      : yield* sql<{ id: string }>`
+          update connections
+          set disabled_at = ${at}, disabled_by = 'source', paused_at = null, cancel_before = ${at}, updated_at = ${at}
+          where source_id = ${id} and deleted_at is null and disabled_at is null returning id`
+  })
+
+  return yield* makeStore<SourceRow, typeof source>(source, {
+    show: (rows) => Effect.forEach(rows, record),
+    fields: (fields) => ({ ...fields, config: configOf(fields.config) }),
+    claim: (owner, before, next) =>
+      next["slug"] === undefined || next["slug"] === before?.slug ? Effect.void : claimSlug(owner, next["slug"]),
+    prepare: (_owner, before, next) =>
+      Effect.succeed(before === null ? next : { ...next, version: sql.literal("version + 1") }),
+    follow: Effect.fnUntraced(function* (before, after, at, by) {
+      if (before === null) return nobody
+      const cancelled = yield* followed(before, after, at, by)
+      return {
+        cancelled: cancelled.map(({ id }) => ({ connection_id: id })),
+        destinations: yield* destinationsOf(after)
+      }
+    }),
+    concerns: (row) => Effect.map(destinationsOf(row), (destinations) => ({ destinations, cancelled: [] })),
+    narrow: (_team_id, { type }) => (type === undefined ? [] : [sql`t.type = ${type}`])
+  })
+})

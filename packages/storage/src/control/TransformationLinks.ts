@@ -1,0 +1,62 @@
+import { Clock, Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { Env } from "@tidegate/model/Transformation"
+import { presentOf } from "./PresentOf.ts"
+import type { Secrets } from "../secrets/Secrets.ts"
+import { takePlace } from "../teams/TeamCounts.ts"
+import { codeHash } from "./Transformations.ts"
+import { sealEnv } from "./TransformationEnv.ts"
+import { overtaken } from "../Transaction.ts"
+
+/** What the write of a connection does with transformations, inside that write's own transaction. */
+
+/**
+ * Keeps transformations that the connection's rules name from being deleted until the transaction ends; fails with
+ * NOT_FOUND for the first that is not there. Locks in the order of the ids.
+ */
+export const holdTransformations = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  team_id: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<void, GatewayError | SqlError.SqlError> {
+  if (ids.length === 0) return
+  const held = yield* sql<{ id: string }>`
+    select id from transformations where id = any(${[...ids]}) and ${presentOf(sql, team_id)}
+    order by id for share`
+  const missing = ids.find((id) => !held.some((row) => row.id === id))
+  if (missing !== undefined) yield* notFound("transformation", missing)
+})
+
+/**
+ * Stores a transformation that was written inside a rule: updates the one of that name (variables that are left out stay),
+ * or makes it; answers its id and keeps it until the transaction ends. `fields` have been checked and the code compiles. When somebody else makes one of
+ * that name at the same moment, the transaction has to be taken again (a serialization error, as `transaction` does).
+ */
+export const upsertTransformation = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  secrets: Secrets["Service"],
+  team_id: string,
+  fields: { readonly name: string; readonly code: string; readonly env: Env | undefined }
+): Effect.fn.Return<string, GatewayError | SqlError.SqlError> {
+  const { code, env, name } = fields
+  const nowMs = yield* Clock.currentTimeMillis
+  const at = new Date(nowMs)
+  const hash = codeHash(code)
+  const [stored] = yield* sql<{ id: string; env: string | null }>`
+    select id, env from transformations where team_id = ${team_id} and name = ${name} and deleted_at is null for update`
+  const id = stored?.id ?? newId(prefixes.transformation, nowMs)
+  if (stored === undefined) yield* takePlace(sql, "transformations", { id, team_id })
+  const sealed = env === undefined ? (stored?.env ?? null) : yield* sealEnv(secrets, { team_id, id }, env)
+  const [written] =
+    stored === undefined
+      ? yield* sql`
+          insert into transformations (id, team_id, name, code, code_hash, env, created_at, updated_at)
+          values (${id}, ${team_id}, ${name}, ${code}, ${hash}, ${sealed}, ${at}, ${at})
+          on conflict do nothing returning id`
+      : yield* sql`
+          update transformations set code = ${code}, code_hash = ${hash}, env = ${sealed}, updated_at = ${at}
+          where id = ${id} returning id`
+  return written === undefined ? yield* overtaken("the name has been taken") : id
+})

@@ -1,0 +1,202 @@
+import { hash } from "node:crypto"
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { type Isolation, runtime, type Transformation } from "@tidegate/model/Transformation"
+import { transformation, type TransformationFields } from "@tidegate/resources/Transformation"
+import { HotSql } from "../Database.ts"
+import { noCounts, rollupBins, total } from "../retention/RollupBins.ts"
+import { presentOf } from "./PresentOf.ts"
+import { Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
+import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { isolationNow } from "../delivery/RoutingJobs.ts"
+import { openEnv, showEnv } from "./TransformationEnv.ts"
+import { refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
+
+/** A row of `transformations`. */
+export interface TransformationRow extends StoredRow {
+  readonly code: string
+  readonly code_hash: string
+  /** Encrypted. */
+  readonly env: string | null
+  readonly isolation: Isolation | null
+  /** The code that was found to differ in a sealed realm, and how. */
+  readonly pinned_hash: string | null
+  readonly pinned_reason: string | null
+}
+
+/** What runs: `env` is decrypted. */
+export interface LoadedTransformation extends TransformationFields {
+  readonly id: string
+  readonly isolation: Isolation
+  readonly code_hash: string
+}
+
+/** How often they ran in the last 24 hours, and how many connections name them. */
+interface Counts {
+  readonly successful: ReadonlyMap<string, ReadonlyArray<number>>
+  readonly failed: ReadonlyMap<string, ReadonlyArray<number>>
+  readonly connections: ReadonlyMap<string, number>
+}
+
+const uncounted: Counts = { successful: new Map(), failed: new Map(), connections: new Map() }
+
+/** SHA-256 of the code, hex: what a compiled copy is known by. */
+export const codeHash = (code: string): string => hash("sha256", code, "hex")
+
+/** Of the connections in the way of a delete, so many are named. */
+const nameAtMost = 10
+
+/** No run of a workflow is older: code that was superseded before that is nobody's. */
+const keptDays = 61
+/** Of what a transformation had before, so much is kept, whoever saves it how often. */
+const keptAtMost = 100
+
+const inUse = (id: string, users: ReadonlyArray<{ readonly id: string }>): GatewayError =>
+  fail("RESOURCE_IN_USE", "connections use the transformation: take it out of their rules first", {
+    id,
+    resource_type: "transformation",
+    connections: users.map((user) => user.id)
+  })
+
+/**
+ * The transformations of teams. Doors do not route by them: a connection loads them as it works off a request, so a change holds
+ * for every request worked off after it. One that a connection's rules name cannot be deleted (RESOURCE_IN_USE); the executions of
+ * a deleted one stay, its variables are forgotten.
+ */
+export class Transformations extends Context.Service<Transformations, Store<typeof transformation>>()(
+  "@tidegate/storage/Transformations"
+) {
+  static readonly layer: Layer.Layer<Transformations, never, SqlClient.SqlClient | Secrets> = Layer.effect(
+    Transformations,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+
+  const count = Effect.fnUntraced(function* (ids: ReadonlyArray<string>): Effect.fn.Return<Counts, SqlError.SqlError> {
+    const nowMs = yield* Clock.currentTimeMillis
+    const rows = yield* sql<{ id: string; count: number }>`
+      select t.id, (
+        select count(*)::float8 from connections c
+        where c.team_id = t.team_id and c.deleted_at is null
+          and c.rules @> jsonb_build_array(jsonb_build_object('transformation_id', t.id))
+      ) as count
+      from transformations t where t.id = any(${[...ids]})`
+    return {
+      successful: yield* rollupBins(sql, ids, ["execution_successful"], nowMs),
+      failed: yield* rollupBins(sql, ids, ["execution_failed"], nowMs),
+      connections: new Map(rows.map((row) => [row.id, row.count]))
+    }
+  })
+
+  /** Keeps the code that a run may have begun with. */
+  const keepCode = Effect.fnUntraced(function* ({ code, code_hash, id, team_id }: TransformationRow, at: Date) {
+    yield* sql`
+      insert into transformation_versions (transformation_id, code_hash, team_id, code, superseded_at)
+      values (${id}, ${code_hash}, ${team_id}, ${code}, ${at})
+      on conflict (transformation_id, code_hash) do update set superseded_at = excluded.superseded_at`
+    yield* sql`
+      delete from transformation_versions where transformation_id = ${id} and (
+        superseded_at < ${at}::timestamptz - make_interval(days => ${keptDays})
+        or code_hash not in (
+          select code_hash from transformation_versions where transformation_id = ${id}
+          order by superseded_at desc, code_hash limit ${keptAtMost}))`
+  })
+
+  return yield* makeStore<TransformationRow, typeof transformation>(transformation, {
+    show: Effect.fnUntraced(function* (rows, options) {
+      const counts = options.counts && rows.length > 0 ? yield* count(rows.map((row) => row.id)) : uncounted
+      return yield* Effect.forEach(rows, (row) =>
+        Effect.map(showEnv(secrets, row), (env): Transformation => {
+          const successful = counts.successful.get(row.id) ?? noCounts()
+          const failed = counts.failed.get(row.id) ?? noCounts()
+          return {
+            id: row.id,
+            team_id: row.team_id,
+            name: row.name,
+            code: row.code,
+            env,
+            runtime,
+            code_hash: row.code_hash,
+            isolation: row.isolation,
+            isolation_reason: row.isolation !== "fresh" && row.pinned_hash === row.code_hash ? row.pinned_reason : null,
+            deleted_at: row.deleted_at?.toISOString() ?? null,
+            executions_24h_count: total(successful) + total(failed),
+            executions_24h_successful_count: total(successful),
+            executions_24h_failed_count: total(failed),
+            executions_24h_successful_bins: successful,
+            executions_24h_failed_bins: failed,
+            connections_count: counts.connections.get(row.id) ?? 0,
+            created_at: row.created_at.toISOString(),
+            updated_at: row.updated_at.toISOString()
+          }
+        })
+      )
+    }),
+    prepare: (_owner, _before, next) =>
+      Effect.succeed(next["code"] === undefined ? next : { ...next, code_hash: codeHash(next["code"] as string) }),
+    // A connection that comes to name it holds the row until it has committed: looked for after the lock, it is seen.
+    remove: Effect.fnUntraced(function* ({ id, team_id }) {
+      const users = yield* sql<{ id: string }>`
+        select id from connections
+        where team_id = ${team_id} and deleted_at is null
+          and rules @> ${JSON.stringify([{ transformation_id: id }])}::jsonb
+        order by id limit ${nameAtMost}`
+      if (users.length > 0) yield* inUse(id, users)
+      yield* refuseUsedBySteps(sql, "transformation", { id, team_id })
+      return { env: null }
+    }),
+    follow: Effect.fnUntraced(function* (before, after, at) {
+      if (after.deleted_at !== null) {
+        yield* sql`delete from transformation_versions where transformation_id = ${after.id}`
+      } else if (before !== null && before.code_hash !== after.code_hash) yield* keepCode(before, at)
+      return nobody
+    })
+  })
+})
+
+/**
+ * Remembers why this code of a transformation runs in fresh worlds. Nothing is written about code that it does not have any more, and
+ * it does not count as a change of the transformation.
+ */
+export const pinTransformation = Effect.fnUntraced(function* (
+  id: string,
+  code_hash: string,
+  reason: string
+): Effect.fn.Return<void, SqlError.SqlError, HotSql> {
+  const hot = yield* HotSql
+  yield* hot`
+    update transformations set pinned_hash = code_hash, pinned_reason = ${reason}
+    where id = ${id} and code_hash = ${code_hash} and pinned_hash is distinct from code_hash`
+})
+
+/**
+ * A transformation as it runs now, or null when there is none (any more); with `pinned`, by the code of that hash, and null when that is not kept
+ * any more. Its variables are those of now. Fails with `SecretUnreadable` when they cannot be decrypted: what was to run has to wait, because
+ * the key may come back.
+ */
+export const loadTransformation = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string,
+  pinned: string | null = null
+): Effect.fn.Return<LoadedTransformation | null, SqlError.SqlError | SecretUnreadable, HotSql | Secrets> {
+  const hot = yield* HotSql
+  const [row] = yield* hot<
+    Pick<TransformationRow, "id" | "team_id" | "name" | "code" | "code_hash" | "env"> & { isolation: Isolation }
+  >`
+    select id, team_id, name, code, code_hash, env, ${hot.literal(isolationNow)} as isolation from transformations
+    where id = ${id} and ${presentOf(hot, team_id)}`
+  if (row === undefined) return null
+  const env = yield* openEnv(yield* Secrets, row)
+  const { code, code_hash, isolation, name } = row
+  if (pinned === null || pinned === code_hash) return { id, name, code, code_hash, isolation, env }
+  const [before] = yield* hot<{ code: string }>`
+    select code from transformation_versions
+    where transformation_id = ${id} and code_hash = ${pinned} and team_id = ${team_id}`
+  // Nobody watches any more whether code that was superseded may run sealed.
+  return before === undefined ? null : { id, name, code: before.code, code_hash: pinned, isolation: "fresh", env }
+})

@@ -1,0 +1,296 @@
+import { Effect } from "effect"
+import type { SqlError, Statement } from "effect/sql"
+import { idBound, prefixes } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
+import { placesOf } from "../bulk/BulkShards.ts"
+import { HotSql } from "../Database.ts"
+import * as Columns from "../journal/Columns.ts"
+import { payloadGone } from "../Tables.ts"
+
+/** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
+
+export interface DueRow {
+  readonly event_id: string
+  readonly connection_id: string
+}
+
+/**
+ * Due rows of a destination, the first `perLane` of each lane in due order, and as many more as are `known` of it. Cost: one index probe a lane and one index
+ * entry a row, however long the backlog is.
+ */
+export const dueRows = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  until: number,
+  perLane: number,
+  known: ReadonlyMap<string, number>
+): Effect.fn.Return<ReadonlyArray<DueRow>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  return yield* sql<DueRow>`
+    with recursive lanes as (
+      (select connection_id from deliveries where shard = ${shard} and destination_id = ${destinationId}
+       order by connection_id limit 1)
+      union all
+      select (select d.connection_id from deliveries d where d.shard = ${shard} and d.destination_id = ${destinationId}
+        and d.connection_id > lanes.connection_id order by d.connection_id limit 1)
+      from lanes where lanes.connection_id is not null
+    )
+    select due.event_id, lanes.connection_id
+    from lanes
+    left join unnest(${Columns.text([...known.keys()])}, ${Columns.int4([...known.values()])}) as known (connection_id, events)
+      using (connection_id)
+    cross join lateral (
+      select event_id from deliveries d
+      where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = lanes.connection_id
+        and d.due_at <= ${new Date(until)}
+      order by d.due_at, d.event_id limit ${perLane} + coalesce(known.events, 0)
+    ) due
+    where lanes.connection_id is not null`
+})
+
+export interface PendingEventRow extends StoredHead {
+  readonly id: string
+  readonly team_id: string
+  readonly connection_id: string
+  readonly source_id: string
+  readonly created_at: Date
+  readonly due_at: Date
+  readonly attempts: number
+  readonly first_attempt_at: Date | null
+  readonly last_attempt_at: Date | null
+  readonly trigger: string
+  readonly root_event_id: string | null
+  readonly retry_operation_id: string | null
+  readonly request_id: string
+  /** What a transformation made of the request; null: it is sent as it came. */
+  readonly event_data_id: string | null
+  /** Sealed credentials, see `requests`. */
+  readonly presented: string | null
+  readonly body: Uint8Array | null
+  readonly verified: boolean
+  readonly original_ip: string | null
+  /** The key of the line it is or was in, and its place there: see `Lines.ts`. */
+  readonly ordering_key: string | null
+  readonly place: number | null
+}
+
+/**
+ * What a delivery needs of these events, in the order given; the ones no longer pending are left out, those whose payload is
+ * gone (retention removes them), and what comes after `bytes` of bodies (the first event always comes).
+ */
+export const pendingEvents = Effect.fnUntraced(function* (
+  eventIds: ReadonlyArray<string>,
+  bytes: number
+): Effect.fn.Return<ReadonlyArray<PendingEventRow>, SqlError.SqlError, HotSql> {
+  if (eventIds.length === 0) return []
+  const sql = yield* HotSql
+  const ids = Columns.text(eventIds)
+  const [first, last] = Columns.bounds(eventIds)
+  return yield* sql<PendingEventRow>`
+    with chosen as (
+      select w.id, w.nth, d.due_at, d.ordering_key, d.place, e.request_id, e.event_data_id,
+        sum(r.body_size) over (order by w.nth) - r.body_size as before
+      from unnest(${ids}) with ordinality as w (id, nth)
+        cross join lateral (
+          select coalesce(ready_at, due_at) as due_at, ordering_key, place::float8 as place
+          from deliveries where deliveries.event_id = w.id limit 1
+        ) d
+        cross join lateral (
+          select request_id, event_data_id from events
+          where events.id = w.id and events.id >= ${first} and events.id <= ${last} and events.state = 'PENDING' limit 1
+        ) e
+        cross join lateral (
+          select case when e.event_data_id is null
+            then (select body_size from requests where requests.id = e.request_id)
+            else (select body_size from event_data where event_data.id = e.event_data_id) end as body_size
+        ) r
+    )
+    select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
+      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, e.event_data_id,
+      coalesce(t.method, r.method) as method,
+      coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
+      case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip,
+      c.ordering_key, c.place
+    from chosen c
+      cross join lateral (
+        select * from events where events.id = c.id and events.id >= ${first} and events.id <= ${last} limit 1
+      ) e
+      cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
+      left join lateral (
+        select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
+      ) t on c.event_data_id is not null
+    where c.before < ${bytes} and coalesce(t.headers, r.headers) <> ${payloadGone}
+    order by c.nth`
+})
+
+/**
+ * Notes that these deliveries are under way, and since when (Unix ms), as a pace does before they start. A row that somebody else is writing is left
+ * out: its attempt is being recorded. So this waits for nobody, and no two statements wait for each other.
+ */
+export const noteStarts = Effect.fnUntraced(function* (
+  starts: ReadonlyArray<readonly [event: string, at: number]>
+): Effect.fn.Return<void, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const ids = Columns.text(starts.map(([id]) => id))
+  yield* sql`
+    update deliveries set started_at = s.at
+    from unnest(${ids}, ${Columns.timestamptz(starts.map(([, at]) => at))}) as s (id, at)
+    where deliveries.event_id = s.id
+      and deliveries.ctid = any(array(select ctid from deliveries where event_id = any(${ids}) for update skip locked))`
+})
+
+/**
+ * When the destination has started deliveries since `since` (Unix ms), oldest first, in slices of `slice` ms: attempts
+ * recorded, and paced deliveries that were marked and have not been. Both are found by when they were, whatever waits.
+ */
+export const recentStarts = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  since: number,
+  slice: number
+): Effect.fn.Return<ReadonlyArray<readonly [at: number, count: number]>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<{ at: number; count: number }>`
+    select (ceil(extract(epoch from at) * 1000 / ${slice}::float8) * ${slice}::float8)::float8 as at, count(*)::int4 as count
+    from (
+      select delivered_at as at from attempts
+      where destination_id = ${destinationId} and id >= ${idBound(prefixes.attempt, since)}
+      union all
+      select started_at from deliveries d
+      where shard = ${shard} and destination_id = ${destinationId} and started_at > ${new Date(since)}
+        and (select count(*) from attempts a where a.event_id = d.event_id and a.delivered_at = d.started_at) = 0
+    ) starts
+    where at > ${new Date(since)}
+    group by 1 order by 1`
+  return rows.map((row) => [row.at, row.count] as const)
+})
+
+/**
+ * `lanes (shard, destination_id, connection_id, due_at)`: every lane of these shards that has rows, with its earliest. A loose index
+ * scan: one probe a lane, whatever their rows.
+ */
+export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) => sql`
+    with recursive lanes as (
+      select first.shard, first.destination_id, first.connection_id, first.due_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d where d.shard = s.shard
+        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
+      ) first
+      union all
+      select next.shard, next.destination_id, next.connection_id, next.due_at
+      from lanes cross join lateral (
+        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d
+        where d.shard = lanes.shard and (d.destination_id, d.connection_id) > (lanes.destination_id, lanes.connection_id)
+        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
+      ) next
+    )`
+
+/** What is to be done for some shards. */
+export interface DueWork {
+  /** With rows that are due and may be delivered: those of paused connections may not. */
+  readonly destinations: ReadonlyArray<string>
+  readonly connections: ReadonlyArray<string>
+  /** Bulk operations that are not at their end. */
+  readonly operations: ReadonlyArray<string>
+  /** With runs that are due and may go on: those of paused ones may not. */
+  readonly workflows: ReadonlyArray<string>
+  /** When the next lane or run comes due (Unix ms); infinite: none is waiting. */
+  readonly next: number
+}
+
+/**
+ * The destinations and connections of these shards that have had something to do since `before` (Unix ms): deliveries due, lines
+ * (whose first may be waiting for its time: only their destination knows), pending routes. Of workflows also those with a run that comes due within
+ * `ahead`, Unix ms: they are told a little before, so that the run goes on at its time. One statement, because it is asked for again and again, most often in vain.
+ */
+export const dueWork = Effect.fnUntraced(function* (
+  shards: ReadonlyArray<number>,
+  before: number,
+  inHand: ReadonlyArray<string> = [],
+  ahead: readonly [from: number, until: number] = [before, before]
+): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<{
+    kind: "destination" | "connection" | "operation" | "workflow" | "next"
+    id: string
+    at: Date | null
+  }>`
+    ${connectionQueuesOf(sql, shards)}, lined as (
+      (select d.shard, d.destination_id, d.connection_id from deliveries d where d.place is not null
+        order by d.shard, d.destination_id, d.connection_id limit 1)
+      union all
+      select next.shard, next.destination_id, next.connection_id
+      from lined cross join lateral (
+        select d.shard, d.destination_id, d.connection_id from deliveries d
+        where d.place is not null
+          and (d.shard, d.destination_id, d.connection_id) > (lined.shard, lined.destination_id, lined.connection_id)
+        order by d.shard, d.destination_id, d.connection_id limit 1
+      ) next
+    ), routes as (
+      select first.shard, first.connection_id, first.created_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select p.shard, p.connection_id, p.created_at from pending_routes p where p.shard = s.shard
+        order by p.shard, p.connection_id, p.request_id limit 1
+      ) first
+      union all
+      select next.shard, next.connection_id, next.created_at
+      from routes cross join lateral (
+        select p.shard, p.connection_id, p.created_at from pending_routes p
+        where p.shard = routes.shard and p.connection_id > routes.connection_id
+        order by p.shard, p.connection_id, p.request_id limit 1
+      ) next
+    ), runs as (
+      select first.shard, first.workflow_id, first.due_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select q.shard, q.workflow_id, q.due_at from workflow_queue q
+        where q.shard = s.shard and q.run_id <> all(${Columns.text(inHand)})
+        order by q.shard, q.workflow_id, q.due_at limit 1
+      ) first
+      union all
+      select next.shard, next.workflow_id, next.due_at
+      from runs cross join lateral (
+        select q.shard, q.workflow_id, q.due_at from workflow_queue q
+        where q.shard = runs.shard and q.workflow_id > runs.workflow_id and q.run_id <> all(${Columns.text(inHand)})
+        order by q.shard, q.workflow_id, q.due_at limit 1
+      ) next
+    )
+    select 'destination' as kind, waiting.destination_id as id, null::timestamptz as at
+    from (
+      select destination_id, connection_id from lanes where due_at <= ${new Date(before)}
+      union
+      select destination_id, connection_id from lined where shard = any(${Columns.int2(shards)})
+    ) waiting
+    where not coalesce((
+        select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
+        from connections c where c.id = waiting.connection_id
+      ), false)
+    group by waiting.destination_id
+    union all
+    select 'connection', connection_id, null from routes where created_at <= ${new Date(before)}
+    union all
+    select 'operation', id, null from bulk_operations
+    where shard = any(${Columns.int2(placesOf(shards))}) and finished_at is null and (confirmed or planned_at is null)
+    union all
+    select 'workflow', workflow_id, null from runs left join lateral (
+      select status, deleted_at from workflows where workflows.id = runs.workflow_id limit 1
+    ) w on true
+    where case when w.deleted_at is not null or w.status not in ('active', 'paused') then true
+      else (due_at <= ${new Date(before)} or due_at > ${new Date(ahead[0])} and due_at <= ${new Date(ahead[1])})
+        and w.status is distinct from 'paused' end
+    union all
+    select 'next', '', least(
+      (select min(due_at) from lanes where due_at > ${new Date(before)}),
+      (select min(created_at) from routes where created_at > ${new Date(before)}),
+      (select min(due_at) from runs where due_at > ${new Date(before)})
+    )`
+  const ids = (of: "destination" | "connection" | "operation" | "workflow") =>
+    rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
+  const next = rows.find(({ kind }) => kind === "next")?.at
+  return {
+    destinations: ids("destination"),
+    connections: ids("connection"),
+    operations: ids("operation"),
+    workflows: ids("workflow"),
+    next: next?.getTime() ?? Infinity
+  }
+})

@@ -1,0 +1,76 @@
+import { Effect } from "effect"
+import type { SqlError, Statement } from "effect/sql"
+import { HotSql } from "../Database.ts"
+import * as Columns from "../journal/Columns.ts"
+
+/**
+ * Strict order per key: the events of one key of a connection wait in a line, each at its place. A place is taken by the statement that
+ * stores what came, so what is stored after something else was answered stands behind it, whichever processes took them; of two
+ * that were stored at once, either is first.
+ */
+
+/** The `due_at` of a row that waits for its turn and not for a time. */
+export const inLine = "timestamptz '9999-01-01 00:00:00+00'"
+
+/** The next place, in any line. */
+export const nextPlace = "nextval('deliveries_place')"
+
+/** The lines of one connection at one destination. */
+export interface LinesOf {
+  readonly shard: number
+  readonly destinationId: string
+  readonly connectionId: string
+}
+
+/** One that is among the first of its line. */
+export interface LineRow {
+  readonly ordering_key: string
+  readonly event_id: string
+  readonly place: number
+  /** When it may be tried for the first time (Unix ms); null: it has been, and is tried again by the clock. */
+  readonly ready_at: number | null
+}
+
+const rowsOf = (sql: Statement.Constructor, { connectionId, destinationId, shard }: LinesOf) => sql`
+    deliveries d where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = ${connectionId}
+      and d.place is not null`
+
+const first = (sql: Statement.Constructor, of: LinesOf, perLine: number) => sql`
+    select lines.ordering_key, head.event_id, head.place::float8 as place,
+      (extract(epoch from head.ready_at) * 1000)::float8 as ready_at
+    from lines cross join lateral (
+      select d.event_id, d.place, d.ready_at from ${rowsOf(sql, of)} and d.ordering_key = lines.ordering_key
+      order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${perLine}
+    ) head`
+
+/** The first rows of these lines. One index probe a line, however long it is. */
+export const firstOfLines = Effect.fnUntraced(function* (
+  of: LinesOf,
+  keys: ReadonlyArray<string>,
+  perLine: number
+): Effect.fn.Return<ReadonlyArray<LineRow>, SqlError.SqlError, HotSql> {
+  if (keys.length === 0) return []
+  const sql = yield* HotSql
+  return yield* sql<LineRow>`
+    with lines as (select * from unnest(${Columns.text(keys)}) as l (ordering_key)) ${first(sql, of, perLine)}`
+})
+
+/** The first row of each of the next `most` lines behind `after`, in the order of their keys. Two index probes a line. */
+export const nextLines = Effect.fnUntraced(function* (
+  of: LinesOf,
+  after: string,
+  most: number
+): Effect.fn.Return<ReadonlyArray<LineRow>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  return yield* sql<LineRow>`
+    with recursive found as (
+      (select d.ordering_key from ${rowsOf(sql, of)} and d.ordering_key > ${after}
+        order by d.shard, d.destination_id, d.connection_id, d.ordering_key limit 1)
+      union all
+      select (select d.ordering_key from ${rowsOf(sql, of)} and d.ordering_key > found.ordering_key
+        order by d.shard, d.destination_id, d.connection_id, d.ordering_key limit 1)
+      from found where found.ordering_key is not null
+    ), lines as (
+      select ordering_key from found where ordering_key is not null limit ${most}
+    ) ${first(sql, of, 1)}`
+})

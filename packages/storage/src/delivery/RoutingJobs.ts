@@ -1,0 +1,207 @@
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { StoredHead } from "@tidegate/model/Message"
+import type { Isolation } from "@tidegate/model/Transformation"
+import type { Rule } from "@tidegate/model/Rule"
+import { HotSql } from "../Database.ts"
+import * as Columns from "../journal/Columns.ts"
+import { GroupCommit } from "../journal/GroupCommit.ts"
+
+/** A request that waits for its connection's slow rules. */
+export interface RoutingJobRow extends StoredHead {
+  readonly request_id: string
+  readonly team_id: string
+  readonly source_id: string
+  readonly ingested_at: Date
+  /** Sealed credentials, see `requests`. */
+  readonly presented: string | null
+  readonly body: Uint8Array | null
+  readonly verified: boolean
+  readonly original_ip: string | null
+  /** Null unless the request is a replay. */
+  readonly retry_kind: string | null
+  /** Whether the request counts this route as an event already. */
+  readonly counted: boolean
+  /** The line that its event goes into; null: none. */
+  readonly ordering_key: string | null
+  /** Null: its connection kept no order when it came. */
+  readonly place: bigint | null
+}
+
+/** A connection as its pending routes are worked off by it. */
+export interface RoutedConnection {
+  readonly team_id: string
+  readonly destination_id: string
+  readonly destination_type: string
+  readonly source_id: string
+  /** The source's version; it counts every change of the connection, and of whether its destination takes anything. */
+  readonly version: number
+  readonly rules: ReadonlyArray<Rule>
+  /** Whether a request may become an event on it: it and its destination are enabled. */
+  readonly routes: boolean
+}
+
+/** The transformation that a connection's rules name; `env` is encrypted. */
+export interface RoutedTransformation {
+  readonly id: string
+  readonly team_id: string
+  readonly code: string
+  readonly code_hash: string
+  readonly isolation: Isolation
+  readonly env: string | null
+  /** Another one after each change. */
+  readonly mark: string
+}
+
+/** Where a transformation's code runs, as an expression over its row: pinned code is, what was not asked for. */
+export const isolationNow = "case when isolation = 'fresh' or pinned_hash = code_hash then 'fresh' else 'sealed' end"
+
+/** The team of a connection, deleted or not; null when there is no such connection. It never changes. */
+export const teamOfConnection = Effect.fnUntraced(function* (
+  connectionId: string
+): Effect.fn.Return<string | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ team_id: string }>`select team_id from connections where id = ${connectionId}`
+  return row?.team_id ?? null
+})
+
+/** What there is to do on a connection, and by which settings: all of one moment. */
+export interface PendingWork {
+  readonly connection: RoutedConnection
+  /** Null when the rules name none, or one that is not there. */
+  readonly transformation: RoutedTransformation | null
+  readonly waiting: ReadonlyArray<RoutingJobRow>
+}
+
+interface SettingsRow extends Omit<RoutedConnection, "version"> {
+  readonly request_id: null
+  readonly version: bigint
+  readonly transformation_id: string | null
+  readonly code: string
+  readonly code_hash: string
+  readonly isolation: Isolation
+  readonly env: string | null
+  readonly mark: string
+}
+
+/**
+ * A connection with its pending routes, oldest first (by their places, where it keeps an order): so many, with bodies of so many bytes in all (the first always comes).
+ * Null when there is no such connection. One statement, so that a change of the connection or its transformation that had
+ * returned before one of these requests came is in what the request is worked off by.
+ */
+export const readPendingWork = Effect.fnUntraced(function* (
+  connectionId: string,
+  limit: number,
+  bytes: number
+): Effect.fn.Return<PendingWork | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [settings, ...waiting] = yield* sql<SettingsRow | RoutingJobRow>`
+    with chosen as (
+      select p.request_id, p.source_id, p.counted, p.ordering_key, p.place,
+        sum(r.body_size) over (order by p.place nulls first, p.request_id) - r.body_size as before
+      from (
+        (select * from pending_routes where connection_id = ${connectionId} and place is null
+          order by connection_id, request_id limit ${limit})
+        union all
+        (select * from pending_routes where connection_id = ${connectionId} and place is not null
+          order by connection_id, place limit ${limit})
+        limit ${limit}
+      ) p cross join lateral (select body_size from requests where requests.id = p.request_id limit 1) r
+    )
+    select null as request_id, c.team_id, c.source_id, null::timestamptz as ingested_at, null as method, null as path,
+      null as query, null as headers, null as presented, null::bytea as body, null::boolean as verified, null as original_ip,
+      null as retry_kind, null::boolean as counted, null as ordering_key, null::bigint as place, (select version from sources where sources.id = c.source_id) as version,
+      c.destination_id, d.type as destination_type, c.rules,
+      c.disabled_at is null and c.deleted_at is null and d.disabled_at is null and d.deleted_at is null as routes,
+      t.id as transformation_id, t.code, t.code_hash, t.isolation, t.env, t.mark
+    from connections c join destinations d on d.id = c.destination_id
+      left join lateral (
+        select id, code, code_hash, ${sql.literal(isolationNow)} as isolation, env, xmin::text as mark from transformations
+        where transformations.id = (
+            select rule ->> 'transformation_id' from jsonb_array_elements(c.rules) as rules (rule)
+            where rule ->> 'transformation_id' is not null limit 1
+          ) and transformations.team_id = c.team_id and transformations.deleted_at is null
+        limit 1
+      ) t on true
+    where c.id = ${connectionId}
+    union all
+    select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.presented, r.body, r.verified,
+      r.original_ip, r.retry_kind, c.counted, c.ordering_key, c.place, null, null, null, null, null, null, null, null, null, null, null
+    from chosen c cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
+    where c.before < ${bytes}
+    order by place nulls first, request_id nulls first`
+  if (settings === undefined || settings.request_id !== null) return null
+  const { code, code_hash, env, isolation, mark, team_id, transformation_id: id, version, ...connection } = settings
+  const { destination_id, destination_type, routes, rules, source_id } = connection
+  return {
+    connection: { team_id, destination_id, destination_type, source_id, version: Number(version), rules, routes },
+    transformation: id === null ? null : { id, team_id, code, code_hash, isolation, env, mark },
+    waiting: waiting.filter((row): row is RoutingJobRow => row.request_id !== null)
+  }
+})
+
+/** A window that a request has opened: later requests of that key are duplicates until then (Unix ms). */
+export interface DedupeWindow {
+  readonly key: string
+  readonly request_id: string
+  readonly expires_at: number
+}
+
+/** Keys of one connection. */
+export interface WindowLookup {
+  readonly connectionId: string
+  readonly keys: ReadonlyArray<string>
+}
+
+/** The windows of these keys, for each lookup. */
+export const readDedupeWindows = Effect.fnUntraced(function* (
+  lookups: ReadonlyArray<WindowLookup>
+): Effect.fn.Return<ReadonlyArray<ReadonlyArray<DedupeWindow>>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const wanted = lookups.flatMap(({ connectionId, keys }, lookup) => keys.map((key) => ({ connectionId, key, lookup })))
+  const rows = yield* sql<DedupeWindow & { readonly lookup: number }>`
+    select w.lookup, w.key, d.request_id, (extract(epoch from d.expires_at) * 1000)::float8 as expires_at
+    from unnest(${Columns.int4(wanted.map(({ lookup }) => lookup))}, ${Columns.text(wanted.map(({ connectionId }) => connectionId))},
+      ${Columns.text(wanted.map(({ key }) => key))}) as w (lookup, connection_id, key)
+      cross join lateral (
+        select request_id, expires_at from dedupe_keys
+        where dedupe_keys.connection_id = w.connection_id and dedupe_keys.key = w.key limit 1
+      ) d`
+  const found: ReadonlyArray<Array<DedupeWindow>> = lookups.map(() => [])
+  for (const { lookup, ...window } of rows) found[lookup]!.push(window)
+  return found
+})
+
+interface Asked extends WindowLookup {
+  readonly done: (outcome: Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>) => void
+}
+
+/**
+ * What reads the windows of a process's connections, of several by one statement. They have to be asked for after the pending routes
+ * that they decide about are known: whoever else has settled some meanwhile has then committed the windows too.
+ */
+export const makeWindowReader: Effect.Effect<
+  (lookup: WindowLookup) => Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>,
+  never,
+  HotSql
+> = Effect.map(Effect.context<HotSql>(), (context) => {
+  const reads = new GroupCommit<Asked>({
+    commit: (asked) =>
+      readDedupeWindows(asked).pipe(
+        Effect.provideContext(context),
+        Effect.matchCause({
+          onSuccess: (found) => asked.forEach(({ done }, index) => done(Effect.succeed(found[index]!))),
+          onFailure: (cause) => asked.forEach(({ done }) => done(Effect.failCause(cause)))
+        })
+      ),
+    committed: () => {},
+    lanes: 2,
+    maxItems: 400,
+    maxBytes: 1024 * 1024,
+    parallelFrom: 24,
+    sizeOf: ({ keys }) => keys.reduce((sum, { length }) => sum + length, 0),
+    run: Effect.runForkWith(context)
+  })
+  return (lookup) =>
+    lookup.keys.length === 0 ? Effect.succeed([]) : Effect.callback((resume) => reads.add({ ...lookup, done: resume }))
+})

@@ -1,0 +1,105 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { RatePeriod } from "@tidegate/model/Destination"
+import * as Columns from "../journal/Columns.ts"
+import { HotSql } from "../Database.ts"
+import { controlSlot } from "../retention/RollupBins.ts"
+import { configOf, type StoredConfig } from "../control/Sources.ts"
+
+/** What a source's requests are counted by. */
+export interface IngestSettings {
+  readonly team_id: string
+  readonly version: number
+  /** Requests that are accepted in a period; null: all. */
+  readonly limit: number | null
+  readonly period: RatePeriod
+}
+
+/** The limit of a source; null: there is no such source. */
+export const readIngestSettings = Effect.fnUntraced(function* (
+  source_id: string
+): Effect.fn.Return<IngestSettings | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ team_id: string; version: bigint; config: StoredConfig }>`
+    select team_id, version, config from sources where id = ${source_id} and deleted_at is null`
+  if (row === undefined) return null
+  const { rate_limit, rate_limit_period } = configOf(row.config)
+  const period = rate_limit_period ?? "second"
+  return { team_id: row.team_id, version: Number(row.version), limit: rate_limit, period }
+})
+
+/** A period of a source, as whoever has taken it over counts in it. */
+export interface SourcePeriod {
+  /** Whose it is: raised with each taking over, so that an earlier owner can no longer write. */
+  readonly revision: bigint
+  /** What is noted as leased of it; of a new one, ahead of it. */
+  readonly leased: number
+  readonly isNew: boolean
+  readonly remainingMs: number
+}
+
+/**
+ * Takes over the current period of a source; when it is over, or of another length, a new one begins with `ahead` leased already.
+ * Times are the database's: processes are told how long a period still lasts, and need no clock in common.
+ */
+export const takePeriod = Effect.fnUntraced(function* (options: {
+  readonly source_id: string
+  readonly team_id: string
+  readonly periodMs: number
+  readonly ahead: number
+}): Effect.fn.Return<SourcePeriod, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const { ahead, periodMs, source_id, team_id } = options
+  const length = sql`make_interval(secs => ${periodMs / 1_000}::float8)`
+  const [row] = yield* sql<{ revision: bigint; leased: number; is_new: boolean; remaining: number }>`
+    insert into source_periods as p (source_id, team_id, started_at, ends_at, leased, revision)
+    values (${source_id}, ${team_id}, now(), now() + ${length}, ${ahead}::int8, 1)
+    on conflict (source_id) do update set
+      (started_at, ends_at, leased, revision) = (
+        select case when is_over then excluded.started_at else p.started_at end,
+          case when is_over then excluded.ends_at else p.ends_at end,
+          case when is_over then excluded.leased else p.leased end,
+          p.revision + 1
+        from (select p.ends_at <= now() or p.ends_at <> p.started_at + ${length} as is_over) o
+      )
+    returning revision, leased::float8 as leased, started_at = now() as is_new,
+      (extract(epoch from ends_at - now()) * 1000)::float8 as remaining`
+  return { revision: row!.revision, leased: row!.leased, isNew: row!.is_new, remainingMs: row!.remaining }
+})
+
+/** Notes what is leased of a period, before it is; false: somebody else has taken the period over. */
+export const noteLeased = Effect.fnUntraced(function* (
+  source_id: string,
+  revision: bigint,
+  leased: number
+): Effect.fn.Return<boolean, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql`
+    update source_periods set leased = ${leased}::int8 where source_id = ${source_id} and revision = ${revision}::int8
+    returning 1`
+  return rows.length > 0
+})
+
+/** Requests of a source that were over its limit, in a minute. */
+export interface Limited {
+  readonly source_id: string
+  readonly team_id: string
+  /** Unix ms. */
+  readonly minute: number
+  readonly count: number
+}
+
+/** Counts requests that were over their source's limit: all that is stored of them. */
+export const countLimited = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<Limited>
+): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    insert into rollups (key_id, measure, minute, slot, team_id, count)
+    select source_id, 'limited', minute, ${controlSlot}::int2, team_id, sum(n)
+    from unnest(${Columns.text(rows.map((row) => row.source_id))}, ${Columns.timestamptz(rows.map((row) => row.minute))},
+      ${Columns.text(rows.map((row) => row.team_id))}, ${Columns.int8(rows.map((row) => BigInt(row.count)))})
+      as l (source_id, minute, team_id, n)
+    group by source_id, minute, team_id order by source_id, minute
+    on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
+})

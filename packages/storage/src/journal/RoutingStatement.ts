@@ -1,0 +1,442 @@
+import type { PgTypes } from "@effect/sql-pg"
+import type { StoredHead, Values } from "@tidegate/model/Message"
+import { inLine } from "../delivery/OrderingKeys.ts"
+import * as Columns from "./Columns.ts"
+import { writeCounts } from "./CountStatement.ts"
+import { writeFeed } from "./FeedStatement.ts"
+import { type ColumnValues, type Given, Rows } from "./Rows.ts"
+
+/** What a transformation made of a request; `body` null when it left the body alone. */
+export interface TransformedData extends StoredHead {
+  readonly id: string
+  /** The headers, as they are handed on. */
+  readonly values: Values
+  readonly body: Uint8Array | null
+  readonly bodySize: number
+}
+
+/** One run of a transformation, as it is recorded. */
+export interface ExecutionRecord {
+  readonly id: string
+  readonly transformationId: string
+  readonly codeHash: string
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  readonly logLevel: string
+  readonly failed: boolean
+  /** JSON array of {type, message}. */
+  readonly logs: string
+  /** Microseconds. */
+  readonly duration: number
+  readonly memoryBytes: number
+}
+
+/** What becomes of one pending route. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
+export type Fate =
+  | { readonly kind: "event"; readonly eventId: string; readonly dueAt: number }
+  | { readonly kind: "ignored"; readonly ignoredId: string; readonly cause: string; readonly meta: string }
+  /** The connection takes no requests any more. */
+  | { readonly kind: "dropped" }
+
+export interface Settled {
+  readonly requestId: string
+  /** Whether its request counts it as an event already. */
+  readonly counted: boolean
+  readonly fate: Fate
+  /** Null when no transformation ran. */
+  readonly execution: ExecutionRecord | null
+  /** Null when nothing was transformed. */
+  readonly transformed: TransformedData | null
+  /** The deduplication window that this request opens. */
+  readonly opens: { readonly key: string; readonly expiresAt: number } | null
+}
+
+/**
+ * What routes were decided by, when it was not read after them: they are settled only if it still is what holds. It is the version
+ * of their source, which counts all changes of the source's connections and their destinations, and the state of the transformation.
+ */
+export interface Basis {
+  readonly sourceId: string
+  readonly version: number
+  /** Null: they name none. */
+  readonly transformation: { readonly id: string; readonly mark: string } | null
+}
+
+/** Routes of one connection that were decided about, and are settled together or not at all. Times are Unix milliseconds. */
+export interface SettlementRecord {
+  readonly connectionId: string
+  readonly destinationId: string
+  /** Whether its deliveries go through a tunnel: their requests count them. */
+  readonly isTunnel: boolean
+  /** The shard of the destination's actor. */
+  readonly shard: number
+  readonly now: number
+  /** Null: read after the routes. */
+  readonly basis: Basis | null
+  /** Whether some of these routes have a place: see `Lines.ts`. */
+  readonly inOrder: boolean
+  readonly settled: ReadonlyArray<Settled>
+}
+
+/** A route of a batch. */
+interface Deciding {
+  /** Its place in the batch. */
+  readonly at: number
+  /** The place of its basis, from 1; 0: none. */
+  readonly basis: number
+  readonly record: SettlementRecord
+  readonly settled: Settled
+}
+
+/** What is written of the route at this place. */
+interface Writing<A> {
+  readonly at: number
+  readonly of: A
+}
+
+const idOf = (fate: Fate): string | null =>
+  fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null
+
+/** The rows of a batch, by what they are for. */
+const groups = {
+  bases: new Rows<{ readonly ord: number; readonly basis: Basis }>([
+    ["ord", "int4", ({ ord }) => ord],
+    ["source_id", "text", ({ basis }) => basis.sourceId],
+    ["version", "int8", ({ basis }) => BigInt(basis.version)],
+    ["transformation_id", "text", ({ basis }) => basis.transformation?.id ?? null],
+    ["mark", "text", ({ basis }) => basis.transformation?.mark ?? null]
+  ]),
+  routes: new Rows<Deciding>([
+    ["place", "int4", ({ at }) => at],
+    ["basis", "int4", ({ basis }) => basis],
+    ["connection_id", "text", ({ record }) => record.connectionId],
+    ["request_id", "text", ({ settled }) => settled.requestId],
+    ["kind", "text", ({ settled }) => settled.fate.kind],
+    ["id", "text", ({ settled }) => idOf(settled.fate)],
+    ["destination_id", "text", ({ record }) => record.destinationId],
+    ["shard", "int2", ({ record }) => record.shard],
+    ["due_at", "timestamptz", ({ settled: { fate } }) => (fate.kind === "event" ? fate.dueAt : null)],
+    ["data_id", "text", ({ settled }) => settled.transformed?.id ?? null],
+    ["at", "timestamptz", ({ record }) => record.now]
+  ]),
+  ignored: new Rows<Writing<Extract<Fate, { kind: "ignored" }>>>([
+    ["place", "int4", ({ at }) => at],
+    ["cause", "text", ({ of }) => of.cause],
+    ["meta", "text", ({ of }) => of.meta]
+  ]),
+  executions: new Rows<Writing<ExecutionRecord>>([
+    ["place", "int4", ({ at }) => at],
+    ["id", "text", ({ of }) => of.id],
+    ["transformation_id", "text", ({ of }) => of.transformationId],
+    ["code_hash", "text", ({ of }) => of.codeHash],
+    ["error_code", "text", ({ of }) => of.errorCode],
+    ["error_message", "text", ({ of }) => of.errorMessage],
+    ["log_level", "text", ({ of }) => of.logLevel],
+    ["failed", "bool", ({ of }) => of.failed],
+    ["logs", "text", ({ of }) => of.logs],
+    ["duration", "int4", ({ of }) => of.duration],
+    ["memory_bytes", "int8", ({ of }) => BigInt(of.memoryBytes)]
+  ]),
+  payloads: new Rows<Writing<TransformedData>>([
+    ["place", "int4", ({ at }) => at],
+    ["id", "text", ({ of }) => of.id],
+    ["method", "text", ({ of }) => of.method],
+    ["path", "text", ({ of }) => of.path],
+    ["query", "text", ({ of }) => of.query],
+    ["headers", "text", ({ of }) => of.headers],
+    ["body", "bytea", ({ of }) => of.body],
+    ["body_size", "int4", ({ of }) => of.bodySize]
+  ]),
+  windows: new Rows<Writing<NonNullable<Settled["opens"]>>>([
+    ["place", "int4", ({ at }) => at],
+    ["key", "text", ({ of }) => of.key],
+    ["expires_at", "timestamptz", ({ of }) => of.expiresAt]
+  ])
+}
+
+type Group = keyof typeof groups
+
+/** The name of each group's rows in the statement. */
+const aliases: { readonly [group in Group]: string } = {
+  bases: "b",
+  routes: "r",
+  ignored: "i",
+  executions: "r",
+  payloads: "p",
+  windows: "w"
+}
+
+/** What is written of the routes taken, from the rows of a group, each with the place of its route. */
+const writes: { readonly [group in "ignored" | "executions" | "payloads" | "windows"]: (rows: string) => string } = {
+  ignored: (rows) => `passed as (
+    insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+    select taken.id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
+    from taken join ${rows} on i.place = taken.place
+  )`,
+  executions: (rows) => `x as materialized (
+    select taken.team_id, taken.request_id, taken.connection_id, taken.source_id, taken.at, taken.data_id,
+      case taken.kind when 'event' then taken.id end as event_id, r.*
+    from taken join ${rows} on r.place = taken.place
+  ), executed as (
+    insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, event_data_id,
+      code_hash, error_code, error_message, log_level, failed, logs, duration, memory_bytes, created_at)
+    select id, team_id, transformation_id, request_id, connection_id, source_id, event_id, data_id, code_hash, error_code,
+      error_message, log_level, failed, logs, duration, memory_bytes, at
+    from x
+  )`,
+  payloads: (rows) => `transformed as (
+    insert into event_data (id, team_id, request_id, connection_id, method, path, query, headers, body, same_body, body_size,
+      created_at)
+    select p.id, team_id, request_id, connection_id, p.method, p.path, p.query, p.headers, p.body, p.body is null, p.body_size, at
+    from taken join ${rows} on p.place = taken.place
+  )`,
+  // Of windows that one key opens in a batch, one ending within it, the last is kept.
+  windows: (rows) => `opened as (
+    insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
+    select distinct on (connection_id, key) connection_id, team_id, key, request_id, w.expires_at
+    from taken join ${rows} on w.place = taken.place
+    order by connection_id, key, w.expires_at desc
+    on conflict (connection_id, key) do update
+      set team_id = excluded.team_id, request_id = excluded.request_id, expires_at = excluded.expires_at
+      where dedupe_keys.expires_at < excluded.expires_at
+  )`
+}
+
+const isWritten = (group: Group): group is keyof typeof writes => Object.hasOwn(writes, group)
+
+/**
+ * The earliest place of each line that is not settled here. Few are looked at: what is settled was read from the front. It is the fence
+ * of an owner that is none any more, too: what another is about to settle is still there, or is gone with its event made.
+ */
+const held = `here as materialized (
+  select s.connection_id, max(p.place) as last, array_agg(s.request_id) as ids
+  from s cross join lateral (
+    select place from pending_routes p where p.connection_id = s.connection_id and p.request_id = s.request_id offset 0
+  ) p
+  where p.place is not null group by 1
+), held as materialized (
+  select here.connection_id, q.ordering_key, min(q.place) as place
+  from here cross join lateral (
+    select ordering_key, place, request_id from pending_routes q
+    where q.connection_id = here.connection_id and q.place is not null and q.place < here.last
+    order by q.connection_id, q.place limit 1000000
+  ) q
+  where q.ordering_key is not null and q.request_id <> all(here.ids)
+  group by 1, 2
+)`
+
+/** Whether nothing of its line is held before the route `p`. */
+const isFree = `and not exists (
+        select from held where held.connection_id = p.connection_id and held.ordering_key = p.ordering_key and held.place < p.place
+      )`
+
+/** When it is due, its key, its place, and when it may be tried, of an event in line and of one that is in none. */
+const waiting = `case when ordering_key is null then due_at else ${inLine} end, ordering_key,
+    case when ordering_key is not null then line_place end, case when ordering_key is not null then due_at end`
+
+/**
+ * A commit of requests counts each pending route as an event of its request, because most become one: so the row with the body need
+ * not be written again. What became something else, what goes through a tunnel, and what the version before has not counted, is corrected.
+ */
+const correct = (first: string, last: string, tunnels: string): string => `corrected as (
+    update requests set events_count = events_count + c.events, ignored_count = ignored_count + c.ignored,
+      cli_events_count = cli_events_count + c.cli_events
+    from (
+      select request_id, sum((kind = 'event')::int4 - counted::int4)::int4 as events, sum((kind = 'ignored')::int4)::int4 as ignored,
+        sum((kind = 'event' and destination_id = any(${tunnels}::text[]))::int4)::int4 as cli_events
+      from taken group by request_id
+    ) as c
+    where requests.id = any(array(select request_id from taken)) and requests.id >= ${first} and requests.id <= ${last}
+      and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0 or c.cli_events <> 0)
+  )`
+
+/** Which groups a batch has rows of, how these are given, and whether its requests' counts are corrected and some of its routes have a place. */
+interface Shape {
+  readonly present: ReadonlyArray<Group>
+  readonly given: Given
+  readonly corrects: boolean
+  readonly inOrder: boolean
+}
+
+/**
+ * One statement, hence one transaction. The routes deleted drive all that is written, so one that somebody else has settled meanwhile is
+ * settled once; those whose basis is not what holds any more are left, and answered. One that stands in line behind another that is not
+ * settled here is left pending.
+ */
+const buildStatement = ({ corrects, given, inOrder, present }: Shape): string => {
+  let parameter = 1
+  const rowsOf = new Map<Group, string>()
+  for (const group of present) {
+    rowsOf.set(group, groups[group].from(parameter, given, aliases[group]))
+    parameter += groups[group].width
+  }
+  const bases = rowsOf.get("bases")
+  const corrected = corrects ? [correct(`$${parameter}`, `$${parameter + 1}`, `$${parameter + 2}`)] : []
+  const parts = present.flatMap((group) => (isWritten(group) ? [writes[group](rowsOf.get(group)!)] : []))
+  const stale =
+    bases === undefined
+      ? `select '{}'::int4[] as ords`
+      : `select coalesce(array_agg(b.ord), '{}'::int4[]) as ords
+  from ${bases}
+  where (select case when deleted_at is null then sources.version end from sources where sources.id = b.source_id)
+      is distinct from b.version
+    or (b.transformation_id is not null and b.mark is distinct from (
+      select case when deleted_at is null then transformations.xmin::text end from transformations
+      where transformations.id = b.transformation_id))`
+  return `
+with stale as materialized (
+  ${stale}
+), s as materialized (
+  select * from ${rowsOf.get("routes")!}
+  ${bases === undefined ? "" : "where basis <> all ((select ords from stale)::int4[])"}
+), ${inOrder ? `${held}, ` : ""}gone as (
+  delete from pending_routes where ctid = any(array(
+    select (select p.ctid from pending_routes p where p.connection_id = s.connection_id and p.request_id = s.request_id
+      ${inOrder ? isFree : ""}) from s
+  ))
+  returning connection_id, request_id, team_id, source_id, created_at, counted${inOrder ? ", ordering_key, place" : ""}
+), taken as materialized (
+  select s.*, gone.team_id, gone.source_id, gone.created_at, gone.counted
+    ${inOrder ? ", gone.ordering_key, gone.place as line_place" : ""}
+  from s join gone on gone.request_id = s.request_id and gone.connection_id = s.connection_id
+), made as (
+  insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
+    due_at, ingested_at, created_at, updated_at${inOrder ? ", ordering_key" : ""})
+  select id, team_id, request_id, connection_id, source_id, destination_id, data_id, 'PENDING', 'INITIAL', due_at, created_at, at, at
+    ${inOrder ? ", ordering_key" : ""}
+  from taken where kind = 'event'
+), fed as (
+  ${writeFeed("taken where kind = 'event'")}
+), queued as (
+  insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at${inOrder ? ", ordering_key, place, ready_at" : ""})
+  select id, team_id, shard, destination_id, connection_id, ${inOrder ? waiting : "due_at"} from taken where kind = 'event'
+), ${[...parts, ...corrected].map((part) => `${part}, `).join("")}counted as (
+  select connection_id as key_id, source_id, case kind when 'event' then destination_id end as destination_id,
+    case kind when 'event' then 'created' else 'ignored' end as measure, date_trunc('minute', created_at) as minute, team_id,
+    count(*) as n
+  from taken where kind <> 'dropped' group by 1, 2, 3, 4, 5, 6
+  ${
+    rowsOf.has("executions")
+      ? `union all
+  select transformation_id, null, null, case when failed then 'execution_failed' else 'execution_successful' end, date_trunc('minute', at),
+    team_id, count(*)
+  from x group by 1, 4, 5, 6`
+      : ""
+  }
+), written as (
+  ${writeCounts("counted")}
+)
+select (select ords from stale) as stale, (select coalesce(array_agg(place), '{}'::int4[]) from taken) as taken`
+}
+
+const statements = new Map<string, string>()
+
+const statementFor = (shape: Shape): string => {
+  const { corrects, given, inOrder, present } = shape
+  const name = `${present.join()} ${given.single} ${inOrder} ${corrects}`
+  let statement = statements.get(name)
+  if (statement === undefined) {
+    statement = buildStatement(shape)
+    statements.set(name, statement)
+  }
+  return statement
+}
+
+/** Of each record, what its answer names: the places of its routes, and its basis (0: none). */
+interface Placed {
+  readonly first: number
+  readonly basis: number
+}
+
+/** The commit of a batch, and what reads its answer: for each record the ids of what was made; null: its basis did not hold. */
+export const settleCommit = (
+  items: ReadonlyArray<SettlementRecord>
+): {
+  readonly statement: string
+  readonly parameters: ReadonlyArray<PgTypes.Parameter | string>
+  readonly outcomes: (
+    stale: ReadonlyArray<number>,
+    taken: ReadonlyArray<number>
+  ) => ReadonlyArray<ReadonlySet<string> | null>
+} => {
+  const ords = new Map<string, number>()
+  const bases: Array<{ readonly ord: number; readonly basis: Basis }> = []
+  const routes: Array<Deciding> = []
+  const ignored: Array<Writing<Extract<Fate, { kind: "ignored" }>>> = []
+  const executions: Array<Writing<ExecutionRecord>> = []
+  const payloads: Array<Writing<TransformedData>> = []
+  const windows: Array<Writing<NonNullable<Settled["opens"]>>> = []
+  const placeOf = (basis: Basis | null): number => {
+    if (basis === null) return 0
+    const { sourceId, transformation, version } = basis
+    const name = `${sourceId} ${version} ${transformation?.id} ${transformation?.mark}`
+    const known = ords.get(name)
+    if (known !== undefined) return known
+    const ord = ords.size + 1
+    ords.set(name, ord)
+    bases.push({ ord, basis })
+    return ord
+  }
+
+  /** A route is in a batch once: who else has decided about it meanwhile finds it gone. */
+  const present = new Set<string>()
+  let place = 0
+  let corrects = false
+  const tunnels = new Set<string>()
+  const placed = items.map((record): Placed => {
+    const { connectionId, destinationId, isTunnel } = record
+    if (isTunnel) tunnels.add(destinationId)
+    const first = place
+    const basis = placeOf(record.basis)
+    for (const settled of record.settled) {
+      const { counted, execution, fate, opens, requestId, transformed } = settled
+      const at = place++
+      const name = requestId + connectionId
+      if (present.has(name)) continue
+      present.add(name)
+      routes.push({ at, basis, record, settled })
+      if (fate.kind !== "event" || !counted || isTunnel) corrects = true
+      if (fate.kind === "ignored") ignored.push({ at, of: fate })
+      if (opens !== null) windows.push({ at, of: opens })
+      if (execution !== null) executions.push({ at, of: execution })
+      if (transformed !== null) payloads.push({ at, of: transformed })
+    }
+    return { first, basis }
+  })
+
+  const values: { readonly [group in Group]: ColumnValues } = {
+    bases: groups.bases.valuesOf(bases),
+    routes: groups.routes.valuesOf(routes),
+    ignored: groups.ignored.valuesOf(ignored),
+    executions: groups.executions.valuesOf(executions),
+    payloads: groups.payloads.valuesOf(payloads),
+    windows: groups.windows.valuesOf(windows)
+  }
+  const used = (["bases", "routes", "ignored", "executions", "payloads", "windows"] as const).filter(
+    (group) => values[group][0]!.length > 0
+  )
+  const given = groups.routes.given(values.routes)
+  return {
+    statement: statementFor({ present: used, given, corrects, inOrder: items.some(({ inOrder }) => inOrder) }),
+    parameters: [
+      ...used.flatMap((group) => groups[group].bind(values[group], given)),
+      ...(corrects
+        ? [...Columns.bounds(routes.map(({ settled }) => settled.requestId)), Columns.text([...tunnels])]
+        : [])
+    ],
+    outcomes: (stale, taken) => {
+      const isTaken = new Set(taken)
+      return items.map(({ settled }, index) => {
+        const { basis, first } = placed[index]!
+        if (stale.includes(basis)) return null
+        const made = new Set<string>()
+        for (let i = 0; i < settled.length; i++) {
+          const { fate } = settled[i]!
+          if (fate.kind !== "dropped" && isTaken.has(first + i))
+            made.add(fate.kind === "event" ? fate.eventId : fate.ignoredId)
+        }
+        return made
+      })
+    }
+  }
+}

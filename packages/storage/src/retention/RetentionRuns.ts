@@ -1,0 +1,143 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { idBound, prefixes } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import { day } from "./Partitions.ts"
+import { unhurried } from "./RetentionClearing.ts"
+import { removeRuns } from "../workflows/RunHistory.ts"
+
+/** Rows of one statement: its transaction is over before anybody notices the locks. */
+const batch = 500
+/** Workflows of one run: the next one goes on. */
+const maxWorkflows = 1_000
+
+/** A version stays for so many days beyond the records of its runs: a day may be held for what waits for it. */
+const versionGraceDays = 30
+/** A run is committed while the version that it names is the workflow's, or seconds later: no other is to come by then. */
+const supersededMs = 3_600_000
+/** A run has the time of its request, which another process's clock has told. Where that is much older, the run's version is told of it (`keepForRuns`). */
+const clocksDifferMs = 600_000
+
+/**
+ * For so many days a deleted row stays: a command comes again within seconds, and a run that goes by an older version may name a filter for as
+ * long as it lives. `free`: what must be gone before it.
+ */
+const deleted = {
+  workflows: { days: 1, free: ["workflow_runs", "workflow_queue", "workflow_versions"], by: "workflow_id" },
+  actions: { days: 1, free: ["action_versions"], by: "action_id" },
+  filters: { days: 61, free: [], by: "" }
+} as const
+
+/**
+ * Removes what workflows leave behind, and what they name: runs, at their end, of those that were deleted; versions that no run goes by, and such
+ * that nobody can name any more; deleted rows.
+ */
+export const removeHistory = Effect.fnUntraced(function* (
+  now: number,
+  recordDays: number
+): Effect.fn.Return<number, SqlError.SqlError, SqlClient.SqlClient> {
+  const runs = yield* runsOfDeleted
+  const unused = yield* versionsWithoutRuns(now)
+  const old = yield* versionsOfOldRuns(now, recordDays)
+  return runs + unused + old + (yield* deletedRows(now))
+})
+
+const runsOfDeleted = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  let removed = 0
+  const gone = yield* sql<{ id: string }>`
+    select w.id from workflows w where w.deleted_at is not null
+      and exists (select from workflow_runs r where r.workflow_id = w.id and r.finished_at is not null)
+    limit ${maxWorkflows}`
+  for (const { id } of gone) {
+    for (;;) {
+      const runs = yield* sql<{ id: string }>`
+        select id from workflow_runs where workflow_id = ${id} and finished_at is not null order by id limit ${batch}`
+      const count = runs.length === 0 ? 0 : yield* removeRuns(runs.map((run) => run.id))
+      removed += count
+      if (count < batch) break
+    }
+  }
+  return removed
+})
+
+/** Until when a version was its workflow's: the next one that is there was made. Of the one that is so now there is none. */
+const untilNext = `cross join lateral (select created_at as superseded_at from workflow_versions n
+  where n.workflow_id = v.workflow_id and n.version > v.version order by n.version limit 1) next`
+
+/** Of a version that others are defined in, these have to go first. */
+const definesNone = `not exists (select from workflow_versions o
+  where o.workflow_id = v.workflow_id and o.version > v.version and o.defined_in = v.version)`
+
+interface SupersededVersion {
+  readonly workflow_id: string
+  readonly version: number
+  readonly created_at: Date
+  readonly superseded_at: Date
+}
+
+/** Versions that were superseded before any run began by them: a workflow that is saved all day keeps those that did something. Each is asked about once. */
+const versionsWithoutRuns = Effect.fnUntraced(function* (now: number) {
+  const sql = yield* SqlClient.SqlClient
+  let removed = 0
+  let found: ReadonlyArray<SupersededVersion>
+  do {
+    found = yield* sql<SupersededVersion>`
+      select v.workflow_id, v.version, v.created_at, superseded_at
+      from workflow_versions v ${sql.literal(untilNext)}
+      where not v.has_run and superseded_at < ${new Date(now - supersededMs)} and ${sql.literal(definesNone)}
+      order by v.workflow_id, v.version limit ${batch}`
+    for (const [id, versions] of Map.groupBy(found, ({ workflow_id }) => workflow_id)) {
+      const from = Math.min(...versions.map(({ created_at }) => created_at.getTime())) - clocksDifferMs
+      const to = Math.max(...versions.map(({ superseded_at }) => superseded_at.getTime())) + clocksDifferMs
+      const runs = yield* unhurried(sql<{ version: number }>`
+        select distinct version from workflow_runs where workflow_id = ${id}
+          and id >= ${idBound(prefixes.workflowRun, Math.max(0, from))} and id < ${idBound(prefixes.workflowRun, to)}`)
+      const named = new Set(runs.map(({ version }) => version))
+      const [used, unused] = [true, false].map((isUsed) =>
+        versions.flatMap(({ version }) => (named.has(version) === isUsed ? [version] : []))
+      ) as [Array<number>, Array<number>]
+      yield* sql`update workflow_versions set has_run = true where workflow_id = ${id} and version = any(${Columns.int4(used)})`
+      yield* sql`delete from workflow_versions where workflow_id = ${id} and version = any(${Columns.int4(unused)})`
+      removed += unused.length
+    }
+  } while (found.length === batch)
+  return removed
+})
+
+/** A version is needed as long as a run may go by it: those began before the next one was made, and their records are gone by then. */
+const versionsOfOldRuns = Effect.fnUntraced(function* (now: number, recordDays: number) {
+  const sql = yield* SqlClient.SqlClient
+  let removed = 0
+  let count: number
+  do {
+    const versions = yield* sql`
+      delete from workflow_versions where ctid = any(array(
+        select v.ctid from workflow_versions v join teams t on t.id = v.team_id ${sql.literal(untilNext)}
+        where superseded_at < ${new Date(now)}::timestamptz
+            - (coalesce(t.record_retention_days, ${recordDays}::int4) + ${versionGraceDays}::int4) * interval '1 day'
+          and ${sql.literal(definesNone)}
+        limit ${batch} for update of v skip locked)) returning 1`
+    count = versions.length
+    removed += count
+  } while (count === batch)
+  return removed
+})
+
+const deletedRows = Effect.fnUntraced(function* (now: number) {
+  const sql = yield* SqlClient.SqlClient
+  let removed = 0
+  for (const [table, { by, days, free }] of Object.entries(deleted)) {
+    const isFree = free.map((of) => `and not exists (select from ${of} o where o.${by} = t.id)`).join(" ")
+    let count: number
+    do {
+      const rows = yield* sql`
+        delete from ${sql(table)} where ctid = any(array(
+          select t.ctid from ${sql(table)} t where t.deleted_at < ${new Date(now - days * day)} ${sql.literal(isFree)}
+          limit ${batch} for update skip locked)) returning 1`
+      count = rows.length
+      removed += count
+    } while (count === batch)
+  }
+  return removed
+})

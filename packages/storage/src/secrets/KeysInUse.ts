@@ -1,0 +1,131 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import type { Scope } from "@tidegate/model/Permission"
+import { type KeyInUse, type KeyStatus, lookupOf } from "@tidegate/model/ProjectKey"
+import { gathered } from "../Gathered.ts"
+import { isOf, type Pepper, pepperOf } from "../teams/KeyPeppers.ts"
+import { teamKeyId, wholeScopes } from "../teams/ProjectKeys.ts"
+import { hashToken, type Secrets } from "./Secrets.ts"
+import { query } from "../Transaction.ts"
+
+/*
+ * Keys as they are presented. They are looked up with every call, so that what has been changed or revoked is so everywhere at once; it is a
+ * read of a unique index, which calls at the same time share.
+ */
+
+/** A key that there is, and what has become of it. */
+export interface FoundKey {
+  readonly key: KeyInUse
+  readonly status: KeyStatus
+}
+
+type Find = (text: string) => Effect.Effect<FoundKey | null, GatewayError>
+
+interface TeamKeyRow {
+  readonly api_key_hash: string
+  readonly team_id: string
+  readonly cutover: "pending" | "complete"
+  // Null: the team has never looked at its keys, and nobody has narrowed this one.
+  readonly status: KeyStatus | null
+  readonly scopes: ReadonlyArray<Scope> | null
+  readonly execute_grants: ReadonlyArray<string> | null
+  readonly rate_limit_per_minute: number | null
+}
+
+/** Finds the API key of a team, or null. Found by its hash, so a look-up tells nothing by its time. */
+export const teamKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const keys = yield* gathered((hashes) =>
+    Effect.map(
+      sql<TeamKeyRow>`
+        select s.api_key_hash, s.team_id, k.status, k.scopes, k.execute_grants, k.rate_limit_per_minute, t.key_policy_cutover as cutover
+        from project_secrets s join teams t on t.id = s.team_id
+        left join project_api_keys k on k.team_id = s.team_id and k.legacy
+        where s.api_key_hash = any(${[...hashes]})`,
+      (rows) => new Map(rows.map((row) => [row.api_key_hash, row]))
+    )
+  )
+  return (text) => {
+    const hash = hashToken(text)
+    return query(
+      Effect.map(keys([hash]), (found): FoundKey | null => {
+        const row = found.get(hash)
+        if (row === undefined) return null
+        return {
+          key: {
+            id: teamKeyId(row.team_id),
+            team: row.team_id,
+            isTeamKey: true,
+            scopes: row.scopes ?? wholeScopes,
+            grants: row.execute_grants,
+            perMinute: row.rate_limit_per_minute,
+            isEnforced: row.cutover === "complete"
+          },
+          status: row.status ?? "active"
+        }
+      })
+    )
+  }
+})
+
+interface KeyRow {
+  readonly id: string
+  readonly team_id: string
+  readonly lookup: string
+  readonly key_hmac: string
+  readonly pepper: number
+  readonly status: KeyStatus
+  readonly scopes: ReadonlyArray<Scope>
+  readonly execute_grants: ReadonlyArray<string>
+  readonly rate_limit_per_minute: number
+}
+
+/** Finds a project key, or null. A text whose checksum is wrong is looked up nowhere. */
+export const projectKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient | Secrets> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const services = yield* Effect.context<SqlClient.SqlClient | Secrets>()
+  const peppers = new Map<number, Pepper>()
+  const rows = yield* gathered((lookups) =>
+    Effect.map(
+      sql<KeyRow>`
+        select id, team_id, lookup, key_hmac, pepper, status, scopes, execute_grants, rate_limit_per_minute
+        from project_api_keys where lookup = any(${[...lookups]})`,
+      (found) => new Map(found.map((row) => [row.lookup, row]))
+    )
+  )
+
+  const pepper = Effect.fnUntraced(function* (version: number) {
+    const known = peppers.get(version)
+    if (known !== undefined) return known
+    // One that cannot be read lets nobody in. That the ring lacks a key, a process is told when it starts.
+    const found = yield* Effect.catchTag(pepperOf(version), "SecretUnreadable", () => Effect.succeed(null))
+    if (found !== null) peppers.set(version, found)
+    return found
+  })
+
+  const find = Effect.fnUntraced(function* (
+    text: string
+  ): Effect.fn.Return<FoundKey | null, GatewayError | SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+    const lookup = lookupOf(text)
+    if (lookup === null) return null
+    const row = (yield* rows([lookup])).get(lookup)
+    if (row === undefined) return null
+    const by = yield* pepper(row.pepper)
+    if (by === null || !isOf(by, text, row.key_hmac)) return null
+    const { execute_grants, id, rate_limit_per_minute, scopes, status, team_id } = row
+    return {
+      key: {
+        id,
+        team: team_id,
+        isTeamKey: false,
+        scopes,
+        grants: execute_grants,
+        perMinute: rate_limit_per_minute,
+        isEnforced: true
+      },
+      status
+    }
+  })
+  return (text) => query(Effect.provideContext(find(text), services))
+})

@@ -1,0 +1,238 @@
+import { hash, randomBytes, randomInt } from "node:crypto"
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import type { Scope } from "@tidegate/model/Permission"
+import {
+  type KeyStatus,
+  lookupOf,
+  maskedKey,
+  maxKeys,
+  maxListed,
+  newProjectKey,
+  type ProjectKey
+} from "@tidegate/model/ProjectKey"
+import { hmacOf, newestPepper } from "./KeyPeppers.ts"
+import type { Secrets } from "../secrets/Secrets.ts"
+import { holdTeam } from "./Teams.ts"
+import { query, transaction } from "../Transaction.ts"
+
+/** Revoked keys of a team that are kept beside those that are not: nobody finds the older ones in a list. */
+const maxRevoked = 1_000
+
+/** What an owner says of a key. */
+export interface KeyPolicy {
+  readonly name: string
+  readonly status: Exclude<KeyStatus, "revoked">
+  readonly scopes: ReadonlyArray<Scope>
+  /** Null: every route, as only the team's own key can. */
+  readonly execute_grants: ReadonlyArray<string> | null
+  /** Null: what the installation lets a team's key do. */
+  readonly rate_limit_per_minute: number | null
+}
+
+/** A key as it is stored. What is null of its policy is so of the team's own key alone. */
+export type StoredKey = Omit<ProjectKey, "execute_grants" | "rate_limit_per_minute"> &
+  Pick<KeyPolicy, "execute_grants" | "rate_limit_per_minute">
+
+interface Row {
+  readonly id: string
+  readonly team_id: string
+  readonly name: string
+  readonly legacy: boolean
+  readonly lookup: string | null
+  readonly status: KeyStatus
+  readonly scopes: ReadonlyArray<Scope>
+  readonly execute_grants: ReadonlyArray<string> | null
+  readonly rate_limit_per_minute: number | null
+  readonly last_used_at: Date | null
+  readonly revoked_at: Date | null
+  readonly created_by_user_id: string | null
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly api_key_masked: string | null
+  readonly api_key_rotated_at: Date | null
+  readonly cutover: "pending" | "complete"
+}
+
+const stored = (row: Row): StoredKey => ({
+  id: row.id,
+  team_id: row.team_id,
+  name: row.name,
+  masked_key: row.lookup === null ? (row.api_key_masked ?? "") : maskedKey(row.lookup),
+  status: row.status,
+  scopes: row.scopes,
+  execute_grants: row.execute_grants,
+  rate_limit_per_minute: row.rate_limit_per_minute,
+  last_used_at: row.last_used_at?.toISOString() ?? null,
+  secret_last_rotated_at: (row.api_key_rotated_at ?? row.created_at).toISOString(),
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+  legacy_project_secret: row.legacy,
+  created_by_user_id: row.created_by_user_id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString()
+})
+
+/** The id that the API key of a team is shown by. */
+export const teamKeyId = (team: string): string =>
+  `pak_legacy_${hash("sha256", `tidegate team key ${team}`, "hex").slice(0, 32)}`
+
+/** What a team's own key may, as long as nobody has narrowed it. */
+export const wholeScopes: ReadonlyArray<Scope> = ["control:read", "control:edit", "control:execute", "tunnel:connect"]
+
+const rowsOf = Effect.fnUntraced(function* (team_id: string, id: string | null) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<Row>`
+    select k.*, s.api_key_masked, s.api_key_rotated_at, t.key_policy_cutover as cutover
+    from project_api_keys k join teams t on t.id = k.team_id
+    left join project_secrets s on k.legacy and s.team_id = k.team_id
+    where k.team_id = ${team_id} ${id === null ? sql`` : sql`and k.id = ${id}`}
+    order by k.status = 'revoked', k.created_at desc, k.id desc limit ${maxListed}`
+})
+
+/** Shows the API key of a team among its keys, where it has one. It may have been used before anybody looked. */
+const showTeamKey = Effect.fnUntraced(function* (team_id: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    insert into project_api_keys (id, team_id, name, legacy, scopes, created_at, updated_at, last_used_at)
+    select ${teamKeyId(team_id)}, team_id, 'Team API key', true, ${[...wholeScopes]}, created_at, created_at,
+      (select max(last_seen_at) from key_audit
+       where team_id = ${team_id} and key_id = ${teamKeyId(team_id)}
+         and (decision = 'allowed' or reason = 'legacy_shadow_denied'))
+    from project_secrets where team_id = ${team_id} on conflict do nothing`
+})
+
+const findRow = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string
+): Effect.fn.Return<Row, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  if (id === teamKeyId(team_id)) yield* showTeamKey(team_id)
+  const [row] = yield* rowsOf(team_id, id)
+  return row ?? (yield* notFound("project_api_key", id))
+})
+
+/** A team's keys: those that are not revoked, newest first, then of the others the newest. */
+export const listKeys = Effect.fnUntraced(function* (
+  team_id: string
+): Effect.fn.Return<ReadonlyArray<StoredKey>, SqlError.SqlError, SqlClient.SqlClient> {
+  yield* showTeamKey(team_id)
+  return (yield* rowsOf(team_id, null)).map(stored)
+})
+
+export const getKey = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string
+): Effect.fn.Return<StoredKey, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  return stored(yield* findRow(team_id, id))
+})
+
+/** A key that was made; `api_key` is in no table. */
+export interface MadeKey {
+  readonly key: StoredKey
+  readonly api_key: string
+}
+
+const newKeyId = () => `pak_${randomBytes(16).toString("hex")}`
+
+/** Makes a key, unless the team has as many as it may: it is held meanwhile, so that keys made at once are counted one after the other.
+ * `id`: of a call that is carried out again it is the same, and the key is the one that is answered now: nobody has the other.
+ */
+export const createKey = Effect.fnUntraced(function* (
+  team_id: string,
+  { execute_grants, name, rate_limit_per_minute, scopes }: Omit<KeyPolicy, "status">,
+  created_by_user_id: string | null,
+  id: string = newKeyId()
+): Effect.fn.Return<MadeKey, GatewayError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const api_key = newProjectKey(randomInt)
+  const lookup = lookupOf(api_key)
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const pepper = yield* query(Effect.catchTag(newestPepper, "SecretUnreadable", Effect.die))
+  return yield* transaction(sql)(
+    Effect.gen(function* () {
+      yield* holdTeam(team_id)
+      // Its own row may be there: the transaction is taken again when nobody knows whether it was committed.
+      const [{ there }] = (yield* sql<{ there: number }>`select count(*)::int as there from project_api_keys
+        where team_id = ${team_id} and status <> 'revoked' and not legacy and id <> ${id}`) as [{ there: number }]
+      if (there >= maxKeys) {
+        return yield* fail("PROJECT_KEY_LIMIT_REACHED", `a team has at most ${maxKeys} keys; revoke one first`, {
+          limit: maxKeys
+        })
+      }
+      yield* sql`
+        insert into project_api_keys (id, team_id, name, lookup, key_hmac, pepper, scopes, execute_grants, rate_limit_per_minute,
+          created_by_user_id, created_at, updated_at)
+        values (${id}, ${team_id}, ${name}, ${lookup}, ${hmacOf(pepper, api_key)}, ${pepper.version}, ${[...scopes]},
+          ${[...(execute_grants ?? [])]}, ${rate_limit_per_minute}, ${created_by_user_id}, ${now}, ${now})
+        on conflict (id) do update set lookup = excluded.lookup, key_hmac = excluded.key_hmac, pepper = excluded.pepper
+        where project_api_keys.team_id = excluded.team_id`
+      yield* sql`delete from project_api_keys where id in (
+        select id from project_api_keys where team_id = ${team_id} and status = 'revoked' and not legacy
+        order by revoked_at desc, id desc offset ${maxRevoked})`
+      return { key: stored(yield* findRow(team_id, id)), api_key }
+    })
+  )
+})
+
+const gated = fail(
+  "LEGACY_POLICY_CUTOVER_INCOMPLETE",
+  "the team's API key can be changed once the operator has ended the time in which its scopes are only watched"
+)
+
+/** A key of a team that may be changed, held until the transaction ends. */
+const held = Effect.fnUntraced(function* (team_id: string, id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const row = yield* findRow(team_id, id)
+  yield* sql`select from project_api_keys where id = ${id} for no key update`
+  if (row.legacy && row.cutover === "pending") return yield* gated
+  return yield* findRow(team_id, id)
+})
+
+/** Changes a key as `change` makes of what it is now. */
+export const updateKey = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string,
+  change: (key: StoredKey) => Effect.Effect<KeyPolicy, GatewayError>
+): Effect.fn.Return<StoredKey, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  return yield* transaction(sql)(
+    Effect.gen(function* () {
+      const row = yield* held(team_id, id)
+      if (row.status === "revoked") return yield* fail("PROJECT_KEY_REVOKED", "the key is revoked, which is for ever")
+      const { execute_grants, name, rate_limit_per_minute, scopes, status } = yield* change(stored(row))
+      const now = new Date(yield* Clock.currentTimeMillis)
+      yield* sql`update project_api_keys set name = ${name}, status = ${status}, scopes = ${[...scopes]},
+        execute_grants = ${execute_grants === null ? null : [...execute_grants]},
+        rate_limit_per_minute = ${rate_limit_per_minute}, updated_at = ${now} where id = ${id}`
+      return stored(yield* findRow(team_id, id))
+    })
+  )
+})
+
+/** Ends a key for ever. Repeating it changes nothing. */
+export const revokeKey = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string
+): Effect.fn.Return<StoredKey, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  return yield* transaction(sql)(
+    Effect.gen(function* () {
+      yield* held(team_id, id)
+      const now = new Date(yield* Clock.currentTimeMillis)
+      yield* sql`update project_api_keys set status = 'revoked', revoked_at = ${now}, updated_at = ${now}
+        where id = ${id} and status <> 'revoked'`
+      return stored(yield* findRow(team_id, id))
+    })
+  )
+})
+
+/** How many keys are recognised by each pepper, those that are revoked left out. */
+export const usesOfPeppers: Effect.Effect<
+  ReadonlyArray<{ readonly pepper: number; readonly keys: number }>,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<{ pepper: number; keys: number }>`select pepper, count(*)::int as keys from project_api_keys
+    where status <> 'revoked' and not legacy group by pepper order by pepper desc`
+})

@@ -1,0 +1,79 @@
+import { Clock, Effect, Redacted } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { addressOf, maskKey, newSigningSecret } from "./ProjectSecrets.ts"
+import { hashToken, Secrets } from "../secrets/Secrets.ts"
+
+/** The team that a request without a team acts on. */
+export const demoTeam = "tm_demo"
+
+/**
+ * The team of the public bins that nobody has claimed. It has no key and no members, and nobody may name it: `People.ts` says of it that there
+ * is no such team.
+ */
+export const binsTeam = "tm_bins"
+
+const minKeyLength = 12
+
+/**
+ * Makes the demo team and its project secrets: the given API key, of which only the hash is kept, and a random signing
+ * secret. Repeating it changes nothing; with another key than at the start before, the team's key is replaced and the old one no longer
+ * valid. A key that has been rotated since stays: the one before it must not come back to life by a restart.
+ */
+export const bootstrapTeam = Effect.fnUntraced(function* (options: {
+  readonly apiKey: Redacted.Redacted
+}): Effect.fn.Return<void, GatewayError | SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const apiKey = Redacted.value(options.apiKey)
+  if (apiKey.length < minKeyLength) {
+    yield* invalid([{ path: "api_key", message: `must have at least ${minKeyLength} characters` }])
+  }
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const signingSecret = newSigningSecret()
+  const sealed = yield* secrets.encrypt(addressOf(demoTeam, "signing_secret"), signingSecret)
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`insert into teams (id, name, created_at) values (${demoTeam}, 'Demo', ${now}) on conflict do nothing`
+      yield* sql`
+        insert into project_secrets (team_id, configured_key_hash, api_key_hash, api_key_masked, api_key_rotated_at, signing_secret,
+          signing_secret_masked, signing_secret_rotated_at, created_at, updated_at)
+        values (${demoTeam}, ${hashToken(apiKey)}, ${hashToken(apiKey)}, ${maskKey(apiKey)}, ${now}, ${sealed}, ${maskKey(signingSecret)}, ${now},
+          ${now}, ${now})
+        on conflict (team_id) do update set configured_key_hash = excluded.api_key_hash,
+          api_key_hash = excluded.api_key_hash, api_key_masked = excluded.api_key_masked,
+          api_key_rotated_at = excluded.api_key_rotated_at, updated_at = excluded.updated_at
+        where project_secrets.configured_key_hash is distinct from excluded.api_key_hash`
+    })
+  )
+})
+
+/**
+ * Has a team to itself until the transaction ends: of changes that count what the team has, each sees what the others have made. A statement
+ * of its own, because what counts in the same one would count what was there before it waited.
+ */
+export const holdTeam = Effect.fnUntraced(function* (
+  team_id: string
+): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  return (yield* sql`select from teams where id = ${team_id} for no key update`).length > 0
+})
+
+/** The team that a source is of; null: there is no such source. */
+export const teamOfSource = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ team_id: string }>`select team_id from sources where id = ${id} and deleted_at is null`
+  return row?.team_id ?? null
+})
+
+/** The team that a destination is of which a tunnel leads to; null: there is no such destination. */
+export const teamOfTunnel = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ team_id: string }>`
+    select team_id from destinations where id = ${id} and type = 'CLI' and deleted_at is null`
+  return row?.team_id ?? null
+})

@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { tellParts } from "../reads/RunRow.ts"
+
+/** A run that is to be ended from outside. */
+export interface UnendedRun {
+  readonly steps_count: number
+  /** Characters of what its steps have given. */
+  readonly kept: number
+  readonly started_at: Date | null
+}
+
+/** Reads a run of which so many parts are stored, and tells what they say of its steps. Null: somebody else has it, or it is at its end. */
+export const readUnended = Effect.fnUntraced(function* (
+  { id, parts }: { readonly id: string; readonly parts: number },
+  tell: (steps: string) => void
+): Effect.fn.Return<UnendedRun | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [run] = yield* sql<UnendedRun>`
+    select steps_count, kept, started_at from workflow_runs where id = ${id} and parts = ${parts} and finished_at is null`
+  if (run === undefined) return null
+  yield* tellParts([{ id, parts }], null, ({ steps }) => tell(steps))
+  return run
+})

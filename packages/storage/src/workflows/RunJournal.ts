@@ -1,0 +1,107 @@
+import { Context, Effect, Layer, type Scope } from "effect"
+import { isTransient, JournalSql } from "../Database.ts"
+import { addingUp } from "../journal/Counting.ts"
+import { GroupCommit } from "../journal/GroupCommit.ts"
+import { committed } from "../journal/JournalTelemetry.ts"
+import { refusable } from "../journal/Refusable.ts"
+import { runCommit, type RunTransition } from "../journal/RunStatement.ts"
+import { withPartitions } from "../retention/Partitions.ts"
+
+export type { RunTransition } from "../journal/RunStatement.ts"
+
+/**
+ * What became of a transition handed in: `stored`: it is durable. `superseded`: somebody else has taken the run on, or it is gone; nothing was
+ * written. `refused`: the database takes everything but this one, also when it is handed in again; logged with its cause. `failed`: nothing is
+ * known of it; the run is found by the sweep, as it is stored.
+ */
+export type Moved = "stored" | "superseded" | "refused" | "failed"
+
+interface Item {
+  readonly transition: RunTransition
+  readonly bytes: number
+  readonly done: (moved: Moved) => void
+}
+
+/** The one writer of runs, one per process: what has gathered is committed in one statement. */
+export class RunJournal extends Context.Service<
+  RunJournal,
+  {
+    /** Callers bound what they hand in. */
+    readonly move: (transition: RunTransition) => Effect.Effect<Moved>
+    /** Nobody takes the run on before `until` (Unix ms), as it is stored. Where that fails it stays due, and the sweep comes back to it. */
+    readonly putOff: (runId: string, until: number) => Effect.Effect<void>
+  }
+>()("@tidegate/storage/RunJournal") {
+  static readonly layer: Layer.Layer<RunJournal, never, JournalSql> = Layer.effect(
+    RunJournal,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* JournalSql
+  const run = Effect.runForkWith(yield* Effect.context<Scope.Scope>())
+
+  const counted = yield* addingUp
+
+  const answer = (items: ReadonlyArray<Item>, moved: Moved): Effect.Effect<void> =>
+    Effect.sync(() => {
+      for (const { done } of items) done(moved)
+    })
+
+  const commit = (items: ReadonlyArray<Item>): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const { parameters, statement } = runCommit(items.map(({ transition }) => transition))
+      return Effect.map(sql.unsafe<{ id: string }>(statement, parameters), (rows) => {
+        const stored = new Set(rows.map(({ id }) => id))
+        counted(rows.length)
+        for (const { done, transition } of items) done(stored.has(transition.id) ? "stored" : "superseded")
+      })
+    }).pipe(
+      refusable,
+      withPartitions(sql),
+      Effect.catch((error) => {
+        if (isTransient(error)) {
+          return Effect.andThen(
+            Effect.logWarning("runs could not be stored; the sweep comes back to them", { runs: items.length, error }),
+            answer(items, "failed")
+          )
+        }
+        if (items.length > 1) {
+          // One that the database refuses costs the others of its batch nothing.
+          const half = items.length >> 1
+          return Effect.andThen(commit(items.slice(0, half)), commit(items.slice(half)))
+        }
+        const { id: run_id, part } = items[0]!.transition
+        return Effect.andThen(
+          Effect.logError("a run could not be stored: the database refuses it", { run_id, part, error }),
+          answer(items, "refused")
+        )
+      })
+    )
+
+  const transitions = new GroupCommit<Item>({
+    committed: committed("run"),
+    commit,
+    lanes: 2,
+    maxItems: 400,
+    maxBytes: 8 * 1024 * 1024,
+    parallelFrom: 24,
+    sizeOf: ({ bytes }) => bytes,
+    run
+  })
+
+  return RunJournal.of({
+    move: (transition) =>
+      Effect.callback<Moved>((resume) => {
+        const { carried, outputs, previews, steps } = transition
+        const bytes = 512 + steps.length + (carried?.length ?? 0) + (outputs?.length ?? 0) + (previews?.length ?? 0)
+        transitions.add({ transition, bytes, done: (moved) => resume(Effect.succeed(moved)) })
+      }),
+    putOff: (runId, until) =>
+      sql`update workflow_queue set due_at = ${new Date(until)} where run_id = ${runId}`.pipe(
+        Effect.catch((error) => Effect.logWarning("a run could not be put off", { run_id: runId, error })),
+        Effect.asVoid
+      )
+  })
+})

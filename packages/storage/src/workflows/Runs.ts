@@ -1,0 +1,173 @@
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
+import type { Edge, Step } from "@tidegate/workflows/Definition"
+import { HotSql } from "../Database.ts"
+import * as Columns from "../journal/Columns.ts"
+
+/** The rows behind a workflow's queue of runs. */
+
+/** A run that is to go on, with what it was made of. */
+export interface DueRun extends StoredHead {
+  readonly id: string
+  readonly team_id: string
+  readonly request_id: string
+  readonly source_id: string
+  readonly source_name: string
+  readonly version: number
+  readonly parts: number
+  readonly attempts: number
+  /** Characters of what its steps have given. */
+  readonly kept: number
+  readonly status: "queued" | "running"
+  readonly created_at: Date
+  readonly due_at: Date
+  /** What it took with it into a long wait: lines, the first a JSON with the `part` up to which it has everything. */
+  readonly carried: string | null
+  /** How many are due, up to the limit: these, and those whose bytes were too many. */
+  readonly found: number
+  readonly ingested_at: Date
+  readonly body: Uint8Array | null
+  /** Sealed credentials, see `requests`. */
+  readonly presented: string | null
+}
+
+/** What a run that is read takes with it. */
+export const bytesOf = ({ body, carried, headers, kept }: DueRun): number =>
+  (body?.length ?? 0) + headers.length + (carried?.length ?? 0) + kept
+
+/** A workflow as its runs go by it now. */
+export interface RunningWorkflow {
+  readonly team_id: string
+  readonly status: "draft" | "active" | "paused" | "disabled"
+  readonly deleted: boolean
+}
+
+/** What there is to do for a workflow. */
+export interface DueWork {
+  readonly running: RunningWorkflow
+  readonly runs: ReadonlyArray<DueRun>
+  /** When the next of its runs comes due (Unix ms); null: none waits. */
+  readonly next: number | null
+}
+
+interface Running {
+  readonly running_team: string
+  readonly running_status: RunningWorkflow["status"]
+  readonly running_deleted: boolean
+  readonly running_next: Date | null
+}
+
+/** Without a run it has the workflow alone. */
+type DueRow = Running & (DueRun | { readonly id: null })
+
+/**
+ * A workflow with its runs that are due as it stands, the longest due first, with so many bytes in all (the first always comes): of their requests,
+ * and of what their steps have given. While it is paused, or was deleted, none; of one that is disabled all, whenever they are due. Not those that
+ * whoever asks has in hand. `headers` is empty where retention took the request's payload. Null: there is no workflow.
+ */
+export const dueRuns = Effect.fnUntraced(function* (
+  shard: number,
+  workflowId: string,
+  now: number,
+  { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
+): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<DueRow>`
+    with running as materialized (
+      select team_id, status, deleted_at is not null as deleted, (
+          select due_at from workflow_queue
+          where shard = ${shard} and workflow_id = ${workflowId} and due_at > ${new Date(now)}
+          order by shard, workflow_id, due_at limit 1
+        ) as next from workflows where id = ${workflowId}
+    ), due as (
+      select run_id, due_at, carried from workflow_queue
+      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= (
+          select case when deleted or status = 'paused' then '-infinity' when status = 'active' then ${new Date(now)}::timestamptz
+            else 'infinity' end from running
+        )
+        and run_id <> all(${Columns.text(inHand)})
+      order by due_at, run_id limit ${limit}
+    ), chosen as (
+      select d.run_id, d.due_at, d.carried, r.request_id, (count(*) over ())::int4 as found,
+        sum(size) over (order by d.due_at, d.run_id) - size as before
+      from due d
+        cross join lateral (select request_id, kept from workflow_runs where workflow_runs.id = d.run_id limit 1) r
+        left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
+        cross join lateral (select coalesce(q.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
+    ), chosen_runs as (
+      select c.found, r.id, r.team_id, r.request_id, r.source_id,
+        coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
+        c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
+        coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
+      from chosen c
+        cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
+        left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
+      where c.before < ${bytes}
+    )
+    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
+      chosen_runs.*
+    from running left join chosen_runs on true
+    order by due_at, id`
+  const [first] = rows
+  if (first === undefined) return null
+  const { running_deleted: deleted, running_next, running_status: status, running_team: team_id } = first
+  const next = running_next?.getTime() ?? null
+  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null), next }
+})
+
+export interface StoredPart {
+  readonly run_id: string
+  readonly part: number
+  /** JSON. */
+  readonly steps: string
+  readonly outputs: string | null
+}
+
+/** What has been stored of these runs, part by part; of some only what came `after` a part. */
+export const partsOf = Effect.fnUntraced(function* (
+  runIds: ReadonlyArray<string>,
+  after: ReadonlyMap<string, number> = new Map()
+): Effect.fn.Return<ReadonlyArray<StoredPart>, SqlError.SqlError, HotSql> {
+  if (runIds.length === 0) return []
+  const sql = yield* HotSql
+  const [first] = Columns.bounds(runIds)
+  // Parts are of the day on which they were written: none before its run.
+  return yield* sql<StoredPart>`
+    select s.run_id, s.part, s.steps, s.outputs
+    from unnest(${Columns.text(runIds)}, ${Columns.int4(runIds.map((id) => after.get(id) ?? 0))}) as a (run_id, part)
+      cross join lateral (
+        select run_id, part, steps, outputs from workflow_steps w
+        where w.run_id = a.run_id and w.part > a.part and w.id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
+        order by w.run_id, w.part
+      ) s
+    order by s.run_id, s.part`
+})
+
+/** Null: there is none. */
+export const readRunning = Effect.fnUntraced(function* (
+  workflowId: string
+): Effect.fn.Return<RunningWorkflow | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<RunningWorkflow>`
+    select team_id, status, deleted_at is not null as deleted from workflows where id = ${workflowId}`
+  return row ?? null
+})
+
+/** The definition of a version; null: it is gone. */
+export const readVersion = Effect.fnUntraced(function* (
+  workflowId: string,
+  version: number
+): Effect.fn.Return<
+  { readonly name: string; readonly steps: ReadonlyArray<Step>; readonly edges: ReadonlyArray<Edge> } | null,
+  SqlError.SqlError,
+  HotSql
+> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ name: string; steps: ReadonlyArray<Step>; edges: ReadonlyArray<Edge> }>`
+    select v.name, d.steps, d.edges from workflow_versions v
+      join workflow_versions d on d.workflow_id = v.workflow_id and d.version = v.defined_in
+    where v.workflow_id = ${workflowId} and v.version = ${version}`
+  return row ?? null
+})

@@ -35,7 +35,7 @@ const start = (settings: Settings) => {
     shown,
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-    end: () => child.kill("SIGTERM"),
+    end: (signal: "SIGTERM" | "SIGHUP") => child.kill(signal),
     kill: () => child.kill("SIGKILL")
   }
 }
@@ -209,7 +209,8 @@ it("a start tells of its migrations in a line, and where it is at the end; other
           complained:
             "tidegate: TIDEGATE_SECRET_KEYS: the secrets in this database were encrypted with another key; give this process the same keys as the others\n"
         })
-        first.end()
+        // As when its terminal is closed: as cleanly as by SIGTERM.
+        first.end("SIGHUP")
         const { code, complained, said } = yield* Effect.promise(() => first.ended)
         const [log, banner] = said.split("\n\n  Tidegate is running (all).\n")
         expect(log!.split("\n").map((line) => JSON.parse(line).message)).toEqual([

@@ -15,7 +15,7 @@ it("brings a source's events to an app of this machine, through the filter, and 
   starting,
   target
 }) => {
-  const words = ["listen", String(target.port), "--source", "tunnelled", "--path", "/hooks", "--json"]
+  const words = ["listen", String(target.port), "--source", "tunnelled", "--create", "--path", "/hooks", "--json"]
   const listening = starting([...words, "--filter", '{"body":{"type":"wanted"}}'])
   const { connection_id, destination_id, source_id, url } = told(await listening.line(is("listening")))
   await listening.line(is("ready"))
@@ -64,7 +64,7 @@ it("brings a source's events to an app of this machine, through the filter, and 
 })
 
 it("loses nothing when the gateway restarts", async ({ gateway, starting, target }) => {
-  const listening = starting(["listen", String(target.port), "--source", "restarted", "--json"])
+  const listening = starting(["listen", String(target.port), "--source", "restarted", "--create", "--json"])
   const { source_id } = told(await listening.line(is("listening")))
   await listening.line(is("ready"))
   const post = (n: number) => fetch(`${gateway.origin}/e/${source_id}`, { method: "POST", body: String(n) })
@@ -86,7 +86,7 @@ it("loses nothing when the gateway restarts", async ({ gateway, starting, target
 })
 
 it("ends when its destination is gone", async ({ gateway, starting, target }) => {
-  const listening = starting(["listen", String(target.port), "--source", "gone", "--json"])
+  const listening = starting(["listen", String(target.port), "--source", "gone", "--create", "--json"])
   const { destination_id } = told(await listening.line(is("listening")))
   await listening.line(is("ready"))
   await gateway.api("DELETE", `/destinations/${destination_id}` as "/destinations/{id}")

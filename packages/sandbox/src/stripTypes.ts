@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { stripTypeScriptTypes } from "node:module"
 
-const folders = [new URL(".//", import.meta.url), new URL("./child/", import.meta.url)]
+const folders = [new URL("./", import.meta.url), new URL("./child/", import.meta.url)]
 const sources = folders.flatMap((folder) =>
   readdirSync(folder)
     .filter((name) => name.endsWith(".ts"))

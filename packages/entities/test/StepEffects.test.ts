@@ -76,9 +76,11 @@ it.effect("no step sends as the service itself, whatever its template has become
         callOf(name, { from, to: "ops@example.com" }, { mode: "email_api_key", values: { api_key: "SG.0000" } })
       ) as SendCall
     const of = { effect, run, key: "wse_1", now: 0 } as never
-    for (const from of ["a@notify.service.example", "a@mail.NOTIFY.service.example."]) {
+    for (const from of ["a@notify.service.example", "a@mail.NOTIFY.service.example"]) {
       expect(yield* Effect.flip(carry(mail(from), of))).toMatchObject({ code: "INPUT_INVALID", final: true })
     }
+    // With a dot behind it, it is no address.
+    expect(() => mail("a@notify.service.example.")).toThrow("must be an e-mail address")
     expect(sent).toBe(0)
     yield* carry(mail("a@example.com"), of)
     expect(sent).toBe(1)

@@ -86,7 +86,12 @@ layer(world, { excludeTestServices: true })("the hot statements, with forty days
 const sources = join(import.meta.dirname, "../src")
 
 /** A file takes a hot client once for each statement; these take one for what is stated elsewhere. */
-const takesOneForAll = new Set(["Journal.ts", "RunJournal.ts", "ProxyExchanges.ts", "journal/Counting.ts"])
+const takesOneForAll = new Set([
+  "Journal.ts",
+  "workflows/RunJournal.ts",
+  "delivery/ProxyExchanges.ts",
+  "journal/Counting.ts"
+])
 const occurrences = /yield\* (?:HotSql|JournalSql)\b|^export const \w+(?:Commit|Lookup) =/gm
 
 describe("the list of hot statements", () => {

@@ -290,51 +290,51 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: (events) => committing(markCommit(events.map((eventId) => ({ eventId, startedAt: Date.now() }))))
   },
   "noting 20 slow deliveries": {
-    file: "DeliveryRows.ts",
+    file: "delivery/DeliveryRows.ts",
     run: (events) => noteStarts(events.map((id) => [id, Date.now()] as const))
   },
   "storing 20 proxy exchanges": {
-    file: "ProxyExchanges.ts",
+    file: "delivery/ProxyExchanges.ts",
     run: (events) => committing(exchangeCommit(events.map(exchangeOf)))
   },
-  "loading 20 pending events": { file: "DeliveryRows.ts", run: (events) => pendingEvents(events, 1e6) },
+  "loading 20 pending events": { file: "delivery/DeliveryRows.ts", run: (events) => pendingEvents(events, 1e6) },
   "the first 20 due rows of a lane": {
-    file: "DeliveryRows.ts",
+    file: "delivery/DeliveryRows.ts",
     run: () => dueRows(1, destination, Date.now() + 1000, 20, new Map())
   },
   "when a destination has started deliveries": {
-    file: "DeliveryRows.ts",
+    file: "delivery/DeliveryRows.ts",
     run: () => recentStarts(1, destination, Date.now() - 60_000, 1_000),
     everyDay: true
   },
   "what a destination delivers by": {
-    file: "DeliverySettings.ts",
+    file: "delivery/DeliverySettings.ts",
     run: () => readDeliverySettings(destination, 1)
   },
-  "what is due": { file: "DeliveryRows.ts", run: () => dueWork([1, 2, 3], Date.now() + 1000) },
-  "the backlogs": { file: "Backlog.ts", run: () => backlogs([1, 2, 3]) },
+  "what is due": { file: "delivery/DeliveryRows.ts", run: () => dueWork([1, 2, 3], Date.now() + 1000) },
+  "the backlogs": { file: "delivery/Backlog.ts", run: () => backlogs([1, 2, 3]) },
   "the first 20 pending routes of a connection": {
-    file: "PendingRoutes.ts",
+    file: "delivery/RoutingJobs.ts",
     run: () => readPendingWork(connection, 20, 1e6)
   },
   "the deduplication windows of 20 keys of two connections": {
-    file: "PendingRoutes.ts",
+    file: "delivery/RoutingJobs.ts",
     run: (events) => {
       const keys = events.map((id) => sibling(prefixes.request, id))
       return readDedupeWindows([connection, otherConnection].map((connectionId) => ({ connectionId, keys })))
     }
   },
   "the first of 20 lines": {
-    file: "Lines.ts",
+    file: "delivery/OrderingKeys.ts",
     run: () => firstOfLines({ shard: 1, destinationId: destination, connectionId: lined }, keys, 5)
   },
   "the next 20 lines": {
-    file: "Lines.ts",
+    file: "delivery/OrderingKeys.ts",
     run: () => nextLines({ shard: 1, destinationId: destination, connectionId: lined }, "key-2", 20)
   },
-  "the team of a connection": { file: "PendingRoutes.ts", run: () => teamOfConnection(connection) },
+  "the team of a connection": { file: "delivery/RoutingJobs.ts", run: () => teamOfConnection(connection) },
   "settling 20 pending routes of two connections, and 20 that were ignored": {
-    file: "journal/SettleStatement.ts",
+    file: "journal/RoutingStatement.ts",
     run: (events) => {
       const settled = events.map(settledAs)
       const half = events.length >> 1
@@ -351,18 +351,21 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
       )
     }
   },
-  "what a source to route by weighs": { file: "RoutedSource.ts", run: () => weighRoutedSource("src_1") },
-  "a source to route by": { file: "RoutedSource.ts", run: () => readRoutedSource("src_1") },
-  "a transformation to run": { file: "Transformations.ts", run: () => loadTransformation("tm", "trs_1") },
-  "pinning a transformation": { file: "Transformations.ts", run: () => pinTransformation("trs_1", "hash", "because") },
+  "what a source to route by weighs": { file: "delivery/RoutedSource.ts", run: () => weighRoutedSource("src_1") },
+  "a source to route by": { file: "delivery/RoutedSource.ts", run: () => readRoutedSource("src_1") },
+  "a transformation to run": { file: "control/Transformations.ts", run: () => loadTransformation("tm", "trs_1") },
+  "pinning a transformation": {
+    file: "control/Transformations.ts",
+    run: () => pinTransformation("trs_1", "hash", "because")
+  },
   "20 runs that are due of a workflow": {
-    file: "Runs.ts",
+    file: "workflows/Runs.ts",
     run: (events) =>
       dueRuns(1, workflow, Date.now() + 1_000, { limit: 20, bytes: 1e6, inHand: events.slice(0, 2).map(runOf) })
   },
-  "the parts of 20 runs": { file: "Runs.ts", run: (events) => partsOf(events.map(runOf)), everyDay: true },
-  "a workflow that runs": { file: "Runs.ts", run: () => readRunning(workflow) },
-  "a version of a workflow": { file: "Runs.ts", run: () => readVersion(workflow, 1) },
+  "the parts of 20 runs": { file: "workflows/Runs.ts", run: (events) => partsOf(events.map(runOf)), everyDay: true },
+  "a workflow that runs": { file: "workflows/Runs.ts", run: () => readRunning(workflow) },
+  "a version of a workflow": { file: "workflows/Runs.ts", run: () => readVersion(workflow, 1) },
   "a transition of 20 runs": {
     file: "journal/RunStatement.ts",
     // In some batches all columns are alike of all runs, in others some have failed.
@@ -374,11 +377,11 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
       return failed.length === 0 ? alike : Effect.andThen(alike, committing(runCommit(failed)))
     }
   },
-  "a saved action to call": { file: "Actions.ts", run: () => loadAction("tm", "act_1") },
-  "the pace of a saved action": { file: "Actions.ts", run: () => readActionPace("act_1") },
-  "saved actions as they are": { file: "Actions.ts", run: () => currentActions("tm", ["act_1", "act_2"]) },
+  "a saved action to call": { file: "workflows/Actions.ts", run: () => loadAction("tm", "act_1") },
+  "the pace of a saved action": { file: "workflows/Actions.ts", run: () => readActionPace("act_1") },
+  "saved actions as they are": { file: "workflows/Actions.ts", run: () => currentActions("tm", ["act_1", "act_2"]) },
   "saved actions as they were": {
-    file: "Actions.ts",
+    file: "workflows/Actions.ts",
     run: () => pinnedActions("tm", [{ id: "act_1", revision: 1 }])
   },
   "a request that a step looks up": {
@@ -386,27 +389,27 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: ([event]) => lookUpRequest("tm", sibling(prefixes.request, event!), 1e6)
   },
   "until when a destination is held": {
-    file: "DestinationHolds.ts",
+    file: "delivery/DestinationHolds.ts",
     run: () => storeHold(destination, Date.now() + 60_000)
   },
-  "what steps have used of a rate": { file: "NotedTurns.ts", run: () => readTurns("tm", "act_1") },
+  "what steps have used of a rate": { file: "delivery/RatePermits.ts", run: () => readTurns("tm", "act_1") },
   "noting what steps use of a rate": {
-    file: "NotedTurns.ts",
+    file: "delivery/RatePermits.ts",
     run: () => noteTurns({ team_id: "tm", id: "act_1", before: "a", next: "a", until: new Date() })
   },
-  "a value of a team": { file: "TeamValues.ts", run: () => readValue("tm", "key") },
-  "the limit of a source": { file: "SourcePeriods.ts", run: () => readIngestSettings("src_1") },
+  "a value of a team": { file: "workflows/TeamValues.ts", run: () => readValue("tm", "key") },
+  "the limit of a source": { file: "delivery/SourcePeriods.ts", run: () => readIngestSettings("src_1") },
   "taking over a source's period": {
-    file: "SourcePeriods.ts",
+    file: "delivery/SourcePeriods.ts",
     run: () => takePeriod({ source_id: "src_1", team_id: "tm", periodMs: 1_000, ahead: 10 })
   },
-  "noting what is leased of a period": { file: "SourcePeriods.ts", run: () => noteLeased("src_1", 1n, 20) },
+  "noting what is leased of a period": { file: "delivery/SourcePeriods.ts", run: () => noteLeased("src_1", 1n, 20) },
   "cancelling what waits for a connection": {
-    file: "CancelPending.ts",
+    file: "delivery/CancelPending.ts",
     run: () => cancelPending({ connection_id: connection })
   },
   "cancelling what waits for a destination": {
-    file: "CancelPending.ts",
+    file: "delivery/CancelPending.ts",
     run: () => cancelPending({ destination_id: destination })
   }
 }

@@ -271,6 +271,7 @@ const cases: Readonly<Record<string, Case>> = {
   "Store.get of a workflow": (ids) => Effect.flatMap(Workflows, ({ get }) => get(mine, (ids ?? idsOf(mine)).workflow)),
   "RunReads.workflowOf": (ids) => RunReads.workflowOf(mine, (ids ?? idsOf(mine)).workflow),
   "RunReads.list": (ids) => RunReads.list(mine, (ids ?? idsOf(mine)).workflow, [], page),
+  "RunReads.ofRequest": (ids) => RunReads.ofRequest(mine, req(ids, 6), 100),
   "RunReads.activity": (ids) =>
     RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page.window, 100),
   "SummaryReads.workflows": (ids) => told(SummaryReads.workflows(mine, [(ids ?? idsOf(mine)).workflow])),

@@ -32,12 +32,19 @@ const dear = [
 const sharing = { isolate: false }
 
 /**
- * Suites that hold the gateway to times or to memory: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
+ * Suites that hold the gateway, or a part of it, to times or to memory: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
  * after all others, one at a time. A new suite of the gateway runs beside others unless it is named here.
  */
 const measuring = [
   "test/cluster/{actions,feed,rates,redisKeys,sharing,workflows}.test.ts",
   "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,Transformations}.test.ts",
+  "packages/egress/test/{Egress,Stream}.test.ts",
+  "packages/entities/test/ClusterWire.test.ts",
+  "packages/foreign-databases/test/Strangers.test.ts",
+  "packages/formatter/test/Hostile.test.ts",
+  "packages/ingress/test/ProxyUpstream.test.ts",
+  "packages/rules/test/FilterLimits.test.ts",
+  "packages/runtime/test/EventLoopBudget.test.ts",
   "test/security/{ClusterPort,DeadlyRecords,DeadlyWork,FloodedBodies,HeldMemory,HostileAnswers,LargeAnswers,LargeDefinitions,Strangers}.test.ts"
 ]
 
@@ -51,11 +58,11 @@ export default defineConfig({
       {
         extends: true,
         // What runs in one process beside PostgreSQL: `npm run test:quick`.
-        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: dear }
+        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: [...dear, ...measuring] }
       },
       {
         extends: true,
-        test: { ...shared, ...sharing, name: "processes", include: dear }
+        test: { ...shared, ...sharing, name: "processes", include: dear, exclude: ["**/node_modules/**", ...measuring] }
       },
       {
         extends: true,

@@ -6,18 +6,17 @@ const shared = { testTimeout: 300_000, hookTimeout: 300_000 }
 
 const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
- * Not for every few minutes. The subject is a process of its own: the sandbox's children, an embedded PostgreSQL, a benchmark's
+ * Not for every few minutes. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
  * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
  * hundreds of random runs, every route with every credential.
  */
 const dear = [
   "apps/cli/test/process/**/*.test.ts",
   "apps/gateway/test/{Admin,Start}.test.ts",
-  "packages/sandbox/test/**/*.test.ts",
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
   "packages/coordination/test/{Coordination,Outages}.test.ts",
-  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders,TransformationRuns}.test.ts",
+  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
   "packages/ingress/test/{IngestLease,ProxyUpstream}.test.ts",
   "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
@@ -39,7 +38,8 @@ const measuring = [
   "test/cluster/{actions,feed,rates,redisKeys,sharing,workflows}.test.ts",
   "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,Transformations}.test.ts",
   "packages/egress/test/{Egress,Stream}.test.ts",
-  "packages/entities/test/ClusterWire.test.ts",
+  "packages/entities/test/{ClusterWire,TransformationRuns}.test.ts",
+  "packages/sandbox/test/**/*.test.ts",
   "packages/foreign-databases/test/Strangers.test.ts",
   "packages/formatter/test/Hostile.test.ts",
   "packages/ingress/test/ProxyUpstream.test.ts",

@@ -115,17 +115,17 @@ describe("the architecture's suite", () => {
   })
 
   it("refuses SQL outside of storage", patience, async () => {
-    const output = await refusal(architecture, "packages/doors/src/Bad.ts", [
+    const output = await refusal(architecture, "packages/ingress/src/Bad.ts", [
       'import { SqlClient } from "effect/sql"',
       'import { Effect } from "effect"',
       "",
       "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
     ])
-    expect(output).toContain("packages/doors/src/Bad.ts has a statement")
+    expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
   })
 
   it("refuses a module that is not exported", patience, async () => {
-    const output = await refusal(architecture, "packages/doors/src/Bad.ts", [
+    const output = await refusal(architecture, "packages/ingress/src/Bad.ts", [
       'export { strikes } from "@tidegate/verification/Credentials"'
     ])
     expect(output).toContain('"./Credentials": "./src/Credentials.ts"')

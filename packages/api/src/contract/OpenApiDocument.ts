@@ -1,7 +1,7 @@
 import { OpenApi } from "effect/http-api"
 import { resolveMarks } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
-import { andFailures } from "./Operation.ts"
+import { andFailures, anyParametersMark } from "./Operation.ts"
 import { IngressApi } from "../ingress/IngressApi.ts"
 
 type Specification = OpenApi.OpenAPISpec
@@ -70,6 +70,22 @@ const keyed = (path: PathItem): PathItem => {
       responses: andFailures(post.responses, ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"])
     } as unknown as NonNullable<PathItem["post"]>
   }
+}
+
+const unread = ["delete", "patch", "post", "put"] as const
+
+/** What every write has that takes no body: one that comes all the same is refused, and read no further than it may be. */
+const bodyless = (path: PathItem): PathItem => {
+  const changed = unread.flatMap((method) => {
+    const operation = path[method]
+    if (operation === undefined || operation.requestBody !== undefined || anyParametersMark in operation) return []
+    const codes =
+      operation.security?.length === 0
+        ? (["VALIDATION_ERROR", "PAYLOAD_TOO_LARGE"] as const)
+        : (["PAYLOAD_TOO_LARGE"] as const)
+    return [[method, { ...operation, responses: andFailures(operation.responses, codes) }] as const]
+  })
+  return { ...path, ...(Object.fromEntries(changed) as Partial<PathItem>) }
 }
 
 /** It is sent as API keys are, and generated with them; what it is besides, the generator is not told. */
@@ -156,7 +172,7 @@ export const completeDocument = (generated: Specification): object => {
     paths: {
       ...mapPaths(generated.paths, (path) => ({
         parameters: [{ $ref: "#/components/parameters/TeamId" }],
-        ...tagged(keyed(path))
+        ...tagged(bodyless(keyed(path)))
       })),
       ...ingress.paths
     }

@@ -104,7 +104,8 @@ export const andFailures = (answers: Answers, codes: Iterable<ErrorCode>): Answe
     const before = answers[status]
     if (before === undefined) return [status, answer] as const
     const description = [before, answer].map((one) => (one as { readonly description: string }).description).join(" ")
-    const anyOf = [...schemasOf(before), ...schemasOf(answer)]
+    const schemas = [...schemasOf(before), ...schemasOf(answer)]
+    const anyOf = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()]
     return [status, { ...before, description, content: { "application/json": { schema: { anyOf } } } }] as const
   })
   return { ...answers, ...Object.fromEntries(added) }

@@ -32,7 +32,7 @@ import { answer } from "./answers.ts"
 const now = Date.UTC(2030, 0, 1)
 
 const fixture = (name: string): string =>
-  readFileSync(new URL(`../../signatures/test/fixtures/code/${name}`, import.meta.url), "utf8")
+  readFileSync(new URL(`../../verification/test/fixtures/code/${name}`, import.meta.url), "utf8")
 const [pem, key] = [fixture("sns.pem"), fixture("signer.key.pem")]
 
 const sourceId = "src_01m806ppr596q14677ar0t5g6v"

@@ -101,13 +101,12 @@ const waitingOf = Effect.fnUntraced(function* (
     status: table.status,
     matching: sql.and([sql.literal("true"), ...residual, ...driven, ...among]),
     rows: sql`(
-      select q.* from connections lane cross join lateral (
-        select event_id, due_at, ready_at, started_at from deliveries
-        where deliveries.connection_id = lane.id and event_id >= ${lower} and event_id < ${upper}
-        limit ${atMost + 1}
-      ) q
-      where lane.team_id = ${team}
-        ${connections.length === 0 ? sql.literal("") : sql`and lane.id = any(${Columns.text(connections)})`}
+      select event_id, due_at, ready_at, started_at from deliveries
+      where connection_id = any(array(
+          select id from connections where team_id = ${team}
+          ${connections.length === 0 ? sql.literal("") : sql`and id = any(${Columns.text(connections)})`}
+        ))
+        and event_id >= ${lower} and event_id < ${upper}
       limit ${atMost + 1}
     ) q cross join lateral (
       select * from events e where ${sql.and([

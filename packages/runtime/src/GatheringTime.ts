@@ -17,6 +17,8 @@ export class GatheringTime {
   #count = 0
   /** Milliseconds; 0: begin at once. */
   ms = 0
+  /** How many times as long as the quickest all of the last batches have taken. */
+  timesSlower = 1
   #quickest = Number.POSITIVE_INFINITY
   #quickestSince = Number.POSITIVE_INFINITY
   #since = 0
@@ -33,6 +35,7 @@ export class GatheringTime {
     this.#quickest = Math.min(this.#quickest, ms)
     this.#quickestSince = Math.min(this.#quickestSince, ms)
     const recent = Math.min(...this.#last)
-    this.ms = recent > slow * this.#quickest ? Math.min(recent, maxMs) : 0
+    this.timesSlower = recent / this.#quickest
+    this.ms = this.timesSlower > slow ? Math.min(recent, maxMs) : 0
   }
 }

@@ -82,8 +82,6 @@ export const runPump = Effect.fnUntraced(function* (
   /** Somebody has said that there are runs: they are looked for once there is room. */
   let hinted = false
   let working = false
-  /** When runs were taken on last, by the pace's clock. */
-  let tookOnAt = Number.NEGATIVE_INFINITY
 
   /** Tells the runs in hand how the workflow stands, where that has changed. */
   const stand = (now: Standing): void => {
@@ -146,7 +144,7 @@ export const runPump = Effect.fnUntraced(function* (
   /** Takes on what is due and not in hand; answers whether there may be more. */
   const takeOn = Effect.gen(function* () {
     // Whose the runs are tells the first look, which reads none.
-    const limit = team !== null && hasRoom(team) ? pace.most(id, readAtOnce, tookOnAt) : 0
+    const limit = team !== null && hasRoom(team) ? pace.take(id, readAtOnce) : 0
     const mayRead = limit > 0
     const limits = {
       limit,
@@ -155,6 +153,7 @@ export const runPump = Effect.fnUntraced(function* (
     }
     const now = yield* Clock.currentTimeMillis
     const due = yield* dueRuns(shard, id, now, limits)
+    pace.giveBack(id, limit - (due?.runs.length ?? 0))
     if (due === null || !mayGoOn()) return false
     const { running, runs } = due
     team = rooms.of(running.team_id)
@@ -188,7 +187,6 @@ export const runPump = Effect.fnUntraced(function* (
       }
       yield* carry(run, plan, parts.get(run.id) ?? [], resources, manner)
     }
-    if (runs.length > 0) tookOnAt = pace.now
     return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === limit)
   }).pipe(
     rooms.reading,
@@ -215,7 +213,7 @@ export const runPump = Effect.fnUntraced(function* (
     let more: More = true
     const isWanted = (): boolean => hinted || more !== false
     // What a workflow that is deleted leaves behind takes no room.
-    const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.most(id, readAtOnce, tookOnAt) > 0
+    const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.waitMs(id) === 0
     const mayLook = (): boolean => team === null || mayTakeOn(team) || (more === true && standing.kind === "stopped")
     while (!isOver(more)) {
       stirred.closeUnsafe()
@@ -227,7 +225,9 @@ export const runPump = Effect.fnUntraced(function* (
         if (more !== true || inHand.size > before) continue
       }
       // Until there is room: for a run of its own, or in what others hold.
-      yield* isWanted() && before < maxInHand ? Effect.race(stirred.await, Effect.sleep(roomAfter)) : stirred.await
+      yield* isWanted() && before < maxInHand
+        ? Effect.race(stirred.await, Effect.sleep(Math.min(roomAfter, pace.waitMs(id) || roomAfter)))
+        : stirred.await
     }
   }).pipe(
     Effect.onError(() =>

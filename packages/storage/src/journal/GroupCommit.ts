@@ -29,6 +29,8 @@ export interface GroupCommitOptions<Item> {
 
 /** A batch of fewer items than this is no sign of load. */
 const smallBatch = 8
+/** So many times as long as the quickest commit is slow: two is usual without anything beside it. */
+const slowFrom = 2
 /** How long (ms) after a commit there still are commits. */
 const recentMs = 250
 /** After a batch of fewer items nobody waits for company: too little would come. */
@@ -64,9 +66,9 @@ export class GroupCommit<Item> {
     this.#schedule()
   }
 
-  /** Whether commits take several times as long as the quickest one did, and there are any: under way, or lately. */
+  /** Whether commits take longer than they do with nothing beside them, and there are any: under way, or lately. */
   get isSlow(): boolean {
-    return this.#gathering.ms > 0 && (this.#running > 0 || performance.now() - this.#endedAt < recentMs)
+    return this.#gathering.timesSlower > slowFrom && (this.#running > 0 || performance.now() - this.#endedAt < recentMs)
   }
 
   #schedule(): void {

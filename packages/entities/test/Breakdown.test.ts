@@ -25,8 +25,8 @@ import { maxBytes, QueueWorld } from "./QueueWorld.ts"
 /** Something throws where nothing should: it costs an attempt, or a while, and never a slot. */
 
 const closed = (world: QueueWorld): void => {
-  expect(world.slots.taken).toBe(0)
-  expect(world.others.hasRoom(maxBytes), "no memory is held").toBe(true)
+  expect(world.permits.taken).toBe(0)
+  expect(world.otherBytes.hasRoom(maxBytes), "no memory is held").toBe(true)
   expect(world.queue.nextAt).toBeNull()
   expect(world.queue.underWay).toBe(0)
   expect(world.pending).toBe(0)
@@ -40,7 +40,7 @@ describe("a queue whose host throws", () => {
   for (const [name, make] of pacers) {
     it(`has its slots and its memory back, and delivers when it can (${name})`, () => {
       const pacer = make()
-      const world = new QueueWorld(["a", "b"], { slots: 3, ...(pacer === undefined ? {} : { pacer }) })
+      const world = new QueueWorld(["a", "b"], { permits: 3, ...(pacer === undefined ? {} : { pacer }) })
       world.breaks = 10
       world.send("a", 20)
       world.send("b", 20)
@@ -65,11 +65,11 @@ describe("a queue whose host throws", () => {
   })
 
   it("costs a neighbour that waits for a slot nothing", () => {
-    const world = new QueueWorld(["a"], { slots: 1 })
+    const world = new QueueWorld(["a"], { permits: 1 })
     world.send("a", 1)
     // Called with every slot that comes back, as a queue's own tick is.
     let told = 0
-    expect(world.slots.share(() => told++).take()).toBe(false)
+    expect(world.permits.key(() => told++).take()).toBe(false)
     world.send("a", 1)
     world.breaks = 1
     world.end()

@@ -11,12 +11,12 @@ const callOf = (started: Array<string>, name: string, line = "wfl_1", since = 0)
 
 describe("calls", () => {
   it("begin at once where nothing holds them up, and take a slot until they end", () => {
-    const world = new QueueWorld(["a"], { slots: 2 })
+    const world = new QueueWorld(["a"], { permits: 2 })
     const started: Array<string> = []
     const calls = ["1", "2", "3"].map((name) => callOf(started, name, `wfl_${name}`))
     for (const call of calls) expect(world.queue.call(call)).toBe(true)
     expect(started.length).toBeLessThan(3)
-    expect(world.slots.taken).toBe(started.length)
+    expect(world.permits.taken).toBe(started.length)
     const before = started.length
     world.queue.called(calls[Number(started[0]) - 1]!, "answered")
     expect(started.length).toBe(before + 1)
@@ -92,7 +92,7 @@ describe("calls", () => {
     world.queue.called(first, "answered")
     expect(started).toEqual(["1", "3"])
     world.queue.called(third, "answered")
-    expect(world.slots.taken).toBe(0)
+    expect(world.permits.taken).toBe(0)
   })
 
   it("are not taken in without end, nor where nothing is sent", () => {

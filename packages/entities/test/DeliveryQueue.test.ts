@@ -28,15 +28,15 @@ const deliver = (world: QueueWorld, count: number): void => {
 }
 
 const closed = (world: QueueWorld): void => {
-  expect(world.slots.taken).toBe(0)
-  expect(world.others.hasRoom(maxBytes), "no memory is held").toBe(true)
+  expect(world.permits.taken).toBe(0)
+  expect(world.otherBytes.hasRoom(maxBytes), "no memory is held").toBe(true)
   expect(world.queue.nextAt).toBeNull()
   expect(world.queue.underWay).toBe(0)
 }
 
 describe("lanes", () => {
   it("take turns, whatever their backlogs", () => {
-    const world = new QueueWorld(["a", "b", "c"], { slots: 1 })
+    const world = new QueueWorld(["a", "b", "c"], { permits: 1 })
     world.send("a", 300)
     world.send("b", 30)
     world.send("c", 30)
@@ -49,7 +49,7 @@ describe("lanes", () => {
   })
 
   it("are not kept out of a full window by a backlog that was there first", () => {
-    const world = new QueueWorld(["a", "b", "c"], { slots: 1 })
+    const world = new QueueWorld(["a", "b", "c"], { permits: 1 })
     world.send("a", 10 * windowSize)
     world.send("b", windowSize)
     world.send("c", windowSize)
@@ -60,7 +60,7 @@ describe("lanes", () => {
   })
 
   it("come back to their turn when they are opened beside a backlog", () => {
-    const world = new QueueWorld(["a", "b"], { slots: 1 })
+    const world = new QueueWorld(["a", "b"], { permits: 1 })
     world.setConnectionQueue("b", "paused")
     world.send("b", 2 * windowSize)
     world.send("a", 10 * windowSize)
@@ -113,7 +113,7 @@ describe("the window", () => {
   it("does not read again and again what finds no room", () => {
     const world = new QueueWorld(["a"])
     // Another destination holds all memory.
-    world.others.hold(maxBytes)
+    world.otherBytes.hold(maxBytes)
     world.send("a", 500)
     const before = world.refills
     for (let i = 0; i < 100; i++) {
@@ -122,7 +122,7 @@ describe("the window", () => {
       world.queue.tick()
     }
     expect(world.refills - before).toBeLessThanOrEqual(4)
-    world.others.letGo(maxBytes)
+    world.otherBytes.release(maxBytes)
     world.settle()
     expect(world.pending).toBe(0)
     closed(world)
@@ -130,7 +130,7 @@ describe("the window", () => {
 
   it("has few events in memory when others hold it all, those on the wire included", () => {
     const world = new QueueWorld(["a"])
-    world.others.hold(maxBytes)
+    world.otherBytes.hold(maxBytes)
     world.send("a", 200)
     for (let step = 0; world.pending > 0; step++) {
       expect(step, "nothing is delivered any more").toBeLessThan(2_000)
@@ -141,13 +141,13 @@ describe("the window", () => {
       world.now += 20
       world.queue.tick()
     }
-    world.others.letGo(maxBytes)
+    world.otherBytes.release(maxBytes)
     world.settle()
     closed(world)
   })
 
   it("finds a retry again that it had no room for, although a refill was under way", () => {
-    const world = new QueueWorld(["a", "b"], { slots: 1 })
+    const world = new QueueWorld(["a", "b"], { permits: 1 })
     const [row] = world.send("a", 1)
     world.end(0, false)
     world.queue.wake()
@@ -155,10 +155,10 @@ describe("the window", () => {
     // The refill has read: the row was known. Now the window fills up, and the retry is turned away.
     world.others.take()
     world.send("a", 20)
-    world.others.hold(maxBytes)
+    world.otherBytes.hold(maxBytes)
     world.record(0, 10)
     expect(world.queue.isKnown(row!.id)).toBe(false)
-    world.others.letGo(maxBytes)
+    world.otherBytes.release(maxBytes)
     world.others.release()
     world.settle()
     expect(row!.state).toBe("DONE")
@@ -177,7 +177,7 @@ describe("the window", () => {
 
 describe("a change", () => {
   it("stops a lane that is paused; what waits is delivered once it is opened", () => {
-    const world = new QueueWorld(["a", "b"], { slots: 4 })
+    const world = new QueueWorld(["a", "b"], { permits: 4 })
     world.send("a", 100)
     world.send("b", 100)
     world.setConnectionQueue("a", "paused")
@@ -192,7 +192,7 @@ describe("a change", () => {
   })
 
   it("cancels what was created before it, also when the lane is open again at once", () => {
-    const world = new QueueWorld(["a"], { slots: 1 })
+    const world = new QueueWorld(["a"], { permits: 1 })
     world.send("a", 100)
     world.setConnectionQueue("a", "cancelled")
     world.setConnectionQueue("a", "open")
@@ -402,7 +402,7 @@ describe("the limit", () => {
 
 describe("slots that destinations share", () => {
   it("go round, and to whoever can use them", () => {
-    const world = new QueueWorld(["a"], { slots: 1 })
+    const world = new QueueWorld(["a"], { permits: 1 })
     world.others.take()
     world.send("a", 3)
     expect(world.starts).toHaveLength(0)
@@ -429,7 +429,7 @@ describe("whatever the interleaving", () => {
       /** Whether some deliveries are written down before they begin. */
       const isSome = random.chance(0.5)
       const world = new QueueWorld(lanes, {
-        slots: random.between(1, 80),
+        permits: random.between(1, 80),
         writtenDown: (eventId) => isSome && eventId.charCodeAt(eventId.length - 1) % 3 === 0,
         ...(paced ? { pacer: rate() } : {})
       })
@@ -488,8 +488,8 @@ describe("whatever the interleaving", () => {
       for (let i = 0; i < 600; i++) {
         if (world.rows.size > 0 || i === 0) random.pick(wheel)()
         else steps[0]![1]()
-        expect(world.slots.taken).toBe(world.wire.length + world.marks.length + world.takes.length)
-        expect(world.queue.underWay).toBe(world.slots.taken + world.recording.length)
+        expect(world.permits.taken).toBe(world.wire.length + world.marks.length + world.takes.length)
+        expect(world.queue.underWay).toBe(world.permits.taken + world.recording.length)
         if (i % 50 === 0) expect(world.inWindow).toBeLessThanOrEqual(windowSize)
       }
 

@@ -135,6 +135,6 @@ export const recorded = Effect.fnUntraced(function* (event: string, attempts: nu
 })
 
 export const released = Effect.gen(function* () {
-  const { slots } = yield* DeliveryRuntime
-  while (slots.taken > 0) yield* turn
+  const { permits } = yield* DeliveryRuntime
+  while (permits.taken > 0) yield* turn
 })

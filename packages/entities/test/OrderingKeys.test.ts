@@ -22,7 +22,7 @@ const drain = (world: QueueWorld): void => {
 
 const closed = (world: QueueWorld): void => {
   expect(world.pending).toBe(0)
-  expect(world.slots.taken).toBe(0)
+  expect(world.permits.taken).toBe(0)
   expect(world.queue.underWay).toBe(0)
   expect(world.queue.nextAt).toBeNull()
 }
@@ -263,7 +263,7 @@ describe("whatever the interleaving", () => {
       const keys = Array.from({ length: random.pick([1, 3, 40, 2_000]) }, (_, i) => `k${i}`)
       const burst = random.chance(0.2) ? 60 : 5
       const world = new QueueWorld(lanes, {
-        slots: random.between(1, 80),
+        permits: random.between(1, 80),
         order: random.pick(["block", "skip"] as const),
         ...(random.chance(0.3) ? { pacer: new Pacer(random.between(50, 400), "second") } : {})
       })
@@ -315,7 +315,7 @@ describe("whatever the interleaving", () => {
             world.setConnectionQueue(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))
         ],
         [1, () => (random.chance(0.3) ? world.takeOver() : undefined)],
-        [1, () => world.others.hold(random.between(0, maxBytes / 4))]
+        [1, () => world.otherBytes.hold(random.between(0, maxBytes / 4))]
       ]
       const weights = steps.reduce((sum, [weight]) => sum + weight, 0)
       for (let i = 0; i < 300; i++) {
@@ -328,7 +328,7 @@ describe("whatever the interleaving", () => {
         }
         world.go()
       }
-      world.others.letGo(maxBytes * 1_000)
+      world.otherBytes.release(maxBytes * 1_000)
       for (const lane of lanes) world.setConnectionQueue(lane, "open")
       drain(world)
       closed(world)

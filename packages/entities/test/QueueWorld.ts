@@ -10,7 +10,8 @@ import type {
   LinesRead,
   TargetAvailability
 } from "../src/Destination/queue/QueueHost.ts"
-import { type Share, Slots } from "../src/Destination/queue/Slots.ts"
+import { FairSemaphore, type KeyPermits } from "@tidegate/runtime/FairSemaphore"
+import { type ByteShare, SharedBytes } from "@tidegate/runtime/SharedBytes"
 
 /** An event's row as SQL has it. */
 export interface Row {
@@ -69,9 +70,11 @@ const maxOfLine = 32
 export class QueueWorld {
   now = 1_790_000_000_000
   lease = true
-  slots: Slots
+  permits: FairSemaphore
+  windowBytes = new SharedBytes(maxBytes)
   /** What another destination has of them. */
-  readonly others: Share
+  readonly others: KeyPermits
+  readonly otherBytes: ByteShare
   readonly rows = new Map<string, Row>()
   readonly starts: Array<{ readonly id: string; readonly lane: string; readonly at: number }> = []
   /** What the host was asked for and has not done. */
@@ -100,7 +103,7 @@ export class QueueWorld {
   constructor(
     lanes: ReadonlyArray<string>,
     options: {
-      readonly slots?: number
+      readonly permits?: number
       readonly pacer?: Pacer
       readonly maxConcurrency?: number
       readonly targetAvailability?: TargetAvailability
@@ -110,8 +113,9 @@ export class QueueWorld {
     } = {}
   ) {
     this.isWrittenDown = options.writtenDown ?? (() => false)
-    this.slots = new Slots(options.slots ?? 5_000, maxBytes)
-    this.others = this.slots.share(() => {})
+    this.permits = new FairSemaphore({ permits: options.permits ?? 5_000 })
+    this.others = this.permits.key(() => {})
+    this.otherBytes = this.windowBytes.share()
     const { order } = options
     for (const lane of lanes) {
       this.#lanes.set(lane, { state: "open", cancelBefore: 0, ...(order === undefined ? {} : { order }) })
@@ -126,7 +130,8 @@ export class QueueWorld {
     const queue: DeliveryQueue = new DeliveryQueue({
       now: () => this.now,
       mayDeliver: () => this.lease,
-      slots: this.slots,
+      permits: this.permits,
+      windowBytes: this.windowBytes,
       deliver: (item, startedAt) => this.#deliver(item, startedAt),
       isWrittenDown: ({ eventId }) => this.isWrittenDown(eventId),
       takeInHand: (item, done) => {
@@ -167,7 +172,8 @@ export class QueueWorld {
     this.inHand.clear()
     this.refill = null
     this.#attempted.clear()
-    this.slots = new Slots(5_000, maxBytes)
+    this.permits = new FairSemaphore({ permits: 5_000 })
+    this.windowBytes = new SharedBytes(maxBytes)
     this.stopped = false
     this.queue = this.#start()
   }

@@ -9,7 +9,7 @@ import { Inbox } from "../src/Connection/Inbox.ts"
 import type { PendingRequest } from "../src/Connection/PendingRequest.ts"
 import { Batch } from "../src/dispatch/Batch.ts"
 import { makeRouteWorker } from "../src/Connection/RouteWork.ts"
-import { Slots } from "../src/Destination/queue/Slots.ts"
+import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { Lease } from "../src/Lease.ts"
 import {
   deduplicate,
@@ -185,9 +185,9 @@ const request = (id: string, bytes: number): PendingRequest => {
 describe("what connections hold of requests handed to them", () => {
   test("is bounded by bytes over all of them, held until they are done, and shared", () => {
     // Each weighs 4 KiB.
-    const slots = new Slots(0, 10 * 4_096)
-    const one = new Inbox(slots.share(() => {}))
-    const other = new Inbox(slots.share(() => {}))
+    const bytes = new SharedBytes(10 * 4_096)
+    const one = new Inbox(bytes.share())
+    const other = new Inbox(bytes.share())
     const requests = Array.from({ length: 9 }, (_, i) => request(`${i}`, 0))
     // One may have as much as it leaves free, so that there is room for whoever comes.
     expect(requests.map((each) => one.add(each))).toStrictEqual(requests.map((_, i) => i < 5))

@@ -147,7 +147,7 @@ plainIt.effect("the room keeps no team in mind that has nothing of it", () =>
     room.hold(5)
     expect(rooms.of("team_1").hasRoom(128 * 1_048_576)).toBe(false)
     expect(rooms.teams).toBe(1)
-    room.letGo(5)
+    room.release(5)
     expect(rooms.teams).toBe(0)
   })
 )

@@ -126,7 +126,7 @@ it.effect(
       yield* settled
       expect(looks.count).toBe(1)
       expect(isOver()).toBe(false)
-      rooms.of("team_b").letGo(all)
+      rooms.of("team_b").release(all)
       yield* TestClock.adjust("200 millis")
       yield* settled
       expect(looks.count).toBe(2)
@@ -147,7 +147,7 @@ it.effect("who still works for a workflow that another process has takes no hint
     expect(looks.count).toBe(1)
     isOwner = false
     expect(rouse()).toBe(false)
-    rooms.of("team_b").letGo(all)
+    rooms.of("team_b").release(all)
     yield* TestClock.adjust("200 millis")
     yield* settled
     expect(looks.count).toBe(2)

@@ -306,7 +306,7 @@ describe("a queue whose target is away", () => {
     const returned: Array<DeliveryItem> = world.wire.splice(0).map(({ item }) => item)
     world.forget(returned)
     for (const item of returned.toReversed()) world.queue.returned(item)
-    expect(world.slots.taken).toBe(0)
+    expect(world.permits.taken).toBe(0)
     targetAvailability.awaySince = null
     world.queue.wake()
     expect(world.wire.map(({ item }) => item.eventId)).toEqual(rows.slice(0, 50).map(({ id }) => id))

@@ -322,7 +322,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
           Effect.as(Deferred.await(end), { kind: "succeeded", output: null, ports: ["out"] } as const)
         )
       )
-      others.letGo(all)
+      others.release(all)
       yield* Deferred.await(begun)
       expect(others.hasRoom(all - 1_000_000)).toBe(false)
       yield* Deferred.succeed(end, undefined)

@@ -4,7 +4,7 @@ import type { SqlError } from "effect/sql"
 import { connectorOf } from "@tidegate/connectors/Connectors"
 import { weighing } from "@tidegate/runtime/HeldBytes"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
-import { makeTeamSemaphore } from "@tidegate/runtime/TeamTurns"
+import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import { WeighedCache } from "@tidegate/runtime/WeighedCache"
 import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
 import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
@@ -168,7 +168,7 @@ const make = Effect.gen(function* () {
 
   const light = Semaphore.makeUnsafe(maxLightReads)
   const heavy = Semaphore.makeUnsafe(maxHeavyReads)
-  const heavyOfTeam = makeTeamSemaphore(1)
+  const heavyOfTeam = permitsByKey({ perKey: 1 })
 
   /** What is read at once is bounded before it is read: a thousand large sources may be posted to in one moment. Small ones do not wait for them. */
   const readInTurn = Effect.fnUntraced(function* (
@@ -178,7 +178,7 @@ const make = Effect.gen(function* () {
     if (weight === null) return null
     return yield* weight.isLight
       ? Semaphore.withPermit(light, readRoutedSource(name))
-      : heavyOfTeam(weight.team_id, Semaphore.withPermit(heavy, readRoutedSource(name)))
+      : heavyOfTeam.within(weight.team_id)(Semaphore.withPermit(heavy, readRoutedSource(name)))
   })
 
   const read = Effect.fnUntraced(function* (

@@ -5,7 +5,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { columnTypes } from "./JsonColumns.ts"
 import { withLockSession } from "./LockSession.ts"
-import { makeTeamSemaphore, type TeamSemaphore } from "./TeamTurns.ts"
+import { makeTeamReads, type TeamReads } from "./TeamReads.ts"
 
 /**
  * Four clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
@@ -33,10 +33,9 @@ export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("
  * Whose turn it is to read, in this process. A list borrows a connection of the ordinary pool, a report one of the reports' own; of each,
  * one team holds at most half.
  */
-export class ReadTurns extends Context.Service<
-  ReadTurns,
-  { readonly lists: TeamSemaphore; readonly reports: TeamSemaphore }
->()("@tidegate/storage/ReadTurns") {}
+export class ReadTurns extends Context.Service<ReadTurns, { readonly lists: TeamReads; readonly reports: TeamReads }>()(
+  "@tidegate/storage/ReadTurns"
+) {}
 
 /**
  * What reads and writes need, as other packages say it: they hand it on and take no client from it, because statements stand
@@ -81,8 +80,8 @@ const readTurns = (connections: number, reportConnections: number): Layer.Layer<
   Layer.sync(ReadTurns, () => {
     const atOnce = Math.max(1, Math.floor(connections * 0.75))
     return {
-      lists: makeTeamSemaphore("lists", { atOnce, perTeam: Math.ceil(atOnce / 2), waiting: 1_000 }),
-      reports: makeTeamSemaphore("reports", {
+      lists: makeTeamReads("lists", { atOnce, perTeam: Math.ceil(atOnce / 2), waiting: 1_000 }),
+      reports: makeTeamReads("reports", {
         atOnce: reportConnections,
         perTeam: Math.ceil(reportConnections / 2),
         waiting: 20

@@ -1,3 +1,4 @@
+import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { Clock, Effect, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -38,7 +39,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
   const fork = Effect.runForkWith(services)
   const now = (): number => clock.currentTimeMillisUnsafe()
   // How many may wait is bounded; what they hold is not here.
-  const calls = new Calls({ hasRoom: () => true, hold: () => {}, letGo: () => {} })
+  const calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
   /** Those that wait, and what tells one to ask again. */
   const asking = new Set<() => void>()
   /** Undefined: to be read. */

@@ -1,14 +1,14 @@
-import type { Share } from "../Destination/queue/Slots.ts"
+import type { ByteShare } from "@tidegate/runtime/SharedBytes"
 import { type PendingRequest, weightOf } from "./PendingRequest.ts"
 
 /** The requests that a connection was handed and has not done with, within its share of what all may hold. */
 export class Inbox {
-  readonly #share: Share
+  readonly #bytes: ByteShare
   readonly #waiting = new Map<string, PendingRequest>()
   readonly #held = new Set<PendingRequest>()
 
-  constructor(share: Share) {
-    this.#share = share
+  constructor(bytes: ByteShare) {
+    this.#bytes = bytes
   }
 
   get size(): number {
@@ -25,8 +25,8 @@ export class Inbox {
   add(request: PendingRequest): boolean {
     if (this.#waiting.has(request.id)) return true
     const weight = weightOf(request)
-    if (!this.#share.hasRoom(weight)) return false
-    this.#share.hold(weight)
+    if (!this.#bytes.hasRoom(weight)) return false
+    this.#bytes.hold(weight)
     this.#held.add(request)
     this.#waiting.set(request.id, request)
     return true
@@ -44,7 +44,7 @@ export class Inbox {
   }
 
   readonly done = (request: PendingRequest): void => {
-    if (this.#held.delete(request)) this.#share.letGo(weightOf(request))
+    if (this.#held.delete(request)) this.#bytes.release(weightOf(request))
   }
 
   /** It is worked off by its row. */

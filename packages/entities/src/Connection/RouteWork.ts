@@ -3,7 +3,8 @@ import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { weighing } from "@tidegate/runtime/HeldBytes"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
-import { makeTeamSemaphore } from "@tidegate/runtime/TeamTurns"
+import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
+import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { WeighedCache } from "@tidegate/runtime/WeighedCache"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
@@ -14,7 +15,6 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { pinTransformation } from "@tidegate/storage/control/Transformations"
 import { newItem, payloadOf } from "../Destination/queue/DeliveryItem.ts"
 import { horizonMs } from "../Destination/queue/DeliveryQueue.ts"
-import { Slots } from "../Destination/queue/Slots.ts"
 import { Dispatcher } from "../dispatch/Dispatcher.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
@@ -85,8 +85,8 @@ export const makeRouteWorker = Effect.gen(function* () {
   const tell = yield* routeTelemetry
   const windowsOf = yield* makeWindowReader
   const run = Effect.runForkWith(yield* Effect.context())
-  const held = new Slots(0, maxHeld)
-  const inTurn = makeTeamSemaphore(batchesPerTeam)
+  const held = new SharedBytes(maxHeld)
+  const batches = permitsByKey({ perKey: batchesPerTeam })
   /** Whose each connection is: that never changes. */
   const teams = new Map<string, string>()
   /** What connections without work are decided by; one at work holds its own. */
@@ -94,7 +94,7 @@ export const makeRouteWorker = Effect.gen(function* () {
 
   return (connectionId: string): RouteWork => {
     const shard = shardOf(sharding, connectionId)
-    const inbox = new Inbox(held.share(() => {}))
+    const inbox = new Inbox(held.share())
     /** Tells `work` to look again. */
     const changed = Latch.makeUnsafe()
     const state = {
@@ -279,15 +279,12 @@ export const makeRouteWorker = Effect.gen(function* () {
         if (isSettling) yield* changed.await
         else {
           state.more = false
-          if (yield* inTurn(teamId, workOffStored)) state.more = true
+          if (yield* batches.within(teamId)(workOffStored)) state.more = true
           else if (state.settings === null) inbox.empty()
         }
       } else if (settings !== null && inbox.size > 0 && !(isSettling && settings.decider.deduplication !== null)) {
         // With a deduplicate rule the windows that were opened before have to be stored.
-        yield* inTurn(
-          teamId,
-          Effect.suspend(() => workOffInbox(settings))
-        )
+        yield* batches.within(teamId)(Effect.suspend(() => workOffInbox(settings)))
       } else if (isSettling) yield* changed.await
       else return false
       yield* pinCode

@@ -128,7 +128,7 @@ export const runPump = Effect.fnUntraced(function* (
         Effect.sync(() => {
           inHand.delete(run.id)
           own.delete(run.id)
-          room.letGo(bytes)
+          room.release(bytes)
           // There may be others, and in the end what a workflow that is deleted leaves behind.
           woken ||= standing.kind === "stopped"
           stirred.openUnsafe()

@@ -1,3 +1,4 @@
+import type { KeyPermits } from "@tidegate/runtime/FairSemaphore"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { Call, type CallLine, Calls } from "../sending/Calls.ts"
 import { ConcurrencyLimit, type Departure, type Ending } from "./ConcurrencyLimit.ts"
@@ -16,7 +17,6 @@ import type {
   QueueHost,
   QueueReads
 } from "./QueueHost.ts"
-import type { Share } from "./Slots.ts"
 
 /** So many lines are read at least, when some are. */
 const minLines = 64
@@ -39,14 +39,14 @@ const brokenPauseMs = 1_000
  * The delivery queue of one destination, over a bounded window of its rows in SQL (DeliveryWindow.ts), in lanes by connection. Synchronous
  * and free of I/O: it decides what starts when, and the host does it.
  *
- *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, limit, slots, lease] ─► deliver ─► ended ─► recorded
+ *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, limit, permits, lease] ─► deliver ─► ended ─► recorded
  *
  * Lanes take turns, so connections share a destination fairly; and so do the calls of workflows (Calls.ts), which go the same way but
  * that nothing of them is recorded here. Everything in it can be lost at any time.
  */
 export class DeliveryQueue {
   readonly #host: QueueHost
-  readonly #share: Share
+  readonly #permits: KeyPermits
   readonly #window: DeliveryWindow
   readonly #calls: Calls
   /** What is on the wire, by event. */
@@ -84,9 +84,10 @@ export class DeliveryQueue {
 
   constructor(host: QueueHost) {
     this.#host = host
-    this.#share = host.slots.share(() => this.tick())
-    this.#window = new DeliveryWindow(this.#share)
-    this.#calls = new Calls(this.#share)
+    this.#permits = host.permits.key(() => this.tick())
+    const bytes = host.windowBytes.share()
+    this.#window = new DeliveryWindow(bytes)
+    this.#calls = new Calls(bytes)
   }
 
   /** When `tick` has to be called next (Unix ms); Infinity: when something ends; null: idle. */
@@ -179,7 +180,7 @@ export class DeliveryQueue {
   called(call: Call, how: Ending): void {
     this.#onWire--
     if (call.departure !== null) this.#limit.ended(how, call.departure, this.#host.now())
-    this.#share.release()
+    this.#permits.release()
     this.tick()
   }
 
@@ -356,7 +357,7 @@ export class DeliveryQueue {
     const departure = this.#departures.get(eventId)
     this.#departures.delete(eventId)
     if (departure !== undefined) this.#limit.ended(how, departure, this.#host.now())
-    this.#share.release()
+    this.#permits.release()
   }
 
   /** The attempt is durable. */
@@ -468,12 +469,12 @@ export class DeliveryQueue {
         ready = open.reduce((sum, { readyCount }) => sum + readyCount, 0)
         if (ready === 0) break
       }
-      if (!this.#share.take()) break
+      if (!this.#permits.take()) break
       let item: DeliveryItem | Call | undefined
       try {
         item = this.#nextItem(open)
       } finally {
-        if (item === undefined) this.#share.release()
+        if (item === undefined) this.#permits.release()
       }
       if (item === undefined) break
       ready--
@@ -534,7 +535,7 @@ export class DeliveryQueue {
     pacer?.release()
     this.#host.letGo(item)
     this.#onWire--
-    this.#share.release()
+    this.#permits.release()
     this.#window.drop(item)
     this.#window.over(item, "unknown", this.#host.now())
     this.#look = true

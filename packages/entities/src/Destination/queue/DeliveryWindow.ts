@@ -1,7 +1,7 @@
+import type { ByteShare } from "@tidegate/runtime/SharedBytes"
 import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
 import type { LineEnding } from "./OrderingKeys.ts"
-import type { Share } from "./Slots.ts"
 
 /** How many events wait in memory at the most; what comes on top waits in SQL. */
 const windowSize = 1_000
@@ -20,7 +20,7 @@ const minRemembered = 4_096
  */
 export class DeliveryWindow {
   readonly lanes = new Map<string, ConnectionQueue>()
-  readonly #share: Share
+  readonly #bytes: ByteShare
   /** Every event in memory, with its connection. */
   readonly #known = new Map<string, string>()
   /** Attempts recorded, by event: two generations, so that a late copy of an event is recognised. */
@@ -28,8 +28,8 @@ export class DeliveryWindow {
   #recordedBefore = new Map<string, number>()
   #waiting = 0
 
-  constructor(share: Share) {
-    this.#share = share
+  constructor(bytes: ByteShare) {
+    this.#bytes = bytes
   }
 
   get isEmpty(): boolean {
@@ -82,7 +82,7 @@ export class DeliveryWindow {
     const weight = weightOf(item)
     if (!this.#makeRoom(lane, weight)) return false
     this.#known.set(item.eventId, item.connectionId)
-    this.#share.hold(weight)
+    this.#bytes.hold(weight)
     this.#waiting++
     lane.add(item, now)
     return true
@@ -102,7 +102,7 @@ export class DeliveryWindow {
   /** One that was under way leaves memory. */
   drop(item: DeliveryItem): void {
     this.#known.delete(item.eventId)
-    this.#share.letGo(weightOf(item))
+    this.#bytes.release(weightOf(item))
   }
 
   /** What was under way is not any more: of its line, the next one may go. */
@@ -138,7 +138,7 @@ export class DeliveryWindow {
 
   #hasRoom(weight: number): boolean {
     if (this.#waiting >= windowSize) return false
-    return this.#known.size < minInMemory || this.#share.hasRoom(weight)
+    return this.#known.size < minInMemory || this.#bytes.hasRoom(weight)
   }
 
   /** A full window makes room at the expense of its longest lane, so that no backlog keeps the other lanes out. */

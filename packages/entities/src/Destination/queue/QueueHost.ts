@@ -1,6 +1,7 @@
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import type { LineReads } from "./OrderingKeys.ts"
-import type { Slots } from "./Slots.ts"
+import type { FairSemaphore } from "@tidegate/runtime/FairSemaphore"
+import type { SharedBytes } from "@tidegate/runtime/SharedBytes"
 
 /** What a lane's connection (and the destination behind it) allows right now. */
 export type ConnectionQueueState = "open" | "paused" | "cancelled"
@@ -51,7 +52,8 @@ export interface QueueHost {
   readonly now: () => number
   /** Whether this process still holds the shard's lease; when not, nothing starts. */
   readonly mayDeliver: () => boolean
-  readonly slots: Slots
+  readonly permits: FairSemaphore
+  readonly windowBytes: SharedBytes
   /**
    * Makes one attempt and records it; answers with `ended` (the exchange is over) and then `recorded`, or with `abandoned`
    * or `lost`. Throws only when it will not answer.

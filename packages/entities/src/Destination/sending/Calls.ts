@@ -1,3 +1,4 @@
+import type { ByteShare } from "@tidegate/runtime/SharedBytes"
 import type { Departure } from "../queue/ConcurrencyLimit.ts"
 
 /** So few calls always may wait, whatever the other destinations hold. */
@@ -55,21 +56,15 @@ export class CallLine {
   }
 }
 
-/** What memory they may hold; shared with the windows of events. */
-interface Memory {
-  readonly hasRoom: (bytes: number) => boolean
-  readonly hold: (bytes: number) => void
-  readonly letGo: (bytes: number) => void
-}
-
 /** The calls of one destination that wait for their turn. */
 export class Calls {
   readonly #lines = new Map<string, CallLine>()
-  readonly #memory: Memory
+  readonly #bytes: ByteShare
   #waiting = 0
 
-  constructor(memory: Memory) {
-    this.#memory = memory
+  /** `bytes`: shared with the window of events. */
+  constructor(bytes: ByteShare) {
+    this.#bytes = bytes
   }
 
   get isEmpty(): boolean {
@@ -94,14 +89,14 @@ export class Calls {
 
   /** False: there is no room for it. */
   add(call: Call): boolean {
-    const fits = this.#waiting < minWaiting || (this.#waiting < maxWaiting && this.#memory.hasRoom(call.bytes))
+    const fits = this.#waiting < minWaiting || (this.#waiting < maxWaiting && this.#bytes.hasRoom(call.bytes))
     if (!fits) return false
     let line = this.#lines.get(call.line)
     if (line === undefined) {
       line = new CallLine((taken) => this.#left(taken))
       this.#lines.set(call.line, line)
     }
-    this.#memory.hold(call.bytes)
+    this.#bytes.hold(call.bytes)
     this.#waiting++
     line.add(call)
     return true
@@ -115,7 +110,7 @@ export class Calls {
   }
 
   #left({ bytes, line }: Call): void {
-    this.#memory.letGo(bytes)
+    this.#bytes.release(bytes)
     this.#waiting--
     if (this.#lines.get(line)?.readyCount === 0) this.#lines.delete(line)
   }

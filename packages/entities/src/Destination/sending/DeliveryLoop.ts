@@ -65,7 +65,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const journal = yield* Journal
   const lease = yield* Lease
   const tracing = yield* Tracing
-  const { connectorOf, slots, watch } = yield* DeliveryRuntime
+  const { connectorOf, permits, watch, windowBytes } = yield* DeliveryRuntime
   const residents = yield* Residents.Destinations
   const called = yield* Residents.Called
   const scope = yield* Effect.scope
@@ -206,7 +206,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const host: QueueHost = {
     now,
     mayDeliver: holdsLease,
-    slots,
+    permits,
+    windowBytes,
     deliver,
     isWrittenDown: inHand.isWanted,
     takeInHand: inHand.take,

@@ -1,9 +1,10 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Connector } from "@tidegate/connectors/Connector"
 import * as Connectors from "@tidegate/connectors/Connectors"
+import { FairSemaphore } from "@tidegate/runtime/FairSemaphore"
+import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { metrics, worstDestinations } from "@tidegate/telemetry/Metrics"
 import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
-import { Slots } from "../queue/Slots.ts"
 
 type Watched = Pick<DeliveryQueue, "onWire" | "limit">
 
@@ -11,7 +12,10 @@ type Watched = Pick<DeliveryQueue, "onWire" | "limit">
 export class DeliveryRuntime extends Context.Service<
   DeliveryRuntime,
   {
-    readonly slots: Slots
+    /** A delivery on the wire has a permit. */
+    readonly permits: FairSemaphore
+    /** Memory that the destinations' events may take. */
+    readonly windowBytes: SharedBytes
     readonly connectorOf: (type: string) => Connector | undefined
     /** Shows the limit of a destination in the metrics for as long as its actor lives. */
     readonly watch: (id: string, queue: Watched) => Effect.Effect<void, never, Scope.Scope>
@@ -28,12 +32,13 @@ export class DeliveryRuntime extends Context.Service<
     readonly connectorOf?: (type: string) => Connector | undefined
   }): Layer.Layer<DeliveryRuntime> =>
     Layer.sync(DeliveryRuntime, () => {
-      const slots = new Slots(deliveries, windowBytes)
+      const permits = new FairSemaphore({ permits: deliveries })
       const queues = new Map<string, Watched>()
-      metrics.deliveriesUnderWay.readBy(() => slots.taken)
+      metrics.deliveriesUnderWay.readBy(() => permits.taken)
       metrics.concurrencyLimit.readBy(() => limitsOf(queues))
       return DeliveryRuntime.of({
-        slots,
+        permits,
+        windowBytes: new SharedBytes(windowBytes),
         connectorOf,
         watch: (id, queue) =>
           Effect.acquireRelease(

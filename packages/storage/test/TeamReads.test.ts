@@ -1,10 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { makeTeamSemaphore, type TurnBounds } from "../src/TeamTurns.ts"
+import { makeTeamReads, type ReadLimits } from "../src/TeamReads.ts"
 
 /** Turns whose holders are let go by their number, and the teams in the order in which they got theirs. */
-const world = (bounds: TurnBounds) => {
-  const { during } = makeTeamSemaphore("reports", bounds)
+const world = (bounds: ReadLimits) => {
+  const { during } = makeTeamReads("reports", bounds)
   const began: Array<string> = []
   const ends: Array<Deferred.Deferred<void>> = []
   const ask = (team: string) =>
@@ -77,7 +77,7 @@ it.effect("whoever is interrupted gives up its turn, or its place", () =>
 
 it.effect("a turn ends with a failure of what was done in it", () =>
   Effect.gen(function* () {
-    const { during } = makeTeamSemaphore("reports", { atOnce: 1, perTeam: 1, waiting: 1 })
+    const { during } = makeTeamReads("reports", { atOnce: 1, perTeam: 1, waiting: 1 })
     for (let n = 0; n < 3; n++) expect(yield* Effect.flip(during("a")(Effect.fail(n)))).toBe(n)
   })
 )

@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
+
+/** How many reads are under way at once, of all teams and of one team, and how many of one team wait. */
+export interface ReadLimits {
+  readonly atOnce: number
+  readonly perTeam: number
+  readonly waiting: number
+}
+
+/** Reads share few connections to the database, and teams share them fairly: a team that reads the most does not hold what others need. */
+export interface TeamReads {
+  /** Reads when the team may. 429 `RATE_LIMITED` while too many reads of the team wait already. */
+  readonly during: (team: string) => <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GatewayError, R>
+}
+
+/** The reads of this process. `what`: their name in a refusal, such as "reports". */
+export const makeTeamReads = (what: string, { atOnce, perTeam, waiting }: ReadLimits): TeamReads => {
+  const permits = permitsByKey({ permits: atOnce, perKey: perTeam, maxWaiting: waiting })
+  const message = `${perTeam} ${what} of the team are under way and ${waiting} wait: repeat the call when one has ended`
+  const full = Effect.suspend(() => Effect.fail(fail("RATE_LIMITED", message, { scope: what, limit: perTeam })))
+  return { during: (team) => (read) => permits.within(team)(read, full) }
+}

@@ -49,7 +49,7 @@ export type Commit = (typeof commitKinds)[number]
 
 export const metrics = {
   // The doors.
-  requests: counters("tidegate_requests_total", "Requests at ingress URLs, by how they ended.", [
+  requests: counters("tidegate_requests_total", "Requests at ingress URLs, by result.", [
     [
       "outcome",
       [
@@ -68,57 +68,53 @@ export const metrics = {
       ]
     ]
   ]),
-  requestBytes: counter("tidegate_request_body_bytes_total", "Bytes of bodies that were stored with requests.", "By"),
+  requestBytes: counter("tidegate_request_body_bytes_total", "Bytes of request bodies that were stored.", "By"),
   requestSeconds: histogram(
     "tidegate_request_seconds",
-    "Seconds from a request's last byte to its commit, by requests that were stored.",
+    "Seconds from a request's last byte to its commit; stored requests only.",
     quick
   ),
-  sheds: counters(
-    "tidegate_sheds_total",
-    "Requests turned away unstored, by what there was too much of or too little.",
+  sheds: counters("tidegate_sheds_total", "Requests refused without being stored, by reason.", [
     [
+      "reason",
       [
-        "reason",
-        [
-          "journal_full",
-          "bodies_full",
-          "sender_busy",
-          "database",
-          "source_unknown_yet",
-          "source_keeps_changing",
-          "certificate",
-          "handshake"
-        ]
+        "journal_full",
+        "bodies_full",
+        "sender_busy",
+        "database",
+        "source_unknown_yet",
+        "source_keeps_changing",
+        "certificate",
+        "handshake"
       ]
     ]
-  ),
+  ]),
   staleRoutings: counter(
     "tidegate_stale_routings_total",
     "Requests routed again because their source had changed before the commit."
   ),
   leases: counters(
     "tidegate_ingest_leases_total",
-    "Times that a door asked what it may accept of a source with a limit, by what it got.",
+    "Leases that ingress requested for sources with a rate limit, by result.",
     [["outcome", ["leased", "spent", "unanswered"]]]
   ),
-  heldBodyBytes: gauge("tidegate_held_body_bytes", "Bytes of bodies that the doors hold in memory.", "By"),
+  heldBodyBytes: gauge("tidegate_held_body_bytes", "Bytes of bodies that ingress holds in memory.", "By"),
 
-  streams: gauge("tidegate_streams_open", "WebSocket streams that are open at this process."),
+  streams: gauge("tidegate_streams_open", "Open WebSocket streams of this process."),
   tunnelResults: counters(
     "tidegate_tunnel_results_total",
-    "Frames of tunnels' clients: results that were taken, that came too late, and what nobody had asked for.",
+    "Frames from clients of tunnels: results that were accepted, results that came too late, and unexpected frames.",
     [["outcome", ["taken", "late", "unexpected"]]]
   ),
 
   // What requests become.
-  events: counters("tidegate_events_total", "Events, by what became of them.", [
+  events: counters("tidegate_events_total", "Events, by result.", [
     ["outcome", ["created", "SUCCESSFUL", "FAILED", "CANCELLED"]]
   ]),
   ignoredEvents: counters("tidegate_ignored_events_total", "Ignored events, by cause.", [
     ["cause", ["FILTERED", "HANDSHAKE", "DEDUPLICATED", "TRANSFORMATION_FAILED", "PROCESS_ENDED"]]
   ]),
-  routingJobs: counter("tidegate_pending_routes_total", "Routes left to a connection's slow rules."),
+  routingJobs: counter("tidegate_pending_routes_total", "Routing jobs created for connections with slow rules."),
 
   // The journal.
   commits: counters("tidegate_journal_commits_total", "Commits of the journal, by what they write.", [
@@ -126,7 +122,7 @@ export const metrics = {
   ]),
   commitSeconds: histograms(
     "tidegate_journal_commit_seconds",
-    "Seconds that a commit of the journal takes, repetitions included.",
+    "Seconds that a commit of the journal takes, including repetitions.",
     [["kind", commitKinds]],
     quick
   ),
@@ -139,14 +135,18 @@ export const metrics = {
   ),
   journalBytes: counters(
     "tidegate_journal_bytes_total",
-    "Bytes of records that the journal has taken.",
+    "Bytes of records that the journal accepted.",
     [["kind", ["accept", "settle", "attempt", "proxy_exchange", "run"]]],
     "By"
   ),
-  journalWaiting: gauges("tidegate_journal_waiting_records", "Records handed to the journal and not yet answered.", [
+  journalWaiting: gauges("tidegate_journal_waiting_records", "Records in the journal that are not committed yet.", [
     ["kind", ["accept", "attempt"]]
   ]),
-  journalWaitingBytes: gauge("tidegate_journal_waiting_bytes", "Bytes of the requests among them.", "By"),
+  journalWaitingBytes: gauge(
+    "tidegate_journal_waiting_bytes",
+    "Bytes of the requests among the waiting records.",
+    "By"
+  ),
 
   // Deliveries.
   attempts: counters("tidegate_attempts_total", "Recorded attempts, by error code; `none`: successful.", [
@@ -164,81 +164,84 @@ export const metrics = {
   ),
   firstAttemptSeconds: histogram(
     "tidegate_first_attempt_seconds",
-    "Seconds from an event's creation to its first attempt; delays, pauses and rates are in it.",
+    "Seconds from an event's creation to its first attempt, including delays, pauses and rate limits.",
     slow
   ),
-  deliveriesUnderWay: gauge("tidegate_deliveries_under_way", "Deliveries on the wire from this process."),
+  deliveriesUnderWay: gauge("tidegate_deliveries_under_way", "Deliveries of this process that are under way."),
   concurrencyLimit: gauges(
     "tidegate_destination_concurrency_limit",
-    "Deliveries that a destination may have on the wire: of those with the most there, and the highest of the others.",
+    "How many deliveries a destination may have under way: for the destinations with the most, and the highest limit of the others.",
     [["destination", worstDestinations]]
   ),
   pacerSeconds: histogram(
     "tidegate_pacer_wait_seconds",
-    "Seconds that a delivery to a destination with a rate was due before it had its turn.",
+    "Seconds that a due delivery waited for the rate limit of its destination.",
     slow
   ),
   backlog: gauges(
     "tidegate_destination_backlog",
-    "Events that wait for a destination: of the shards that this process holds, the worst destinations, and the sum of the others.",
+    "Events that wait for a destination, for the shards that this process holds: the largest backlogs, and the sum of the others.",
     [["destination", worstDestinations]]
   ),
   oldestDue: gauges(
     "tidegate_destination_oldest_due_seconds",
-    "For how many seconds the oldest of them has been due; 0: none is due yet.",
+    "Seconds for which the oldest waiting event has been due; 0: none is due yet.",
     [["destination", worstDestinations]],
     "s"
   ),
 
   setAside: counters(
     "tidegate_set_aside_total",
-    "Work that processes have ended with three times, and that is not begun again by itself, by kind.",
+    "Work that is not started again automatically because three processes ended during it, by kind.",
     [["kind", ["run", "route", "event", "bulk"]]]
   ),
 
   // The sweep and the shards.
-  sweepSeconds: histogram("tidegate_sweep_seconds", "Seconds that one sweep takes.", quick),
-  sweepFound: counters("tidegate_sweep_found_total", "Actors that the sweep found with work due.", [
+  sweepSeconds: histogram("tidegate_sweep_seconds", "Seconds that one pass of the poller takes.", quick),
+  sweepFound: counters("tidegate_sweep_found_total", "Actors with due work that the poller found.", [
     ["kind", ["destination", "connection"]]
   ]),
   shardsHeld: gauge("tidegate_shards_held", "Shards whose lease this process holds."),
-  leasesLost: counter("tidegate_leases_lost_total", "Leases of shards that were not renewed when asked for."),
+  leasesLost: counter("tidegate_leases_lost_total", "Leases of shards that could not be renewed."),
   runners: gauge("tidegate_cluster_runners", "Runners that are alive, as this process sees it."),
   remoteMessages: counters("tidegate_cluster_messages_total", "Messages to and from other processes.", [
     ["direction", ["sent", "received"]]
   ]),
-  refusedPeers: counter("tidegate_cluster_refused_peers_total", "Peers that proved no key at the cluster's port."),
+  refusedPeers: counter(
+    "tidegate_cluster_refused_peers_total",
+    "Peers that were refused at the cluster's port because they proved no key."
+  ),
 
   // Transformations.
-  sandboxCalls: counters("tidegate_sandbox_calls_total", "Calls of transformation code, by how they ended.", [
+  sandboxCalls: counters("tidegate_sandbox_calls_total", "Calls of transformation code, by result.", [
     ["outcome", ["ok", "error", "TIMEOUT", "MEMORY_LIMIT", "refused", "unavailable"]]
   ]),
-  sandboxWorlds: counters("tidegate_sandbox_worlds_total", "Calls that came to a child, by the world they ran in.", [
+  sandboxWorlds: counters("tidegate_sandbox_worlds_total", "Calls that a sandbox process ran, by kind of world.", [
     ["world", ["fresh", "sealed", "compared"]]
   ]),
-  sandboxSeconds: histogram(
-    "tidegate_sandbox_call_seconds",
-    "Seconds from a call's start in a child to its end.",
+  sandboxSeconds: histogram("tidegate_sandbox_call_seconds", "Seconds that a call runs in a sandbox process.", quick),
+  sandboxWaitSeconds: histogram(
+    "tidegate_sandbox_wait_seconds",
+    "Seconds that a call waits for a sandbox process.",
     quick
   ),
-  sandboxWaitSeconds: histogram("tidegate_sandbox_wait_seconds", "Seconds that a call waits for a child.", quick),
-  sandboxWaiting: gauge("tidegate_sandbox_waiting_calls", "Calls that wait for a child."),
-  sandboxChildren: gauge("tidegate_sandbox_children", "Processes of the sandbox: none while no code is called."),
+  sandboxWaiting: gauge("tidegate_sandbox_waiting_calls", "Calls that wait for a sandbox process."),
+  sandboxChildren: gauge("tidegate_sandbox_children", "Processes of the sandbox; 0 while no code is called."),
   sandboxStrikes: counters("tidegate_sandbox_strikes_total", "Strikes against code that had to be stopped by force.", [
     ["offence", ["TIMEOUT", "MEMORY_LIMIT"]]
   ]),
-  sandboxDeaths: counters("tidegate_sandbox_deaths_total", "Children that ended under a call, by why.", [
+  sandboxDeaths: counters("tidegate_sandbox_deaths_total", "Sandbox processes that ended during a call, by cause.", [
     ["cause", ["time", "memory", "crash", "killed"]]
   ]),
 
   // The database.
   sqlWaitSeconds: histograms(
     "tidegate_sql_wait_seconds",
-    "Seconds that a pool took to lend a connection, tried now and then.",
+    "Seconds until a pool provided a connection, in periodic probes.",
     [["pool", ["ordinary", "hot", "journal", "reports"]]],
     quick
   ),
-  retained: counters("tidegate_retention_total", "What retention has done, in days of tables and in rows, by what.", [
+  retained: counters("tidegate_retention_total", "Table days and rows that retention processed, by kind of work.", [
     ["what", 16]
   ]),
 
@@ -255,14 +258,14 @@ export const metrics = {
   ),
 
   // What processes share.
-  redisUp: gauge("tidegate_redis_up", "Whether Redis answers this process; 0 as well when there is none."),
-  redisUnanswered: counters("tidegate_redis_unanswered_total", "Commands that Redis did not answer, by why.", [
+  redisUp: gauge("tidegate_redis_up", "Whether Redis answers this process (1 or 0); 0 also when none is configured."),
+  redisUnanswered: counters("tidegate_redis_unanswered_total", "Commands that Redis did not answer, by cause.", [
     ["reason", ["away", "deadline", "lost", "refused", "busy"]]
   ]),
 
   // Telemetry itself.
-  spansExported: counter("tidegate_spans_exported_total", "Spans that the collector has taken."),
-  spansDropped: counters("tidegate_spans_dropped_total", "Spans that were not exported, by why.", [
+  spansExported: counter("tidegate_spans_exported_total", "Spans that the collector accepted."),
+  spansDropped: counters("tidegate_spans_dropped_total", "Spans that were not exported, by cause.", [
     ["reason", ["rate", "queue_full", "collector"]]
   ]),
   linesSuppressed: counters("tidegate_log_lines_suppressed_total", "Wide log lines that were not written, by kind.", [
@@ -272,14 +275,14 @@ export const metrics = {
   // The process.
   loopDelay: gauges(
     "tidegate_event_loop_delay_seconds",
-    "How late the event loop was in the last ten seconds.",
+    "Delay of the event loop in the last ten seconds.",
     [["statistic", ["p50", "p99", "max"]]],
     "s"
   ),
-  cpuSeconds: counter("process_cpu_seconds_total", "Seconds of CPU time that the process has used.", "s"),
+  cpuSeconds: counter("process_cpu_seconds_total", "CPU time that the process has used, in seconds.", "s"),
   residentBytes: gauge("process_resident_memory_bytes", "Resident memory of the process.", "By"),
-  heapBytes: gauge("nodejs_heap_size_used_bytes", "Heap of JavaScript in use.", "By"),
-  externalBytes: gauge("nodejs_external_memory_bytes", "Memory outside the heap, buffers included.", "By"),
+  heapBytes: gauge("nodejs_heap_size_used_bytes", "JavaScript heap in use.", "By"),
+  externalBytes: gauge("nodejs_external_memory_bytes", "Memory outside of the heap, including buffers.", "By"),
   startSeconds: gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", "s")
 } as const
 

@@ -155,7 +155,9 @@ it("no run is lost to a window of a few calls of a saved action, although its st
   await send(source, 25)
   const statuses = await gateway.eventually("the end of all runs", async () => {
     const rows = await gateway.sql("select status from workflow_runs where source_id = $1", [source.id])
-    return rows.every(({ status }) => ["succeeded", "failed"].includes(status)) ? rows.map(({ status }) => status) : null
+    return rows.every(({ status }) => ["succeeded", "failed"].includes(status))
+      ? rows.map(({ status }) => status)
+      : null
   })
   expect(statuses).toEqual(Array<string>(25).fill("succeeded"))
   expect(seen.taken).toBe(25)
@@ -180,11 +182,7 @@ it("a step that is refused holds its action for all runs, also in the next proce
     action: { provider_key: "http", action_key: "request" },
     invocation_inputs: { url: `${target.origin}/inline`, ...post }
   }
-  const saved = await begin(
-    gateway,
-    [{ id: "saved", kind: "action", resource_id: action.id }],
-    [edge(null, "saved")]
-  )
+  const saved = await begin(gateway, [{ id: "saved", kind: "action", resource_id: action.id }], [edge(null, "saved")])
   const written = await begin(gateway, [inline], [edge(null, "inline")])
   for (const { post } of [saved, written]) {
     expect((await ended(gateway, await post())).row).toMatchObject({ status: "failed", error_code: "BAD_RESPONSE" })
@@ -194,7 +192,7 @@ it("a step that is refused holds its action for all runs, also in the next proce
     const rows = await gateway.sql("select target, held_until from action_holds where held_until > now()")
     return rows.length === 2 ? rows : null
   })
-  expect(held.map(({ target }) => target).toSorted()).toEqual([action.id, `http ${target.origin}`])
+  expect(new Set(held.map(({ target }) => target))).toEqual(new Set([action.id, `http ${target.origin}`]))
   const shown = (await gateway.call("GET", `/actions/${action.id}`)).body.held_until
   expect(Date.parse(shown) - Date.now()).toBeGreaterThan(400_000)
 
@@ -216,15 +214,13 @@ it("a step that is refused holds its action for all runs, also in the next proce
     action_key: "request",
     inputs: { url: target.origin, ...post }
   })
-  const elsewhere = await begin(
-    gateway,
-    [{ id: "open", kind: "action", resource_id: open.id }],
-    [edge(null, "open")]
-  )
+  const elsewhere = await begin(gateway, [{ id: "open", kind: "action", resource_id: open.id }], [edge(null, "open")])
   expect((await ended(gateway, await elsewhere.post())).row.status).toBe("succeeded")
   expect(target.received).toHaveLength(3)
 
-  const changed = await gateway.api("PATCH", `/actions/${action.id}`, { inputs: { url: `${target.origin}/b`, ...post } })
+  const changed = await gateway.api("PATCH", `/actions/${action.id}`, {
+    inputs: { url: `${target.origin}/b`, ...post }
+  })
   expect(changed.held_until).toBeNull()
   for (const run of waiting) expect((await ended(gateway, run)).row.status).toBe("succeeded")
   expect(target.received).toHaveLength(5)

@@ -253,6 +253,28 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
+  it.effect("stays held where its team has so many holds that this one is not stored", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const url = "https://one-too-many.example.com/"
+      const [one, action, sent] = [yield* process, yield* saved, yield* callsTo(url)]
+      const { acts } = yield* Network
+      const until = new Date((yield* Clock.currentTimeMillis) + 600_000)
+      yield* sql`insert into action_holds (team_id, target, held_until)
+        select ${team}, 't' || n, ${until} from generate_series(1, 1000) n`
+      acts.push(refuse({ "retry-after": "60" }))
+      yield* call(one, { action, url })
+      const waits = yield* Effect.forkChild(call(one, { action, url }))
+      yield* caughtUp(one)
+      yield* TestClock.adjust("5 seconds")
+      yield* caughtUp(one)
+      expect([yield* stored(action), sent()]).toEqual([null, 1])
+      yield* sql`delete from action_holds where target like 't%'`
+      yield* TestClock.adjust("56 seconds")
+      expect(yield* Fiber.join(waits)).toMatchObject({ kind: "succeeded" })
+    })
+  )
+
   it.effect("is held by nothing where it does not say for how long, and costs no row", () =>
     Effect.gen(function* () {
       const [one, action] = [yield* process, yield* saved]
@@ -274,7 +296,7 @@ layer(world)("an action whose target refuses", (it) => {
 
 /** Time and timers of a gate alone. */
 const gateWorld = () => {
-  const timers = new Set<{ readonly at: number; readonly then: () => void }>()
+  const timers = new Set<{ readonly at: number; readonly ring: () => void }>()
   const world = {
     now: 1_000,
     told: [] as Array<string>,
@@ -291,14 +313,14 @@ const gateWorld = () => {
       for (const timer of timers) {
         if (timer.at > world.now) continue
         timers.delete(timer)
-        timer.then()
+        timer.ring()
       }
     }
   }
   world.gate = new TargetGate({
     now: () => world.now,
     after: (ms, then) => {
-      const timer = { at: world.now + ms, then }
+      const timer = { at: world.now + ms, ring: then }
       timers.add(timer)
       return () => timers.delete(timer)
     }

@@ -202,12 +202,13 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
       yield* sql`delete from action_holds`
       yield* sql`insert into action_holds (team_id, target, held_until)
         select ${otherTeam}, 't' || n, ${new Date(now + 60_000)} from generate_series(1, 1000) n`
-      yield* storeActionHold(otherTeam, "one more", now + 60_000, now)
+      expect(yield* storeActionHold(otherTeam, "one more", now + 60_000, now)).toBe(false)
       expect(yield* count).toBe(1_000)
-      yield* storeActionHold(otherTeam, "t1", now + 90_000, now)
+      expect(yield* storeActionHold(otherTeam, "t1", now + 90_000, now)).toBe(true)
+      expect(yield* storeActionHold(otherTeam, "t1", now + 80_000, now)).toBe(false)
       const [moved] = yield* sql`select held_until from action_holds where target = 't1'`
       expect(moved).toEqual({ held_until: new Date(now + 90_000) })
-      yield* storeActionHold(otherTeam, "one more", now + 120_000, now + 61_000)
+      expect(yield* storeActionHold(otherTeam, "one more", now + 120_000, now + 61_000)).toBe(true)
       expect(yield* count).toBe(2)
     })
   )

@@ -40,10 +40,7 @@ interface Held {
 
 const keyOf = ({ name, team_id }: ActionTarget): string => `${team_id} ${name}`
 
-const heldOf = Effect.fnUntraced(function* ({
-  name,
-  team_id
-}: ActionTarget): Effect.fn.Return<Held, never, Database> {
+const heldOf = Effect.fnUntraced(function* ({ name, team_id }: ActionTarget): Effect.fn.Return<Held, never, Database> {
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context<Database>())
   const now = (): number => clock.currentTimeMillisUnsafe()
@@ -97,9 +94,10 @@ export class ActionHolds {
     const known = this.#held.get(keyOf(target))
     const read = known?.holding.reading()
     return (until) => {
-      if (known !== undefined && read !== undefined) {
+      if (read !== undefined && this.#held.get(keyOf(target)) === known) {
         read(until)
-        return Effect.sync(() => this.#forget(target, known.gate))
+        this.#forget(target, known!.gate)
+        return Effect.void
       }
       return Effect.flatMap(Clock.currentTimeMillis, (now) =>
         until <= now ? Effect.void : Effect.map(this.#keep(target), ({ holding }) => holding.reading()(until))
@@ -127,16 +125,14 @@ export class ActionHolds {
           this.#forget(target, gate)
         })
       })
-      const inPlace = (place: Call) =>
-        Effect.onExit((exit: Exit.Exit<Outcome | null, E>) =>
-          Effect.sync(() => {
-            gate.left(place, howEnded(exit))
-            this.#forget(target, gate)
-          })
-        )
+      const leave = (place: Call) => (exit: Exit.Exit<Outcome | null, E>) =>
+        Effect.sync(() => {
+          gate.left(place, howEnded(exit))
+          this.#forget(target, gate)
+        })
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(entered), (place) =>
-          place === "look" ? Effect.succeed(null) : inPlace(place)(restore(call))
+          place === "look" ? Effect.succeed(null) : Effect.onExit(restore(call), leave(place))
         )
       )
     })

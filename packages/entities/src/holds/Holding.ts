@@ -16,7 +16,8 @@ interface Holding {
   readonly now: () => number
   /** What lets nothing begin before a time (Unix ms, 0: at once). */
   readonly gate: { readonly hold: (until: number) => void; readonly heldUntil: number }
-  readonly store: (until: number) => Effect.Effect<void, SqlError.SqlError, Database>
+  /** Stores until when. False: that is not stored, as there is no room for it, or something later is. */
+  readonly store: (until: number) => Effect.Effect<boolean, SqlError.SqlError, Database>
   readonly run: (effect: Effect.Effect<void, never, Database>) => void
 }
 
@@ -35,16 +36,14 @@ export const makeHolding = ({ about, gate, now, run, store, what }: Holding) => 
     written = until
     run(
       store(until).pipe(
+        Effect.map((isStored) => {
+          if (isStored) stored = Math.max(stored, until)
+        }),
         Effect.andThen(
           Effect.logInfo(`${what} is held: its target takes nothing more for now`, {
             ...about,
             response_status: status,
             until: new Date(until).toISOString()
-          })
-        ),
-        Effect.andThen(
-          Effect.sync(() => {
-            stored = Math.max(stored, until)
           })
         ),
         Effect.catch((error) => Effect.logWarning(`a hold of ${what} could not be stored`, { ...about, error }))

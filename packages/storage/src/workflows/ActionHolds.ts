@@ -8,17 +8,17 @@ const maxStored = 1_000
 
 /**
  * Stores until when (Unix ms) the target of a team's actions takes nothing more, unless what is stored is later. What is over makes room. Any process
- * may write it: it is what the target has said.
+ * may write it: it is what the target has said. Answers whether it is stored now.
  */
 export const storeActionHold = Effect.fnUntraced(function* (
   team_id: string,
   target: string,
   until: number,
   now: number
-): Effect.fn.Return<void, SqlError.SqlError, HotSql> {
+): Effect.fn.Return<boolean, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const at = new Date(now)
-  yield* sql`
+  const rows = yield* sql`
     with over as (
       delete from action_holds where team_id = ${team_id} and target = any(array(
         select target from action_holds where team_id = ${team_id} and held_until <= ${at} and target <> ${target}
@@ -28,7 +28,9 @@ export const storeActionHold = Effect.fnUntraced(function* (
     select ${team_id}, ${target}, ${new Date(until)} where ${maxStored} > (
       select count(*) from action_holds where team_id = ${team_id} and held_until > ${at} and target <> ${target})
     on conflict (team_id, target) do update set held_until = excluded.held_until
-    where action_holds.held_until < excluded.held_until`
+    where action_holds.held_until < excluded.held_until
+    returning target`
+  return rows.length > 0
 })
 
 /** Until when saved actions are held, of those that are. */

@@ -41,11 +41,15 @@ const network = Layer.effectContext(
   })
 )
 
+/** Steps that wait for their turn to call an action with a rate, by how each is given it. */
+const turns: Array<() => void> = []
+const Turn = () => Effect.callback<boolean>((resume) => void turns.push(() => resume(Effect.succeed(true))))
+
 const world = Layer.mergeAll(
   network,
   noSqlServers,
   Layer.succeed(Sandbox, nothing),
-  Layer.succeed(Sharding.Sharding, { makeClient: () => Effect.succeed(() => nothing) } as never)
+  Layer.succeed(Sharding.Sharding, { makeClient: () => Effect.succeed(() => ({ Turn })) } as never)
 ).pipe(
   Layer.provideMerge(ControlPlane.layer),
   Layer.provideMerge(Layer.effectDiscard(Effect.suspend(() => TestClock.setTime(Date.now()))))
@@ -96,14 +100,16 @@ const call = (
 const many = (count: number, one: Effect.Effect<unknown>) =>
   Effect.forEach(Array.from({ length: count }), () => Effect.forkChild(one))
 
-const saved = Effect.gen(function* () {
+const savedWith = Effect.fnUntraced(function* (rate_limit: number | null) {
   const sql = yield* SqlClient.SqlClient
   const id = newId(prefixes.action, yield* Clock.currentTimeMillis)
-  const config = { auth_mode: "none", schema_version: "1.0.0", inputs: {}, rate_limit: null }
+  const config = { auth_mode: "none", schema_version: "1.0.0", inputs: {}, rate_limit }
   yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, created_at, updated_at)
     values (${id}, ${team}, ${id}, 'http', 'request', ${JSON.stringify(config)}, 1, now(), now())`
   return id
 })
+
+const saved = savedWith(null)
 
 /** Whatever began before this has read its action, and has called it if it may: one connection answers in order. */
 const caughtUp = Effect.fnUntraced(function* (of: Process) {
@@ -249,6 +255,30 @@ layer(world)("an action whose target refuses", (it) => {
       acts.push(refuse({ "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "2" }))
       yield* TestClock.adjust("1 second")
       expect(yield* Fiber.join(waits)).toMatchObject({ error: { status: 429, retry_after_ms: 2_025 } })
+      expect(sent()).toBe(2)
+    })
+  )
+
+  it.effect("and has a rate is not called by a step whose turn comes meanwhile: the step asks for another one", () =>
+    Effect.gen(function* () {
+      const url = "https://paced.example.com/"
+      const [one, action, sent] = [yield* process, yield* savedWith(5), yield* callsTo(url)]
+      const { acts } = yield* Network
+      acts.push(refuse({ "retry-after": "60" }))
+      const refused = yield* Effect.forkChild(call(one, { action, url }))
+      const waits = yield* Effect.forkChild(call(one, { action, url }))
+      yield* until(() => turns.length === 2)
+      turns.shift()!()
+      expect(yield* Fiber.join(refused)).toMatchObject({ error: { status: 429 } })
+      turns.shift()!()
+      yield* caughtUp(one)
+      yield* TestClock.adjust("59 seconds")
+      yield* caughtUp(one)
+      expect([sent(), turns.length]).toEqual([1, 0])
+      yield* TestClock.adjust("2 seconds")
+      yield* until(() => turns.length === 1)
+      turns.shift()!()
+      expect(yield* Fiber.join(waits)).toMatchObject({ kind: "succeeded" })
       expect(sent()).toBe(2)
     })
   )

@@ -3,7 +3,7 @@ import { ownIt as gatewayIt } from "../support/it.ts"
 import type { Reply, Target } from "../support/Target.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 
-/** A target that refuses for now holds its destination: contract 13. */
+/** A target that refuses for now holds its destination, and the action that calls it: contract 13. */
 
 const it = gatewayIt
   .extend("send", ({ gateway }) => async (source: { readonly id: string }, count: number) => {
@@ -133,4 +133,96 @@ it("nothing is lost to a window of a few calls, although a rule has but one retr
   expect(new Set(statuses)).toEqual(new Set(["SUCCESSFUL"]))
   expect(seen.taken).toBe(30)
   expect(seen.refused).toBeLessThanOrEqual(30)
+})
+
+const post = { method: "POST", body: { n: "{{trigger.body.n}}" } }
+const once = { config: { retry: { strategy: "linear", interval: 1_000, count: 1 } } }
+
+it("no run is lost to a window of a few calls of a saved action, although its step has but one retry", async ({
+  gateway,
+  send,
+  target
+}) => {
+  const seen = window(target, 5, 1_000)
+  const action = await gateway.api("POST", "/actions", {
+    name: gateway.name("action"),
+    provider_key: "http",
+    action_key: "request",
+    inputs: { url: target.origin, ...post }
+  })
+  const step = { id: "call_it", kind: "action", resource_id: action.id, ...once }
+  const { source } = await begin(gateway, [step], [edge(null, "call_it")])
+  await send(source, 25)
+  const statuses = await gateway.eventually("the end of all runs", async () => {
+    const rows = await gateway.sql("select status from workflow_runs where source_id = $1", [source.id])
+    return rows.every(({ status }) => ["succeeded", "failed"].includes(status))
+      ? rows.map(({ status }) => status)
+      : null
+  })
+  expect(statuses).toEqual(Array<string>(25).fill("succeeded"))
+  expect(seen.taken).toBe(25)
+  // Those that were under way when it began to refuse, and after each window the few that it let through too many.
+  expect(seen.refused).toBeLessThanOrEqual(25)
+})
+
+it("a step that is refused holds its action for all runs, also in the next process, until the action is changed", async ({
+  gateway,
+  target
+}) => {
+  target.reply = refusing({ "retry-after": "500" })
+  const action = await gateway.api("POST", "/actions", {
+    name: gateway.name("action"),
+    provider_key: "http",
+    action_key: "request",
+    inputs: { url: target.origin, ...post }
+  })
+  const inline = {
+    id: "inline",
+    kind: "action",
+    action: { provider_key: "http", action_key: "request" },
+    invocation_inputs: { url: `${target.origin}/inline`, ...post }
+  }
+  const saved = await begin(gateway, [{ id: "saved", kind: "action", resource_id: action.id }], [edge(null, "saved")])
+  const written = await begin(gateway, [inline], [edge(null, "inline")])
+  for (const { post } of [saved, written]) {
+    expect((await ended(gateway, await post())).row).toMatchObject({ status: "failed", error_code: "BAD_RESPONSE" })
+  }
+  expect(target.received).toHaveLength(2)
+  const held = await gateway.eventually("both holds are stored", async () => {
+    const rows = await gateway.sql("select target, held_until from action_holds where held_until > now()")
+    return rows.length === 2 ? rows : null
+  })
+  expect(new Set(held.map(({ target }) => target))).toEqual(new Set([action.id, `http ${target.origin}`]))
+  const shown = (await gateway.call("GET", `/actions/${action.id}`)).body.held_until
+  expect(Date.parse(shown) - Date.now()).toBeGreaterThan(400_000)
+
+  await gateway.restart("SIGKILL")
+  target.reply = (response) => void response.end("ok")
+  const waiting = [await saved.post(), await saved.post()]
+  const other = await written.post()
+  const statusOf = async (run: string): Promise<string> => {
+    const [row] = await gateway.sql("select status from workflow_runs where id = $1", [run])
+    return row.status
+  }
+  for (const run of [...waiting, other]) {
+    await gateway.eventually("the run is at its step", async () => ((await statusOf(run)) === "running" ? true : null))
+  }
+  // Whatever this process has to call first is called by the time that another run has called elsewhere.
+  const open = await gateway.api("POST", "/actions", {
+    name: gateway.name("action"),
+    provider_key: "http",
+    action_key: "request",
+    inputs: { url: target.origin, ...post }
+  })
+  const elsewhere = await begin(gateway, [{ id: "open", kind: "action", resource_id: open.id }], [edge(null, "open")])
+  expect((await ended(gateway, await elsewhere.post())).row.status).toBe("succeeded")
+  expect(target.received).toHaveLength(3)
+
+  const changed = await gateway.api("PATCH", `/actions/${action.id}`, {
+    inputs: { url: `${target.origin}/b`, ...post }
+  })
+  expect(changed.held_until).toBeNull()
+  for (const run of waiting) expect((await ended(gateway, run)).row.status).toBe("succeeded")
+  expect(target.received).toHaveLength(5)
+  expect(await statusOf(other)).toBe("running")
 })

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ActionProviders } from "@tidegate/model/ActionCatalog"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { storeActionHold } from "@tidegate/storage/workflows/ActionHolds"
 import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/workflows/Actions"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
@@ -41,6 +42,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
             type: "ACTION",
             status: "enabled",
             disabled_at: null,
+            held_until: null,
             provider_key: "http",
             action_key: "request",
             config: {
@@ -149,6 +151,44 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
         expect((yield* call("PATCH", one, { body: { inputs: shown.config.inputs } })).status).toBe(400)
         expect(yield* loadAction(team, created.id)).toMatchObject({ credentials: { values: credentials } })
       })
+  )
+
+  it.effect("until when a target takes nothing more is shown, and lifted by a change of the action", () =>
+    Effect.gen(function* () {
+      const { body: action } = yield* call("POST", "/actions", { body: body(named("held")) })
+      const one = `/actions/${action.id}`
+      const now = Date.now()
+      const until = new Date(now + 60_000).toISOString()
+      const hold = storeActionHold(team, action.id, now + 60_000, now)
+      const shown = Effect.map(call("GET", one), ({ body }) => body.held_until)
+      yield* hold
+      // An earlier end takes nothing from a later one; and nobody but its team holds it.
+      yield* storeActionHold(team, action.id, now + 30_000, now)
+      yield* storeActionHold(teams.b.id, action.id, now + 90_000, now)
+      expect(yield* shown).toBe(until)
+      const listed: ReadonlyArray<{ readonly id: string; readonly held_until: string }> = (yield* call(
+        "GET",
+        "/actions"
+      )).body.models
+      expect(listed.find(({ id }) => id === action.id)?.held_until).toBe(until)
+      expect(yield* loadAction(team, action.id)).toMatchObject({ heldUntil: now + 60_000 })
+      for (const [path, change] of [
+        ["", { inputs: { url: "https://ledger.example.com/other" } }],
+        ["", { credentials: { token: "another-token" } }],
+        ["/disable", undefined]
+      ] as const) {
+        yield* hold
+        expect(yield* shown).toBe(until)
+        const changed = yield* call(change === undefined ? "POST" : "PATCH", one + path, { body: change })
+        expect(changed).toMatchObject({ status: 200, body: { held_until: null } })
+        expect(yield* loadAction(team, action.id)).toMatchObject({ heldUntil: 0 })
+      }
+      // What is over is not shown.
+      const sql = yield* SqlClient.SqlClient
+      yield* hold
+      yield* sql`update action_holds set held_until = now() - interval '1 second' where target = ${action.id}`
+      expect(yield* shown).toBeNull()
+    })
   )
 
   it.effect("credentials stay with the origin that they were written for", () =>

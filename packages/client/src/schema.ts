@@ -2398,6 +2398,7 @@ export interface components {
        */
       created_at: string
       disabled_at: string | null
+      held_until: string | null
       id: string
       name: string
       provider_key: string
@@ -11696,6 +11697,7 @@ export interface operations {
            *           "type": "ACTION",
            *           "status": "enabled",
            *           "disabled_at": null,
+           *           "held_until": null,
            *           "provider_key": "http",
            *           "action_key": "request",
            *           "config": {
@@ -11785,6 +11787,7 @@ export interface operations {
            *       "type": "ACTION",
            *       "status": "enabled",
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "provider_key": "http",
            *       "action_key": "request",
            *       "config": {
@@ -11868,6 +11871,7 @@ export interface operations {
            *       "type": "ACTION",
            *       "status": "enabled",
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "provider_key": "http",
            *       "action_key": "request",
            *       "config": {
@@ -11936,6 +11940,7 @@ export interface operations {
            *       "type": "ACTION",
            *       "status": "enabled",
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "provider_key": "http",
            *       "action_key": "request",
            *       "config": {
@@ -12052,6 +12057,7 @@ export interface operations {
            *       "type": "ACTION",
            *       "status": "enabled",
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "provider_key": "http",
            *       "action_key": "request",
            *       "config": {
@@ -12115,6 +12121,7 @@ export interface operations {
            *       "type": "ACTION",
            *       "status": "enabled",
            *       "disabled_at": "2026-01-01T00:00:00.000Z",
+           *       "held_until": null,
            *       "provider_key": "http",
            *       "action_key": "request",
            *       "config": {
@@ -12178,6 +12185,7 @@ export interface operations {
            *       "type": "ACTION",
            *       "status": "enabled",
            *       "disabled_at": null,
+           *       "held_until": null,
            *       "provider_key": "http",
            *       "action_key": "request",
            *       "config": {

@@ -81,7 +81,8 @@ const stepOf = (team_id: string, key: string) =>
     },
     run: { id: "wfr_1", team_id, request_id: "req_1", source_id: "src_1", source_name: "shop", headers: "{}" },
     key,
-    now: 0
+    now: 0,
+    heard: () => Effect.void
   }) as never
 
 const test = (

@@ -75,7 +75,7 @@ it.effect("no step sends as the service itself, whatever its template has become
       Result.getOrThrow(
         callOf(name, { from, to: "ops@example.com" }, { mode: "email_api_key", values: { api_key: "SG.0000" } })
       ) as SendCall
-    const of = { effect, run, key: "wse_1", now: 0 } as never
+    const of = { effect, run, key: "wse_1", now: 0, heard: () => Effect.void } as never
     for (const from of ["a@notify.service.example", "a@mail.NOTIFY.service.example"]) {
       expect(yield* Effect.flip(carry(mail(from), of))).toMatchObject({ code: "INPUT_INVALID", final: true })
     }

@@ -5,6 +5,8 @@ import { SqlClient } from "effect/sql"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
 import * as RunDetail from "@tidegate/storage/reads/RunDetail"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
+import { storeActionHold } from "@tidegate/storage/workflows/ActionHolds"
+import { Holds } from "../src/holds/ActionHolds.ts"
 import { Room } from "../src/Workflow/RunRoom.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
@@ -16,6 +18,19 @@ const unreadable = {
 }
 
 layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
+  it.effect("what other processes have heard of the targets of actions is known before a run is taken on", () =>
+    Effect.gen(function* () {
+      const workflow = yield* create([trim("first", "{{trigger.body.name}}")], [from(null, "first")])
+      const run = yield* receive(workflow, { name: "Ada" })
+      const held = { team_id: team, name: "http https://heard-elsewhere.example.com" }
+      yield* storeActionHold(held.team_id, held.name, Date.now() + 60_000, Date.now())
+      const holds = yield* Holds
+      expect(holds.isHeld(held)).toBe(false)
+      yield* wake(workflow.id)
+      expect([(yield* runOf(run))["status"], holds.isHeld(held)]).toEqual(["succeeded", true])
+    })
+  )
+
   it.effect("a run of steps within the process is stored once, with previews that have no secret in them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

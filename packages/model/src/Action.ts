@@ -21,6 +21,11 @@ export const Action = Schema.Struct({
   type: Schema.Literal("ACTION"),
   status: Schema.Literals(["enabled", "disabled"]),
   disabled_at: Schema.NullOr(Timestamp),
+  held_until: Schema.NullOr(
+    Timestamp.annotate({
+      description: "Until when no step calls it, because the target has said that it takes nothing more; null: it does"
+    })
+  ),
   provider_key: Schema.String,
   action_key: Schema.String,
   config: Config,

@@ -125,6 +125,7 @@ const record = {
   type: "ACTION",
   status: "enabled",
   disabled_at: null,
+  held_until: null,
   provider_key: body.provider_key,
   action_key: body.action_key,
   config: {

@@ -58,10 +58,13 @@ export type RetryDecision =
 export const retryWindow = 7 * 24 * 60 * 60 * 1_000
 
 /**
- * So many attempts an event may have that is refused for now, whatever its rule's count is: a target that takes no more at the moment says
- * nothing of the event. It is as many as a rule can ask for.
+ * So many attempts an event or a step may have that is refused for now, whatever its rule's count is: a target that takes no more at the moment
+ * says nothing of the event. It is as many as a rule can ask for.
  */
 export const maxRefused = 50
+
+/** Statuses that a target refuses by for now. Also 403, as GitHub and Google do, and 2xx of an API whose body says no. */
+export const isForNow = (status: number): boolean => status === 429 || status === 503 || status === 403 || status < 300
 
 /** Below this interval a rule's waits are exact. */
 const jitterFrom = 5_000

@@ -37,6 +37,7 @@ import bulkPlans from "./migrations/0034_bulk_plans.ts"
 import workInHand from "./migrations/0035_work_in_hand.ts"
 import bulkErrors from "./migrations/0036_bulk_errors.ts"
 import idempotencyKeys from "./migrations/0037_idempotency_keys.ts"
+import actionHolds from "./migrations/0038_action_holds.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -77,7 +78,8 @@ const migrations = Migrator.fromRecord({
   "0034_bulk_plans": bulkPlans,
   "0035_work_in_hand": workInHand,
   "0036_bulk_errors": bulkErrors,
-  "0037_idempotency_keys": idempotencyKeys
+  "0037_idempotency_keys": idempotencyKeys,
+  "0038_action_holds": actionHolds
 })
 
 /**

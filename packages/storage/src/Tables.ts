@@ -192,6 +192,7 @@ export const tables = {
   step_results: { ...team, kind: "expires", at: "expires_at" },
   idempotency_keys: { ...team, kind: "expires", at: "expires_at", sealed: { answer: { row: "id" } } },
   work_in_hand: { ...team, kind: "expires", at: "expires_at" },
+  action_holds: { ...team, kind: "expires", at: "held_until" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },
   bulk_targets: {

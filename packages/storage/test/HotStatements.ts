@@ -18,6 +18,7 @@ import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/deli
 import { readRoutedSource, weighRoutedSource } from "@tidegate/storage/delivery/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/secrets/Secrets"
 import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/delivery/SourcePeriods"
+import { storeActionHold } from "@tidegate/storage/workflows/ActionHolds"
 import { dueRuns, partsOf, readRunning, readVersion } from "@tidegate/storage/workflows/Runs"
 import { readValue } from "@tidegate/storage/workflows/TeamValues"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/control/Transformations"
@@ -391,6 +392,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "until when a destination is held": {
     file: "delivery/DestinationHolds.ts",
     run: () => storeHold(destination, Date.now() + 60_000)
+  },
+  "until when the target of an action is held": {
+    file: "workflows/ActionHolds.ts",
+    run: () => storeActionHold("tm", "act_1", Date.now() + 60_000, Date.now())
   },
   "what steps have used of a rate": { file: "delivery/RatePermits.ts", run: () => readTurns("tm", "act_1") },
   "noting what steps use of a rate": {

@@ -4,13 +4,14 @@ import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { JournalSql } from "../src/Database.ts"
 import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
+import { storeActionHold } from "../src/workflows/ActionHolds.ts"
 import { dueRuns, partsOf } from "../src/workflows/Runs.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { Journal } from "../src/Journal.ts"
 import { RunJournal } from "../src/workflows/RunJournal.ts"
 import { requestRecord } from "./requests.ts"
 
-const { createConnection, team } = ControlPlane
+const { createConnection, otherTeam, team } = ControlPlane
 
 const world = Layer.mergeAll(Journal.layer, RunJournal.layer).pipe(Layer.provideMerge(ControlPlane.layer))
 
@@ -162,6 +163,53 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
       expect(yield* look).toMatchObject({ running: { team_id: team, status: "active", deleted: true }, runs: [] })
       yield* sql`delete from workflows`
       expect(yield* look).toBeNull()
+    })
+  )
+
+  it.effect("is read with what its team's actions call that takes nothing, once for all runs", () =>
+    Effect.gen(function* () {
+      yield* forget()
+      yield* begun()
+      yield* begun()
+      const now = Date.now()
+      const look = dueRuns(shard, workflow, now + 1_000, { limit: 9, bytes: 1_000, inHand: [] })
+      expect((yield* look)!.held).toEqual(new Map())
+      yield* storeActionHold(team, "act_1", now + 60_000, now)
+      yield* storeActionHold(team, "http https://api.example.com", now + 70_000, now)
+      yield* storeActionHold(team, "act_2", now + 500, now)
+      yield* storeActionHold(otherTeam, "act_3", now + 60_000, now)
+      const { held, runs } = (yield* look)!
+      expect(runs).toHaveLength(2)
+      expect(held).toEqual(
+        new Map([
+          ["act_1", now + 60_000],
+          ["http https://api.example.com", now + 70_000]
+        ])
+      )
+      yield* forget("paused")
+      expect((yield* look)!.held).toEqual(held)
+    })
+  )
+
+  it.effect("holds of a team's targets are bounded, and those that are over make room", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const now = Date.now()
+      const count = Effect.map(
+        sql<{ n: number }>`select count(*)::int4 as n from action_holds where team_id = ${otherTeam}`,
+        ([row]) => row!.n
+      )
+      yield* sql`delete from action_holds`
+      yield* sql`insert into action_holds (team_id, target, held_until)
+        select ${otherTeam}, 't' || n, ${new Date(now + 60_000)} from generate_series(1, 1000) n`
+      expect(yield* storeActionHold(otherTeam, "one more", now + 60_000, now)).toBe(false)
+      expect(yield* count).toBe(1_000)
+      expect(yield* storeActionHold(otherTeam, "t1", now + 90_000, now)).toBe(true)
+      expect(yield* storeActionHold(otherTeam, "t1", now + 80_000, now)).toBe(false)
+      const [moved] = yield* sql`select held_until from action_holds where target = 't1'`
+      expect(moved).toEqual({ held_until: new Date(now + 90_000) })
+      expect(yield* storeActionHold(otherTeam, "one more", now + 120_000, now + 61_000)).toBe(true)
+      expect(yield* count).toBe(2)
     })
   )
 

@@ -1,3 +1,4 @@
+import { isForNow, maxRefused } from "@tidegate/rules/Retry"
 import { compileStatusExpressions } from "@tidegate/rules/StatusExpression"
 import * as Characters from "@tidegate/model/Characters"
 import { Result, Schema } from "effect"
@@ -61,7 +62,8 @@ export interface RetryPolicy {
   readonly attempts: number
   /**
    * Milliseconds until the attempt after `attempt` (1 for the first); null: the failure is final. What the target asked
-   * for replaces the policy's own wait, up to its `max_interval` or a day. `random` is in [0, 1).
+   * for replaces the policy's own wait, up to its `max_interval` or a day. Refused for now, as deliveries are, it is made also when the count is
+   * used up. `random` is in [0, 1).
    */
   readonly waitAfter: (attempt: number, error: StepError, random: number) => number | null
 }
@@ -72,6 +74,10 @@ const neverAgain =
 
 /** Refusals of a request that may be none a moment later. */
 const passing = new Set([408, 409, 425, 429])
+
+/** Whether a target has refused the call for now, whatever was sent, and said how long that lasts. */
+const isRefusedForNow = ({ retry_after_ms = 0, status }: StepError): boolean =>
+  status !== undefined && isForNow(status) && retry_after_ms > 0
 
 const day = 86_400_000
 
@@ -95,7 +101,8 @@ export const compileRetry = (
     return {
       attempts: count + 1,
       waitAfter: (attempt, error, random) => {
-        if (attempt > count || !again(error)) return null
+        const most = count > 0 && isRefusedForNow(error) ? maxRefused - 1 : count
+        if (attempt > most || !again(error)) return null
         if (error.retry_after_ms !== undefined) return Math.min(Math.max(error.retry_after_ms, 1_000), longest)
         const whole = strategy === "linear" ? interval : interval * 2 ** (attempt - 1)
         return Math.round(Math.min(whole, longest) * (jitter === "full" ? random : 1))

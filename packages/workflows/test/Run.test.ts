@@ -264,7 +264,7 @@ describe("a step that fails", () => {
     expect(waits({}, (attempt) => (attempt < 3 ? fails() : done()))).toEqual([0, 1_000, 3_000])
     const asked = {
       kind: "failed",
-      error: { code: "BAD_RESPONSE", message: "", status: 429, retry_after_ms: 2_500 }
+      error: { code: "BAD_RESPONSE", message: "", status: 500, retry_after_ms: 2_500 }
     } as const
     expect(waits({}, () => asked)).toEqual([0, 2_500, 5_000, 7_500])
     expect(waits({ max_interval: 2_000 }, () => asked)).toEqual([0, 2_000, 4_000, 6_000])
@@ -273,6 +273,28 @@ describe("a step that fails", () => {
     expect(waits({ response_status_codes: ["404"] }, () => fails())).toEqual([0])
     expect(waits({}, () => ({ kind: "failed", error: { code: "INPUT_INVALID", message: "" } }))).toEqual([0])
     expect(waits({ count: 1 }, () => ({ kind: "failed", error: { code: "TIMEOUT", message: "" } }))).toEqual([0, 1_000])
+  })
+
+  it("that is refused for now is tried again beyond the count of its rule, up to fifty attempts", () => {
+    const attempts = (config: object | null, error: object): number => {
+      const retry = config === null ? {} : { retry: { strategy: "linear", interval: 1_000, ...config } }
+      const play: Play = new Play(compiled([send("step", retry)], [edge("", "step")]), facts(), () => ({
+        kind: "failed",
+        error: { code: "BAD_RESPONSE", message: "", ...error }
+      }))
+      return play.run().begun.length
+    }
+    const refused = { status: 429, retry_after_ms: 2_500 }
+    expect(attempts({ count: 1 }, refused)).toBe(50)
+    expect(attempts({ count: 1 }, { ...refused, status: 503 })).toBe(50)
+    expect(attempts({ count: 1, max_interval: 1_000 }, refused)).toBe(50)
+    // By a rule that is for something else, or without one, and where nobody says for how long, it is over as ever.
+    expect(attempts({ count: 1, response_status_codes: ["500-599"] }, refused)).toBe(1)
+    expect(attempts({ count: 0 }, refused)).toBe(1)
+    expect(attempts(null, refused)).toBe(1)
+    expect(attempts({ count: 1 }, { status: 429 })).toBe(2)
+    expect(attempts({ count: 1 }, { ...refused, final: true })).toBe(1)
+    expect(attempts({ count: 1 }, { code: "RATE_LIMITED", retry_after_ms: 2_500 })).toBe(2)
   })
 
   it("is tried again five times, after a minute each, where its rule says no more", () => {

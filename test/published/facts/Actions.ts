@@ -2,6 +2,7 @@ import { of, row, type Section, shape, tests } from "./Facts.ts"
 
 const api = tests("packages/api/test/Actions.test.ts")
 const rows = tests("packages/actions/test/Providers.test.ts")
+const refusing = tests("test/contract/RefusingTargets.test.ts")
 
 const life = api("the life of one of ${prefix}/actions")
 const wrong = api("all that is wrong with one is told, and no credential with it")
@@ -28,7 +29,11 @@ export const actions: Section = {
     row("POST /action-options", choices)
   ],
   fields: {
-    Action: [of("type status disabled_at config", life), of("workflow_steps_count", named)],
+    Action: [
+      of("type status disabled_at config", life),
+      of("held_until", api("until when a target takes nothing more is shown, and lifted by a change of the action")),
+      of("workflow_steps_count", named)
+    ],
     ActionConfig: [of("*", life)],
     ActionWrite: written,
     ActionPatch: written,
@@ -48,7 +53,19 @@ export const actions: Section = {
     ActionChoices: [of("models next_cursor", choices)],
     ActionChoice: [of("id name description", choices)]
   },
-  states: [row("a saved action that a step names cannot be deleted", named)],
+  states: [
+    row("a saved action that a step names cannot be deleted", named),
+    row(
+      "a target that refuses for now holds its action",
+      refusing(
+        "a step that is refused holds its action for all runs, also in the next process, until the action is changed"
+      )
+    ),
+    row(
+      "runs come through a window of a few calls",
+      refusing("no run is lost to a window of a few calls of a saved action, although its step has but one retry")
+    )
+  ],
   limits: [
     row(
       "1,000 actions of a team",

@@ -11,6 +11,7 @@ import {
 } from "@tidegate/storage/workflows/Runs"
 import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
+import { Holds } from "../holds/ActionHolds.ts"
 import { Hand, type Manner, setAside } from "../InHand.ts"
 import { carriedTo } from "./Carried.ts"
 import { giveUp } from "./GiveUp.ts"
@@ -70,6 +71,7 @@ export const runPump = Effect.fnUntraced(function* (
   const pace = yield* Pace
   const own = yield* OwnRuns
   const hand = yield* Hand
+  const holds = yield* Holds
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const inHand = new Map<string, Queue.Queue<Told>>()
   /** Runs that could not be stored: they stay due, and are not looked at again before somebody wakes this. */
@@ -155,7 +157,10 @@ export const runPump = Effect.fnUntraced(function* (
     const due = yield* dueRuns(shard, id, now, limits)
     pace.giveBack(id, limit - (due?.runs.length ?? 0))
     if (due === null || !mayGoOn()) return false
-    const { running, runs } = due
+    const { held, running, runs } = due
+    yield* Effect.forEach(held, ([name, until]) => holds.reading({ team_id: running.team_id, name })(until), {
+      discard: true
+    })
     team = rooms.of(running.team_id)
     stand(standingOf(running))
     if (standing.kind === "held") return false

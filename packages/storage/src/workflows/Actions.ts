@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Context, Effect, Layer, type Schema } from "effect"
+import { Clock, Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
 import { formatterKey, sentToOf } from "@tidegate/actions/Providers"
@@ -11,6 +11,7 @@ import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { action, type ActionConfig } from "@tidegate/resources/Action"
 import { type Looked, placesIn, shownInputs } from "@tidegate/workflows/WrittenCredentials"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
+import { actionsHeld } from "./ActionHolds.ts"
 import { HotSql } from "../Database.ts"
 import { presentOf } from "../control/PresentOf.ts"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
@@ -135,11 +136,9 @@ const make = Effect.gen(function* () {
     show: Effect.fnUntraced(function* (rows) {
       const [first] = rows
       if (first === undefined) return []
-      const steps = yield* stepsNaming(
-        sql,
-        first.team_id,
-        rows.map(({ id }) => id)
-      )
+      const ids = rows.map(({ id }) => id)
+      const steps = yield* stepsNaming(sql, first.team_id, ids)
+      const held = yield* Effect.flatMap(Clock.currentTimeMillis, (now) => actionsHeld(sql, first.team_id, ids, now))
       return rows.map((row): Action => ({
         id: row.id,
         team_id: row.team_id,
@@ -147,6 +146,7 @@ const make = Effect.gen(function* () {
         type: "ACTION",
         status: row.disabled_at === null ? "enabled" : "disabled",
         disabled_at: row.disabled_at?.toISOString() ?? null,
+        held_until: held.get(row.id)?.toISOString() ?? null,
         provider_key: row.provider_key,
         action_key: row.action_key,
         config: {
@@ -185,6 +185,10 @@ const make = Effect.gen(function* () {
     remove: (row) => Effect.as(refuseUsedBySteps(sql, "action", row), { credentials: null }),
     createsMore: true,
     follow: Effect.fnUntraced(function* (before, after, at) {
+      // Another target may be meant, or another credential: what the last one has said is not held against it.
+      if (before !== null) {
+        yield* sql`delete from action_holds where team_id = ${after.team_id} and target = ${after.id}`
+      }
       if (after.deleted_at !== null) yield* sql`delete from action_versions where action_id = ${after.id}`
       else if (before?.version !== after.version) yield* keepVersion(after, at)
       return nobody
@@ -201,6 +205,8 @@ export interface LoadedAction {
   readonly version: string
   readonly inputs: Schema.JsonObject
   readonly disabled: boolean
+  /** Until when its target takes nothing more (Unix ms), as it is stored; 0: nothing is. */
+  readonly heldUntil: number
   readonly credentials: Credentials
   readonly rate_limit: number | null
   readonly rate_limit_period: ActionConfig["rate_limit_period"]
@@ -215,11 +221,12 @@ export const loadAction = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<LoadedAction | null, SqlError.SqlError | SecretUnreadable, HotSql | Secrets> {
   const hot = yield* HotSql
-  const [row] = yield* hot<ActionRow>`
-    select id, team_id, name, provider_key, action_key, config, credentials, disabled_at from actions
+  const [row] = yield* hot<ActionRow & { readonly held_until: Date | null }>`
+    select id, team_id, name, provider_key, action_key, config, credentials, disabled_at,
+      (select held_until from action_holds h where h.team_id = actions.team_id and h.target = actions.id) from actions
     where id = ${id} and ${presentOf(hot, team_id)}`
   if (row === undefined) return null
-  const { action_key, config, credentials, disabled_at, name, provider_key } = row
+  const { action_key, config, credentials, disabled_at, held_until, name, provider_key } = row
   const values = yield* sealedColumn(yield* Secrets, "actions", "credentials").open(row, credentials)
   return {
     id,
@@ -229,6 +236,7 @@ export const loadAction = Effect.fnUntraced(function* (
     version: config.schema_version,
     inputs: config.inputs,
     disabled: disabled_at !== null,
+    heldUntil: held_until?.getTime() ?? 0,
     credentials: { mode: config.auth_mode, values },
     rate_limit: config.rate_limit,
     rate_limit_period: config.rate_limit_period

@@ -50,6 +50,8 @@ export interface DueWork {
   readonly runs: ReadonlyArray<DueRun>
   /** When the next of its runs comes due (Unix ms); null: none waits. */
   readonly next: number | null
+  /** Targets of its team's actions that take nothing more, and until when (Unix ms), as it is stored. */
+  readonly held: ReadonlyMap<string, number>
 }
 
 interface Running {
@@ -57,6 +59,8 @@ interface Running {
   readonly running_status: RunningWorkflow["status"]
   readonly running_deleted: boolean
   readonly running_next: Date | null
+  /** In the first row alone. */
+  readonly running_held: Readonly<Record<string, number>> | null
 }
 
 /** Without a run it has the workflow alone. */
@@ -80,7 +84,10 @@ export const dueRuns = Effect.fnUntraced(function* (
           select due_at from workflow_queue
           where shard = ${shard} and workflow_id = ${workflowId} and due_at > ${new Date(now)}
           order by shard, workflow_id, due_at limit 1
-        ) as next from workflows where id = ${workflowId}
+        ) as next, (
+          select json_object_agg(target, (extract(epoch from held_until) * 1000)::int8) from action_holds h
+          where h.team_id = workflows.team_id and h.held_until > ${new Date(now)}
+        ) as held from workflows where id = ${workflowId}
     ), due as (
       select run_id, due_at, carried from workflow_queue
       where shard = ${shard} and workflow_id = ${workflowId} and due_at <= (
@@ -107,14 +114,15 @@ export const dueRuns = Effect.fnUntraced(function* (
       where c.before < ${bytes}
     )
     select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
-      chosen_runs.*
+      case when row_number() over (order by due_at, id) = 1 then running.held end as running_held, chosen_runs.*
     from running left join chosen_runs on true
     order by due_at, id`
   const [first] = rows
   if (first === undefined) return null
-  const { running_deleted: deleted, running_next, running_status: status, running_team: team_id } = first
+  const { running_deleted: deleted, running_held, running_next, running_status: status, running_team: team_id } = first
   const next = running_next?.getTime() ?? null
-  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null), next }
+  const held = new Map(Object.entries(running_held ?? {}))
+  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null), next, held }
 })
 
 export interface StoredPart {

@@ -9,7 +9,7 @@ import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
 import type { Ending } from "../queue/ConcurrencyLimit.ts"
 import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
-import { isRefusedForNow } from "../queue/TargetHold.ts"
+import { heldUntil, isRefusedForNow, type Said } from "../../holds/TargetHold.ts"
 
 /*
  * One attempt to deliver, without its doing: what it says of itself, and what its outcome makes of the event. Pure, but for the
@@ -150,7 +150,7 @@ export const verdictOf = (outcome: Outcome, judge: HttpSender["judge"]): Verdict
 const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
 
 /** What the end of an exchange tells of how many its target takes. No full answer: it timed out, was cut off or not taken. */
-export const endingOf = ({ errorCode, status }: Outcome): Ending =>
+export const endingOf = ({ errorCode, status }: Pick<Outcome, "errorCode" | "status">): Ending =>
   errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded"
 
 /** An outcome, and what it means, without what was sent with the attempt. */
@@ -250,13 +250,14 @@ export const retryOf = (item: DeliveryItem, record: AttemptRecord, dueAt: number
   lastAttemptAt: record.finishedAt
 })
 
-/** Milliseconds that a target asks a step to wait, in its body (seconds) or by its header; "cancel": it is not to come again. */
-export const waitOf = (
-  saidInBody: number | undefined,
-  headers: Answered["headers"],
-  now: number
-): number | "cancel" | null => {
-  const header = headers["retry-after"]
-  const said = saidInBody !== undefined ? String(saidInBody) : typeof header === "string" ? header : null
-  return said === null ? null : parseRetryAfter(said, now)
+/**
+ * Milliseconds that a target asks a step to wait that it has refused: in its body (seconds), by its header, or until its limit is renewed; "cancel":
+ * it is not to come again.
+ */
+export const waitOf = (failure: Failure, said: Said, now: number): number | "cancel" | null => {
+  const header = said.headers["retry-after"]
+  const asked =
+    failure.retryAfter !== undefined ? String(failure.retryAfter) : typeof header === "string" ? header : null
+  if (asked !== null) return parseRetryAfter(asked, now)
+  return isRefusedForNow(said, failure, now) ? heldUntil(said, failure, now)! - now : null
 }

@@ -5,8 +5,10 @@ import { passed } from "@tidegate/runtime/TestSignal"
 import { cancelPending } from "@tidegate/storage/delivery/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
 import { noteStarts, recentStarts } from "@tidegate/storage/delivery/DeliveryRows"
+import { storeHold } from "@tidegate/storage/delivery/DestinationHolds"
 import { Journal } from "@tidegate/storage/Journal"
 import { Tracing } from "@tidegate/telemetry/Tracing"
+import { makeHolding } from "../../holds/Holding.ts"
 import { setAside } from "../../InHand.ts"
 import { Lease } from "../../Lease.ts"
 import * as Residents from "../../dispatch/LocalEntities.ts"
@@ -18,7 +20,6 @@ import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import { DeliveryQueue, horizonMs } from "../queue/DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type ConnectionQueueSettings, loadDestination } from "../DestinationState.ts"
-import { makeHolding } from "../queue/Holding.ts"
 import { makeRatePermits, type Turns } from "../queue/RatePermits.ts"
 import { Pacer } from "../queue/Pacer.ts"
 import type { QueueHost } from "../queue/QueueHost.ts"
@@ -101,6 +102,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     Effect.gen(function* () {
       expected = null
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
+      const read = holding.reading()
       const next = yield* load
       const { pacer, turns } = (yield* pacingOf(next)) ?? { pacer: null, turns: null }
       const apply = yield* opening.prepare(next)
@@ -120,7 +122,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         maxConcurrency: isTunnel ? maxThroughTunnel : (next?.maxConcurrency ?? null),
         targetAvailability: isTunnel ? tunnel : null
       })
-      holding.read(next?.heldUntil ?? 0)
+      read(next?.heldUntil ?? 0)
       calls.configured()
       passed("reload")
     }).pipe(
@@ -237,7 +239,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
   const queue = new DeliveryQueue(host)
   yield* watch(id, queue)
-  const holding = makeHolding({ id, now, queue, run })
+  const holding = makeHolding({
+    what: "a destination",
+    about: { destination_id: id },
+    now,
+    gate: queue,
+    store: (until) => storeHold(id, until),
+    run
+  })
   const { heard, isHeld } = holding
 
   const noLonger = (item: DeliveryItem): void => {

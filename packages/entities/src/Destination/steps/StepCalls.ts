@@ -220,8 +220,8 @@ const sentBy = (outcome: Outcome, verdict: Verdict): StepSent => {
       duration_ms: Math.max(0, respondedAt - sentAt)
     }
   }
-  const { code, final, message, retryAfter } = verdict
-  const wait = waitOf(retryAfter, headers, respondedAt)
+  const { code, final, message } = verdict
+  const wait = waitOf(verdict, outcome, respondedAt)
   const isOver = final || wait === "cancel"
   return { kind: "failed", code, message, final: isOver, status, retry_after_ms: wait === "cancel" ? null : wait }
 }

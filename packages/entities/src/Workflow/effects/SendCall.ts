@@ -69,7 +69,7 @@ export const makeSendCall = Effect.gen(function* () {
     call: Call,
     echoes: Echoes | null
   ): Effect.fn.Return<Answer, StepError, Scope.Scope> {
-    const { effect, key, run } = call
+    const { effect, heard, key, run } = call
     const facts = factsOf(call, sent)
     if (sender.kind === "session") {
       return yield* Effect.flatMap(sender.connect, (session) => session.send(sent.message, facts, () => true)).pipe(
@@ -89,6 +89,7 @@ export const makeSendCall = Effect.gen(function* () {
     const bounds = { captureBytes: maxAnswered, echoes, timeoutMs: effect.step.timeoutMs }
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)
+    yield* heard(answer, verdict)
     return verdict === "successful" ? answer : yield* Effect.fail(errorOf(verdict, answer))
   })
 
@@ -128,8 +129,9 @@ export const makeSendCall = Effect.gen(function* () {
   return carry
 })
 
-const errorOf = ({ code, final, message, retryAfter }: Failure, answer: Answer | null): StepError => {
-  const wait = waitOf(retryAfter, answer?.headers ?? {}, Date.now())
+const errorOf = (failure: Failure, answer: Answer | null): StepError => {
+  const { code, final, message } = failure
+  const wait = waitOf(failure, { status: null, headers: {}, ...answer, errorCode: null }, Date.now())
   return {
     code,
     message,

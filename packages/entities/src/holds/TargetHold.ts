@@ -1,16 +1,22 @@
 import type { Answer, Failure, Verdict } from "@tidegate/connectors/Connector"
-import { parseRetryAfter } from "@tidegate/rules/Retry"
-import type { Outcome } from "../sending/Attempt.ts"
+import { isForNow, parseRetryAfter } from "@tidegate/rules/Retry"
 
 /*
  * Until when a target takes nothing more, by what it has answered: a refusal that says how long it lasts (429 or 503 with Retry-After, or what
  * an API says in its body), or an answer of any status by which its limit is used up. Pure.
  *
- * It is said of the target and not of one event. So it holds the destination: its other events wait in the queue, and no attempt is
- * spent on finding out the same again.
+ * It is said of the target and not of one event or step. So it holds the destination, or the action: everything else that is for it waits, and
+ * no attempt is spent on finding out the same again.
  */
 
-/** No answer holds a destination for longer (ms), whatever it says: one that says ten years is asked again after ten minutes. */
+/** How an exchange with a target has ended: what it has answered, or why there is no full answer. */
+export interface Said {
+  readonly status: number | null
+  readonly headers: Answer["headers"]
+  readonly errorCode: string | null
+}
+
+/** No answer holds anything for longer (ms), whatever it says: one that says ten years is asked again after ten minutes. */
 export const longestHoldMs = 600_000
 /** Added to what a target says (ms): some requests take longer to reach it than others. */
 const marginMs = 25
@@ -77,30 +83,27 @@ const waitIn = (headers: Headers, now: number): number | null => {
   return wait === "cancel" ? null : wait
 }
 
-/** Statuses that a target refuses by for now. Also 403, as GitHub and Google do, and 2xx of an API whose body says no. */
-const isForNow = (status: number): boolean => status === 429 || status === 503 || status === 403 || status < 300
-
 /** What an attempt has failed by that may succeed later; null: it has not, or the target has not said so. */
-const passing = ({ errorCode }: Outcome, verdict: Verdict): Failure | null =>
+const passing = ({ errorCode }: Said, verdict: Verdict): Failure | null =>
   errorCode !== null || verdict === "successful" || verdict.final || verdict.code === "OAUTH2_HANDSHAKE_FAILED"
     ? null
     : verdict
 
 /** Until when (Unix ms) nothing more is sent to a target that has answered this; null: it takes more. */
-export const heldUntil = (outcome: Outcome, verdict: Verdict, now: number): number | null => {
-  const { errorCode, headers, status } = outcome
+export const heldUntil = (said: Said, verdict: Verdict, now: number): number | null => {
+  const { errorCode, headers, status } = said
   if (errorCode !== null || status === null) return null
-  const failure = passing(outcome, verdict)
+  const failure = passing(said, verdict)
   const isRefusal = failure !== null && isForNow(status)
-  const said = failure?.retryAfter !== undefined ? failure.retryAfter * 1_000 : isRefusal ? waitIn(headers, now) : null
-  const wait = said ?? usedUpFor(headers, now, status === 429)
+  const asked = failure?.retryAfter !== undefined ? failure.retryAfter * 1_000 : isRefusal ? waitIn(headers, now) : null
+  const wait = asked ?? usedUpFor(headers, now, status === 429)
   return wait === null || wait <= 0 ? null : now + Math.min(Math.ceil(wait) + marginMs, longestHoldMs)
 }
 
 /** Whether a target has refused an attempt for now, whatever was sent, and says how long that lasts. */
-export const isRefusedForNow = (outcome: Outcome, verdict: Verdict, now: number): boolean => {
-  const { status } = outcome
-  const failure = passing(outcome, verdict)
+export const isRefusedForNow = (said: Said, verdict: Verdict, now: number): boolean => {
+  const { status } = said
+  const failure = passing(said, verdict)
   if (failure === null || status === null) return false
-  return (failure.retryAfter !== undefined || isForNow(status)) && heldUntil(outcome, verdict, now) !== null
+  return (failure.retryAfter !== undefined || isForNow(status)) && heldUntil(said, verdict, now) !== null
 }

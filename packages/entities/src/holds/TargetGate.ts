@@ -1,3 +1,4 @@
+import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { ConcurrencyLimit, type Ending } from "../Destination/queue/ConcurrencyLimit.ts"
 import { Call, Calls } from "../Destination/sending/Calls.ts"
 
@@ -26,7 +27,7 @@ interface Asked {
 export class TargetGate {
   readonly #host: Host
   readonly #limit = new ConcurrencyLimit(null)
-  readonly #calls = new Calls({ hasRoom: () => true, hold: () => {}, letGo: () => {} })
+  readonly #calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
   /** What those are told that wait. */
   readonly #told = new Map<Call, Asked["told"]>()
   #heldUntil = 0

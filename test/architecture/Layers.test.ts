@@ -55,6 +55,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "redaction",
     "verification",
     "outbound-auth",
+    "rules",
     "telemetry",
     "json",
     "runtime",

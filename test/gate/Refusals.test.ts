@@ -8,12 +8,17 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
 const root = join(import.meta.dirname, "../..")
 
 const settings = [
+  ".gitignore",
   ".npmrc",
   ".oxfmtrc.json",
   ".oxlintrc.json",
   "infra",
   "package-lock.json",
   "package.json",
+  // The launcher makes the client's types, and finds them made.
+  "packages/client/openapi.json",
+  "packages/client/src/schema.ts",
+  "packages/client/types.mjs",
   "tsconfig.json",
   "vitest.config.ts"
 ]

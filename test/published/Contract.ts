@@ -1,5 +1,6 @@
 import { OpenApi } from "effect/http-api"
 import { Api } from "../../packages/api/src/contract/Api.ts"
+import { formatted } from "./Markdown.ts"
 
 /** The document that a gateway serves as `/openapi.json`, made of the contract without one. What is read here is written down. */
 
@@ -92,4 +93,15 @@ export const bodyOf = ({ requestBody }: Operation): Media | undefined => request
 export const successOf = ({ responses }: Operation): { readonly status: string; readonly media: Media | undefined } => {
   const [status, answer] = Object.entries(responses).find(([status]) => Number(status) < 300)!
   return { status, media: Object.values(answer.content ?? {})[0] }
+}
+
+const sorted = (named: object): object =>
+  Object.fromEntries(Object.entries(named).toSorted(([left], [right]) => (left < right ? -1 : 1)))
+
+/**
+ * The text of `packages/client/openapi.json`. Paths and schemas are in the order of their names: a change of one moves no other.
+ */
+export const documentText = (): Promise<string> => {
+  const components = { ...document.components, schemas: sorted(schemas) }
+  return formatted("openapi.json", JSON.stringify({ ...document, paths: sorted(document.paths), components }))
 }

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
-import { anchor } from "./Markdown.ts"
+import { headingAnchor } from "../../packages/api/src/HeadingAnchor.ts"
 
 /**
  * Every link from one page of the project to another leads to a file and a heading that exist. Links to other sites are not
@@ -19,7 +19,7 @@ const headingsOf = (path: string): ReadonlySet<string> => {
   const seen = new Map<string, number>()
   const anchors = new Set<string>()
   for (const [, heading] of textOf(path).matchAll(/^#+ (.+)$/gm)) {
-    const name = anchor(heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1"))
+    const name = headingAnchor(heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1"))
     const count = seen.get(name) ?? 0
     seen.set(name, count + 1)
     anchors.add(count === 0 ? name : `${name}-${count}`)

@@ -6,13 +6,6 @@ const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\
 export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   [heads, heads.map(() => "---"), ...rows].map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n")
 
-/** The name by which a link leads to a heading. */
-export const anchor = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9 _-]/g, "")
-    .replaceAll(" ", "-")
-
 export const fence = (language: string, code: string): string => `\`\`\`${language}\n${code}\n\`\`\``
 
 /** Text as the project's formatter leaves it. */

@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
 import { isNotBuilt } from "../../packages/api/src/NotBuilt.ts"
-import { clientTypes } from "./ClientTypes.ts"
-import { operations } from "./Contract.ts"
-import { allFacts, components, coveragePage, endpointsOf, idleFields } from "./facts/Coverage.ts"
+import { documentText, operations } from "./Contract.ts"
+import { allFacts, components, coveragePage, endpointsOf, idleFields, listFile, wholeList } from "./facts/Coverage.ts"
 import { sections } from "./facts/Sections.ts"
 import { introductions } from "./Introductions.ts"
 import { fileOf, referencePage, tags } from "./ReferencePage.ts"
@@ -15,10 +14,10 @@ import { titlesIn } from "./TestTitles.ts"
  * `npm test -- test/published -u` writes it.
  */
 
-const docs = resolve(import.meta.dirname, "../../docs")
+const root = resolve(import.meta.dirname, "../..")
+const docs = join(root, "docs")
 
-const titlesOf = (file: string): ReadonlySet<string> =>
-  titlesIn(readFileSync(resolve(import.meta.dirname, "../..", file), "utf8"))
+const titlesOf = (file: string): ReadonlySet<string> => titlesIn(readFileSync(join(root, file), "utf8"))
 
 describe("the reference, which -u writes,", () => {
   it.each(tags.map((tag) => [fileOf(tag.name), tag] as const))("has docs/api/%s as it is here", async (file, tag) => {
@@ -31,7 +30,7 @@ describe("the reference, which -u writes,", () => {
   })
 })
 
-describe("the table of what is proven, which -u writes,", () => {
+describe("the list of what is proven", () => {
   it("has every operation, and no other", () => {
     const built = sections.flatMap(endpointsOf).filter(({ proof }) => !("missing" in proof))
     const there = operations.map(({ method, path }) => `${method} ${path}`)
@@ -64,12 +63,22 @@ describe("the table of what is proven, which -u writes,", () => {
     expect(unknown).toEqual([])
   })
 
-  it("is docs/coverage.md", async () => {
+  it("is written whole where git ignores it, a line for each fact", () => {
+    const text = wholeList()
+    mkdirSync(dirname(join(root, listFile)), { recursive: true })
+    writeFileSync(join(root, listFile), `# What is proven\n\n${text}\n`)
+    const facts = text
+      .split("\n")
+      .filter((line) => line.startsWith("| ") && !/^\| (?:---|.* \| Proven in \|)/.test(line))
+    expect(facts).toHaveLength(allFacts.length)
+  })
+
+  it("is counted in docs/coverage.md, which -u writes", async () => {
     await expect(await coveragePage()).toMatchFileSnapshot(join(docs, "coverage.md"))
   })
 })
 
-it("the types of packages/client, which -u writes, are those of the contract", async () => {
-  const file = resolve(import.meta.dirname, "../../packages/client/src/schema.ts")
-  await expect(await clientTypes()).toMatchFileSnapshot(file)
+it("packages/client/openapi.json, which -u writes, is the document of the contract", async () => {
+  const file = join(root, "packages/client/openapi.json")
+  await expect(await documentText()).toMatchFileSnapshot(file)
 })

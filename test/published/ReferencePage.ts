@@ -1,6 +1,7 @@
+import { headingAnchor } from "../../packages/api/src/HeadingAnchor.ts"
 import { bodyOf, document, nameOf, type Operation, operations, type Schema, schemas, successOf } from "./Contract.ts"
 import { introductions } from "./Introductions.ts"
-import { anchor, fence, page, table } from "./Markdown.ts"
+import { fence, page, table } from "./Markdown.ts"
 import { linkedFrom, meaningOf, membersOf, type Row, typeOf } from "./SchemaText.ts"
 
 /** `docs/api/`: a page for each group of operations, made of the contract and of an introduction that is written by hand. */
@@ -58,7 +59,7 @@ const linkFrom =
   (tag: string) =>
   (name: string): string => {
     const at = home.get(name)
-    return at === undefined ? name : `[${name}](${at === tag ? "" : fileOf(at)}#${anchor(name)})`
+    return at === undefined ? name : `[${name}](${at === tag ? "" : fileOf(at)}#${headingAnchor(name)})`
   }
 
 const callers = ({ security }: Operation): string => {
@@ -171,7 +172,11 @@ export const referencePage = ({ description, name }: (typeof tags)[number]): Pro
     introductions[name] ?? "",
     table(
       ["Call", "", "Who"],
-      groups.map((group) => [calls(group), `[${group[0]!.summary}](#${anchor(group[0]!.summary)})`, callers(group[0]!)])
+      groups.map((group) => [
+        calls(group),
+        `[${group[0]!.summary}](#${headingAnchor(group[0]!.summary)})`,
+        callers(group[0]!)
+      ])
     ),
     "What holds of every call, the errors that any call can have among it, is told in [the control API](../api.md). `*`: needed.",
     ...groups.flatMap((group) => describeOperation(group, link)),

@@ -22,7 +22,6 @@ import * as FilterHandlers from "./filters/FilterHandlers.ts"
 import * as FixtureHandlers from "./fixtures/FixtureHandlers.ts"
 import * as FormatterHandlers from "./formatter/FormatterHandlers.ts"
 import * as MetricsHandlers from "./metrics/MetricsHandlers.ts"
-import * as Plain from "./handlers/Plain.ts"
 import * as ProjectKeyHandlers from "./project-keys/ProjectKeyHandlers.ts"
 import * as ProjectSecretHandlers from "./project-secrets/ProjectSecretHandlers.ts"
 import * as PublicBinHandlers from "./public-bins/PublicBinHandlers.ts"
@@ -90,7 +89,6 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowTestHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
-    Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
     IgnoredEventHandlers.layer,

@@ -4,6 +4,7 @@ import { Effect, type Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import MarkdownIt from "markdown-it"
 import { fail } from "@tidegate/model/GatewayError"
+import { headingAnchor } from "./HeadingAnchor.ts"
 
 /** The pages of this version: they come with the source. */
 const folder = fileURLToPath(new URL("../../../docs/", import.meta.url))
@@ -17,18 +18,10 @@ const style =
   "pre,code{font-family:ui-monospace,monospace;font-size:.9em;background:#f3f4f6}pre{padding:.8rem;overflow:auto}" +
   "table{border-collapse:collapse;display:block;overflow:auto}td,th{border:1px solid #d0d7de;padding:.3rem .6rem;text-align:left}"
 
-/** What links within the pages call a heading: its text in small letters, with hyphens for blanks. */
-const slugOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-    .trim()
-    .replaceAll(/\s/g, "-")
-
 const markdown = new MarkdownIt({ html: false, linkify: false })
 markdown.renderer.rules["heading_open"] = (tokens, index, options, _, self) => {
   const text = (tokens[index + 1]?.children ?? []).map(({ content }) => content).join("")
-  tokens[index]!.attrSet("id", slugOf(text))
+  tokens[index]!.attrSet("id", headingAnchor(text))
   return self.renderToken(tokens, index, options)
 }
 

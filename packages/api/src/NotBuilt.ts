@@ -3,7 +3,7 @@
  * They are 404 ROUTE_NOT_FOUND like every route that is not there (the contract has no code of its own for them), and
  * the message says that it is not the caller's mistake.
  */
-const routes: ReadonlyArray<string> = [
+export const notBuilt: ReadonlyArray<string> = [
   "GET /source-providers",
   "GET /provider-accounts",
   "GET,DELETE /provider-accounts/{}",
@@ -23,7 +23,7 @@ const routes: ReadonlyArray<string> = [
   "GET /sources/{}/activity"
 ]
 
-const patterns = routes.map((route) => {
+const patterns = notBuilt.map((route) => {
   const [methods = "", path = ""] = route.split(" ")
   return {
     methods: new Set(methods.split(",").flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))),

@@ -18,7 +18,6 @@ import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as KeyLimitBehaviour from "../../entities/src/KeyLimit/KeyLimitBehaviour.ts"
 import * as FilterBehaviour from "../../entities/src/Filter/FilterBehaviour.ts"
-import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
 import * as WorkflowBehaviour from "../../entities/src/Workflow/WorkflowBehaviour.ts"
@@ -96,7 +95,6 @@ const entities = Layer.mergeAll(
   FilterBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Dispatcher.layer, Lease.layerAlways]),
   KeyLimitBehaviour.layer,
-  Plain.layer,
   destinationEntity
 ).pipe(Layer.provide(Layer.merge(Cancellations.layer, FakeSandbox.layer)))
 

@@ -12,7 +12,6 @@ import * as HandoverBehaviour from "./dispatch/HandoverBehaviour.ts"
 import { Dispatcher } from "./dispatch/Dispatcher.ts"
 import * as InHand from "./InHand.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
-import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./dispatch/Poller.ts"
@@ -37,7 +36,6 @@ export const layer = (
     WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
     KeyLimitBehaviour.layer,
-    Plain.layer,
     Sweep.layer,
     Retention.layer(retention)
   ).pipe(

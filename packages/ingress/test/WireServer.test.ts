@@ -259,6 +259,18 @@ describe("bodies that nobody reads", () => {
     const { answers, closed } = await talk(port, [chunked, "1\r\nx\r\n"])
     expect([answers.map(({ status }) => status), closed]).toEqual([[200], true])
   })
+
+  it("may come for a moment after an answer that ends the connection, so that the answer is not lost", async () => {
+    const isOpen = Promise.withResolvers<boolean>()
+    const port = await listen((request, response) => {
+      request.discard(response)
+      response.once("finish", () => setImmediate(() => isOpen.resolve(request.socket.writable)))
+      response.writeHead(200, { connection: "close" }).end("ok")
+    })
+    const { answers, closed } = await talk(port, [chunked, "1\r\nx\r\n"])
+    expect(await isOpen.promise).toBe(true)
+    expect([answers.map(({ status }) => status), closed]).toEqual([[200], true])
+  })
 })
 
 it("what comes behind a request is not answered in its place", async () => {

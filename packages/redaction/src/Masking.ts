@@ -75,9 +75,6 @@ export const secretsIn = (authType: unknown, auth: Schema.Json): ReadonlyArray<s
 export const hasMasks = (authType: unknown, auth: Schema.Json): boolean =>
   secretsIn(authType, auth).some((text) => looksMasked.test(text))
 
-/** An object of which nothing may be read back: all names, every value masked. */
-export const maskAll = (settings: Schema.JsonObject): Schema.Json => maskAt(noneReadable, "", settings)
-
 /**
  * Puts the stored secrets back where a written `auth` repeats their masks, so that a record can be read, changed and
  * written back without knowing its secrets. Do this before the settings are validated.

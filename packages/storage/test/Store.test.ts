@@ -6,7 +6,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { source, type SourceFields } from "@tidegate/resources/Source"
 import { Connections } from "../src/control/Connections.ts"
 import { Sources } from "../src/control/Sources.ts"
-import { type Command, makeStore, plainly } from "../src/control/Store.ts"
+import { type Command, makeStore } from "../src/control/Store.ts"
 import { Transformations } from "../src/control/Transformations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
@@ -80,7 +80,6 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
       const seen: Array<string> = []
       // Not the real records: they are what fails here.
       const store = yield* makeStore(source, {
-        ...(yield* plainly(source)),
         show: () =>
           Effect.sync(() => seen.push("read")).pipe(Effect.andThen(sql`select * from no_such_table`), Effect.as([]))
       })

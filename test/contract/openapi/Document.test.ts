@@ -1,6 +1,8 @@
 import { connectors } from "@tidegate/connectors/Connectors"
 import { createConfig, lintFromString } from "@redocly/openapi-core"
 import { createHmac } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
 import { describe, expect } from "vitest"
 import { rightBodies, wrongChanges, wrongMembers } from "../../security/control/WrongMembers.ts"
 import { wrongRules } from "../../security/control/WrongRules.ts"
@@ -18,6 +20,11 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
 }
 
 describe("the document", () => {
+  it("is packages/client/openapi.json, of which the client's types are made", async ({ document }) => {
+    const file = resolve(import.meta.dirname, "../../../packages/client/openapi.json")
+    expect(document.json).toEqual(JSON.parse(await readFile(file, "utf8")))
+  })
+
   it("has nothing that a linter would say", async ({ document }) => {
     // The rules of the linter as a library: it asks nobody, and counts nothing.
     // The contract has `/requests/bulk_operations/{id}` beside `/requests/{id}/trace`: no id is called so.

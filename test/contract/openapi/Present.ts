@@ -4,7 +4,6 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { action } from "@tidegate/resources/Action"
 import { filter } from "@tidegate/resources/Filter"
-import { plain as plainResources } from "@tidegate/resources/Resources"
 import { workflow } from "@tidegate/resources/Workflow"
 import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { binsTeam } from "@tidegate/storage/teams/Teams"
@@ -52,7 +51,7 @@ const failedRunOf = async (gateway: Gateway): Promise<Present> => {
 }
 
 /** Those of which nothing is needed but their example. */
-const plain: ReadonlyArray<AnyResource> = [filter, action, ...plainResources]
+const plain: ReadonlyArray<AnyResource> = [filter, action]
 
 /** A resource of each of these kinds as its example writes it, by its prefix. */
 const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {

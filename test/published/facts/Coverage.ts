@@ -4,11 +4,14 @@ import { linkedFrom, membersOf } from "../SchemaText.ts"
 import { type Missing, type Proof, type Row, type Section, shape } from "./Facts.ts"
 import { sections } from "./Sections.ts"
 
-/** One line of the page: a fact and its proof. */
+/** One line of the list: a fact and its proof. */
 export interface Fact {
   readonly what: string
   readonly proof: Proof | Missing
 }
+
+/** The same, or a fact that nothing proves. */
+type Told = Fact | { readonly what: string; readonly proof: null }
 
 /** `PUT,POST /a` is `PUT /a` and `POST /a`. */
 export const endpointsOf = ({ endpoints }: Section): ReadonlyArray<Fact> =>
@@ -49,7 +52,7 @@ const covers = (pattern: string, member: string): boolean =>
   pattern === "*" || (pattern.endsWith(".*") ? member.startsWith(pattern.slice(0, -1)) : pattern === member)
 
 /** A line for each member that a section has rows of; without a proof where none is said and none goes without saying. */
-export const fieldsOf = ({ fields }: Section): ReadonlyArray<Fact | { readonly what: string; readonly proof: null }> =>
+export const fieldsOf = ({ fields }: Section): ReadonlyArray<Told> =>
   Object.entries(fields).flatMap(([names, rows]) =>
     names.split(" ").flatMap((name) => {
       const schema = schemas[name]
@@ -78,10 +81,10 @@ export const said = (rows: ReadonlyArray<Row> = []): ReadonlyArray<Fact> =>
 const proofText = (proof: Proof | Missing | null): readonly [string, string] => {
   if (proof === null) return ["**nothing**", ""]
   if ("missing" in proof) return ["not built", proof.missing]
-  return [`[${proof.file.split("/").at(-1)!}](../${proof.file})`, proof.test]
+  return [proof.file, proof.test]
 }
 
-const part = (title: string, facts: ReadonlyArray<Fact | { what: string; proof: null }>, code: boolean): string =>
+const part = (title: string, facts: ReadonlyArray<Told>, code: boolean): string =>
   facts.length === 0
     ? ""
     : table(
@@ -89,41 +92,58 @@ const part = (title: string, facts: ReadonlyArray<Fact | { what: string; proof: 
         facts.map(({ proof, what }) => [code ? `\`${what}\`` : what, ...proofText(proof)])
       )
 
-const sectionText = (section: Section): ReadonlyArray<string> => [
-  `## ${section.title}`,
-  part("Endpoint", endpointsOf(section), true),
-  part("State or behaviour", said(section.states), false),
-  part("Limit", said(section.limits), false),
-  part("Member", fieldsOf(section), true)
+/** The facts of a section by their kinds. */
+const kindsOf = (section: Section) => [
+  { kind: "Endpoint", facts: endpointsOf(section), code: true },
+  { kind: "State or behaviour", facts: said(section.states), code: false },
+  { kind: "Limit", facts: said(section.limits), code: false },
+  { kind: "Member", facts: fieldsOf(section), code: true }
 ]
 
 /** Every fact of the sections. */
-export const allFacts = sections.flatMap((section) => [
-  ...endpointsOf(section),
-  ...fieldsOf(section),
-  ...said(section.states),
-  ...said(section.limits)
-])
+export const allFacts: ReadonlyArray<Told> = sections.flatMap((section) =>
+  kindsOf(section).flatMap(({ facts }) => facts)
+)
 
-export const coveragePage = (): Promise<string> => {
-  const counted = (facts: ReadonlyArray<unknown>) => String(facts.length)
-  const kinds = [
-    ["Endpoints", sections.flatMap(endpointsOf)],
-    ["States and behaviours", sections.flatMap(({ states }) => said(states))],
-    ["Limits", sections.flatMap(({ limits }) => said(limits))],
-    ["Members", sections.flatMap(fieldsOf)]
-  ] as const
-  return page([
+/** Why there is nothing to prove yet; null where there is. */
+const absenceOf = ({ proof }: Told): string | null => (proof !== null && "missing" in proof ? proof.missing : null)
+const isAbsent = (fact: Told): boolean => absenceOf(fact) !== null
+const absent = Map.groupBy(allFacts.filter(isAbsent), absenceOf)
+
+const number = (facts: ReadonlyArray<Told>): string => (facts.length === 0 ? "" : String(facts.length))
+
+const countsOf = (title: string, kinds: ReadonlyArray<{ readonly facts: ReadonlyArray<Told> }>) => {
+  const facts = kinds.flatMap((kind) => kind.facts)
+  return [title, ...kinds.map((kind) => number(kind.facts)), number(facts.filter(isAbsent))]
+}
+
+const total = countsOf(
+  "**All**",
+  [0, 1, 2, 3].map((kind) => ({ facts: sections.flatMap((section) => kindsOf(section)[kind]!.facts) }))
+)
+
+/** `docs/coverage.md`: how much there is of each, and what there is not. */
+export const coveragePage = (): Promise<string> =>
+  page([
     "# What is proven",
-    "Every endpoint, member, state and limit of the gateway part of the contract, with a test that proves it. The page is made of the lists in `test/published/facts`, and `npm test -- test/published -u` writes it. A suite holds it to the contract: an operation or member without a row fails, and so does a row whose test there is not.",
+    `Every endpoint, member, state and limit of the contract is listed in \`test/published/facts\`, with a test that proves it. A suite holds the lists to the contract: an operation or member without a row fails, and so does a row whose test there is not. This page counts the rows; \`npm test -- test/published\` also writes all of them, each with its test, to \`${listFile}\`, which git ignores.`,
     "Beside the test of its row, each operation has its example sent and its answer judged by its schema (`Document.test.ts`), is sent what is wrong in every way (`Mutated.test.ts`), and is called with every kind of credential, for another team's things too (`Isolation.test.ts`).",
     table(
-      ["", "All", "Proven", "Not built"],
-      kinds.map(([kind, facts]) => {
-        const absent = facts.filter(({ proof }) => proof !== null && "missing" in proof)
-        return [kind, counted(facts), String(facts.length - absent.length), counted(absent)]
-      })
+      ["", "Endpoints", "States and behaviours", "Limits", "Members", "Not built"],
+      [...sections.map((section) => countsOf(section.title, kindsOf(section))), total]
     ),
-    ...sections.flatMap(sectionText)
+    "## What is not built",
+    ...[...absent].map(([why, facts]) => `${why}: ${facts.map(({ what }) => `\`${what}\``).join(", ")}.`)
   ])
-}
+
+/** Where the whole list goes, which is too long to be read in the tree. */
+export const listFile = "coverage/facts.md"
+
+/** The whole list: a line for each fact, with its test. */
+export const wholeList = (): string =>
+  sections
+    .flatMap((section) =>
+      [`## ${section.title}`].concat(kindsOf(section).map(({ code, facts, kind }) => part(kind, facts, code)))
+    )
+    .filter((one) => one !== "")
+    .join("\n\n")

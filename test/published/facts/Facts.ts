@@ -1,5 +1,5 @@
 /**
- * What document 1 promises, as data: a list of facts, each with the test that proves it. `docs/coverage.md` is made of it. The lists
+ * What document 1 promises, as data: a list of facts, each with the test that proves it. `docs/coverage.md` counts them. The lists
  * are compared with the contract, so that nothing is promised that has no row and no row names what is not there.
  */
 

@@ -5,6 +5,7 @@ import type { Section } from "./Facts.ts"
 import { filters } from "./Filters.ts"
 import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
+import { absent } from "./NotBuilt.ts"
 import { conventions, projectKeys, projectSecrets, sessions, teams } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.ts"
@@ -38,5 +39,6 @@ export const sections: ReadonlyArray<Section> = [
   workflows,
   actions,
   workflowTrials,
-  formatter
+  formatter,
+  absent
 ]

@@ -1,6 +1,4 @@
 import { HttpApi, OpenApi } from "effect/http-api"
-import type { AnyResource } from "@tidegate/resources/Resource"
-import { plain } from "@tidegate/resources/Resources"
 import { ActionsApi } from "../actions/ActionsApi.ts"
 import { AttemptsApi } from "../attempts/AttemptsApi.ts"
 import { AuthApi } from "../auth/AuthApi.ts"
@@ -11,7 +9,6 @@ import { EventsApi } from "../events/EventsApi.ts"
 import { FiltersApi } from "../filters/FiltersApi.ts"
 import { FixturesApi } from "../fixtures/FixturesApi.ts"
 import { FormatterApi } from "../formatter/FormatterApi.ts"
-import { groupOf } from "./Group.ts"
 import { IgnoredEventsApi } from "../ignored-events/IgnoredEventsApi.ts"
 import { MetricsApi } from "../metrics/MetricsApi.ts"
 import { ProjectKeysApi } from "../project-keys/ProjectKeysApi.ts"
@@ -28,15 +25,6 @@ import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
 import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
 
-type Groups<Resources extends ReadonlyArray<AnyResource>> = {
-  readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
-}
-
-/** The groups of the resources that are said by their declarations alone. */
-const plainGroups = (plain as ReadonlyArray<AnyResource>).map((resource) => groupOf(resource)) as unknown as Groups<
-  typeof plain
->
-
 /** The control API. `HttpApiClient.make(Api)` is its client. Every route also answers under `/v1`. */
 export class Api extends HttpApi.make("tidegate")
   .add(
@@ -50,7 +38,6 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,
-    ...plainGroups,
     RequestsApi,
     EventsApi,
     IgnoredEventsApi,

@@ -1,4 +1,5 @@
 import { IncomingMessage, type ServerResponse } from "node:http"
+import { leaveOpen } from "./NodeInternals.ts"
 import { type Refusal, refusal, refuseOnWire } from "./Refusal.ts"
 
 /**
@@ -69,9 +70,7 @@ export class FramedMessage extends IncomingMessage {
     response.prependOnceListener("finish", () => {
       if (this.complete) return
       // Node would close now if the answer says so, which resets a connection with unread bytes, and the answer is lost.
-      const internal = response as { _last?: boolean }
-      const isLast = internal._last === true
-      internal._last = false
+      const isLast = leaveOpen(response)
       const isOver = (): boolean => this.complete && !isLast
       const cut = (): void => void (isOver() || this.socket.destroy())
       // Not at once: what came along with the headers is read after they were answered.

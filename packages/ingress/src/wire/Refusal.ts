@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net"
 import { inertPolicy } from "@tidegate/model/HeaderRules"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
+import { answerUnderWay } from "./NodeInternals.ts"
 
 /** Why a client is turned away before anybody has looked at what it asks for. */
 export interface Refusal {
@@ -40,10 +41,6 @@ export const refuseRequest = (response: ServerResponse, why: Refusal): void => {
   response.end(body)
 }
 
-/** The answer that is under way on a connection; Node's own server goes by it in the same place. */
-const answering = (socket: Socket): ServerResponse | null =>
-  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? null
-
 /**
  * Answers on the connection itself, where there is no request to answer or no more of it is waited for, and ends it. `message`:
  * the request that it is about. An answer that is owed to an earlier request goes out first, or else this one would be
@@ -51,7 +48,7 @@ const answering = (socket: Socket): ServerResponse | null =>
  */
 export const refuseOnWire = (socket: Socket, why: Refusal, message: IncomingMessage | null = null): void => {
   if (!socket.writable) return void socket.destroy()
-  const owed = answering(socket)
+  const owed = answerUnderWay(socket)
   if (message !== null && owed?.req !== message) return void socket.destroy()
   if (owed !== null && owed.req.complete) {
     socket.pause()

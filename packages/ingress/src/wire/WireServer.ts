@@ -5,6 +5,7 @@ import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
 import { takingSoon } from "./Listeners.ts"
 import { foreignHeaders } from "./ForeignAnswer.ts"
+import { bytesBeingParsed } from "./NodeInternals.ts"
 import { type Refusal, refusal, refuseOnWire, refuseRequest } from "./Refusal.ts"
 
 /** How much a server takes on before it turns clients away. */
@@ -243,9 +244,8 @@ const faultOf = (message: IncomingMessage): Refusal | null => {
  * such a request passes for HTTP/1.0, which does no harm.
  */
 const isAnotherProtocol = (socket: Socket): boolean => {
-  const { parser } = socket as { parser?: { getCurrentBuffer?: () => Buffer | undefined } }
-  const bytes = parser?.getCurrentBuffer?.()
-  if (bytes === undefined) return false
+  const bytes = bytesBeingParsed(socket)
+  if (bytes === null) return false
   const end = bytes.indexOf("\n")
   return end > 0 && /^[A-Z_]+ \S+ (?:RTSP|ICE)\/1\.\d\r?$/.test(bytes.toString("latin1", 0, end))
 }

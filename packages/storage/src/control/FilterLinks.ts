@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
-import { type FilterVersion, linkedRule } from "@tidegate/resources/FilterLinks"
+import { type FilterVersion, linkedRule } from "@tidegate/rules/StoredFilter"
 import { presentOf } from "./PresentOf.ts"
 
 /** What the write of a connection does with stored filters, inside that write's own transaction. */

@@ -4,7 +4,6 @@ import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import {
   type AnyResource,
   type ChangeOf,
-  type Column,
   type FieldsOf,
   type RecordOf,
   type SwitchOf,
@@ -12,7 +11,6 @@ import {
   type Switch
 } from "@tidegate/resources/Resource"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
-import { maskAll } from "@tidegate/redaction/Masking"
 import type { PendingOf } from "../delivery/CancelPending.ts"
 import { listRows, pageOf, type ResourcePage, type ResourceQuery } from "../reads/ResourceLists.ts"
 import { type Owner, sealedColumn } from "../secrets/SealedColumn.ts"
@@ -390,31 +388,4 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
       )
     }
   }
-})
-
-/**
- * Rows of a resource whose record is its row: the moments as texts, a `since` as a flag, what is sealed with every value masked, and
- * nothing that the API has no member for.
- */
-export const plainly = Effect.fnUntraced(function* <R extends AnyResource>(
-  resource: R
-): Effect.fn.Return<Special<StoredRow, R>, never, Secrets> {
-  const secrets = yield* Secrets
-  const members = Object.keys((resource.record as unknown as Schema.Struct<Schema.Struct.Fields>).fields)
-  const kinds = resource.columns as { readonly [field: string]: Column }
-  const shown = Effect.fnUntraced(function* (row: StoredRow, name: string): Effect.fn.Return<unknown> {
-    const values = row as unknown as Values
-    if (kinds[name] === "since") return values[`${name}_at`] !== null
-    const value = values[name]
-    if (kinds[name] === "sealed") {
-      return maskAll(yield* sealedColumn(secrets, resource.plural, name).show(row, value as string | null))
-    }
-    return value instanceof Date ? value.toISOString() : value
-  })
-  const record = (row: StoredRow) =>
-    Effect.map(
-      Effect.forEach(members, (name) => Effect.map(shown(row, name), (value) => [name, value] as const)),
-      (entries) => Object.fromEntries(entries) as RecordOf<R>
-    )
-  return { show: (rows) => Effect.forEach(rows, record) }
 })

@@ -5,8 +5,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes, sibling } from "@tidegate/model/Ids"
-import type { AnyResource } from "@tidegate/resources/Resource"
-import { plain as plainResources, resources as declared } from "@tidegate/resources/Resources"
+import { resources } from "@tidegate/resources/Resources"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as BinReads from "../../src/reads/BinReads.ts"
 import * as CapturedReads from "../../src/reads/CapturedReads.ts"
@@ -25,7 +24,6 @@ import { Actions } from "../../src/workflows/Actions.ts"
 import { Connections } from "../../src/control/Connections.ts"
 import { Destinations } from "../../src/control/Destinations.ts"
 import { Sources } from "../../src/control/Sources.ts"
-import { PlainStores } from "../../src/control/Stores.ts"
 import { type Table, tables } from "../../src/Tables.ts"
 import { Filters } from "../../src/control/Filters.ts"
 import { Transformations } from "../../src/control/Transformations.ts"
@@ -52,10 +50,7 @@ const old: OldDays = {
   bodyBytes: 64
 }
 
-const plain: ReadonlyArray<AnyResource> = plainResources
-const situation = { id: null, now: new Date(0), ingress: { baseUrl: ControlPlane.ingress } }
 const workflowOf = (team: string): string => `wfl_${idOf(old, team, 0, 1)}`
-const plainId = ({ prefix }: AnyResource, team: string): string => prefix + idOf(old, team, 0, 1)
 
 const world = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -118,16 +113,10 @@ const world = Layer.effectDiscard(
         values (${`pak_${team}`}, ${team}, 'k', true, '{}', now(), now())`
       yield* sql`insert into key_audit (entry, team_id, key_id, began_at, route_key, permission, decision, count, first_seen_at, last_seen_at, expires_at)
         values (gen_random_uuid(), ${team}, ${`pak_${team}`}, now(), 'UNKNOWN', 'read', 'allowed', 1, now(), now(), now())`
-      for (const resource of plain) {
-        const fields = yield* Effect.fromResult(resource.create(resource.example.body, situation))
-        yield* (yield* PlainStores)(resource).create(team, plainId(resource, team), fields)
-      }
     }
   })
 ).pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(Actions.layer, Filters.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
-  ),
+  Layer.provideMerge(Layer.mergeAll(Actions.layer, Filters.layer, Transformations.layer, Workflows.layer)),
   Layer.provideMerge(ControlPlane.layer),
   Layer.orDie
 )
@@ -144,7 +133,6 @@ interface Ids {
   readonly filter: string
   readonly action: string
   readonly workflow: string
-  readonly plain: (resource: AnyResource) => string
   /** Of the records of the n-th request. */
   readonly record: (prefix: keyof typeof prefixes, n: number) => string
 }
@@ -152,7 +140,6 @@ interface Ids {
 const idsOf = (team: string): Ids => ({
   ...resourcesOf(team),
   workflow: workflowOf(team),
-  plain: (resource) => plainId(resource, team),
   record: (prefix, n) => sibling(prefixes[prefix], `req_${idOf(old, team, 0, n)}`)
 })
 
@@ -279,22 +266,7 @@ const cases: Readonly<Record<string, Case>> = {
   "SummaryReads.workflows": (ids) => told(SummaryReads.workflows(mine, [(ids ?? idsOf(mine)).workflow])),
   "NamedReads.named": () => NamedReads.named(mine, "sources", { query: "", behind: null, limit: 100 }),
   "Store.get of a transformation": (ids) =>
-    Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation)),
-  ...Object.fromEntries(
-    plain.flatMap((resource): ReadonlyArray<readonly [string, Case]> => {
-      const store = Effect.map(PlainStores, (stores) => stores(resource))
-      return [
-        [
-          `Store.list of ${resource.plural}`,
-          (ids) => Effect.flatMap(store, ({ list }) => list(mine, listing(some(ids?.plain(resource)))))
-        ],
-        [
-          `Store.get of a ${resource.name}`,
-          (ids) => Effect.flatMap(store, ({ get }) => get(mine, (ids ?? idsOf(mine)).plain(resource)))
-        ]
-      ]
-    })
-  )
+    Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation))
 }
 
 /** What a read answers as text; an error that says that there is nothing is nothing. */
@@ -321,7 +293,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
       }
       functions.push("Store.get", "Store.list")
       expect([...new Set(Object.keys(cases).map((name) => name.split(" ")[0]!))].sort()).toEqual(functions.sort())
-      for (const { name, plural } of declared) {
+      for (const { name, plural } of resources) {
         expect(Object.keys(cases)).toEqual(
           expect.arrayContaining([`Store.list of ${plural}`, `Store.get of a ${name}`])
         )

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { mkdir, open, readFile } from "node:fs/promises"
 import { createServer } from "node:net"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { agreement, serverVersion } from "@tidegate/storage/Agreement"
@@ -14,13 +14,42 @@ export const apiKeyFile = (home: string): string => join(home, "api-key")
 /** Where the embedded database is kept. */
 export const embeddedHome = ({ home }: Settings): string => join(home, "postgres")
 
+/**
+ * Makes a folder and those above it. The `recursive` of Node is not used: it tries for ever where the folder above is there and
+ * says all the same that there is none, as `/proc` does.
+ */
+const makeFolder = async (path: string): Promise<void> => {
+  const make = () => mkdir(path, { mode: 0o700 })
+  try {
+    await make().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT" || dirname(path) === path) throw error
+      await makeFolder(dirname(path))
+      await make()
+    })
+  } catch (error) {
+    // It is there, made by another process perhaps. If it is a file, whoever opens something in it says so.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+  }
+}
+
+/** Makes the home folder, unless nothing is kept there: then this user need not be able to write anywhere. */
+export const makeHome = Effect.fnUntraced(function* ({ apiKey, databaseUrl, home, secretKeys }: Settings) {
+  if (apiKey !== null && databaseUrl !== null && secretKeys !== null) return
+  yield* Effect.tryPromise({
+    try: () => makeFolder(home),
+    catch: (error) =>
+      new SettingsError({
+        message: `TIDEGATE_HOME: the folder ${home} cannot be made (${(error as NodeJS.ErrnoException).code}); it must be one that this user may write to`
+      })
+  })
+})
+
 /** The key given, or the one generated at the first start. */
 export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
   if (settings.apiKey !== null) return settings.apiKey
   const path = apiKeyFile(settings.home)
   return yield* Effect.tryPromise({
     try: async () => {
-      await mkdir(settings.home, { recursive: true, mode: 0o700 })
       try {
         const file = await open(path, "wx", 0o600)
         await file.write(`gwk_${randomBytes(32).toString("hex")}\n`)

@@ -152,6 +152,7 @@ const gateway = Effect.gen(function* () {
   const given = yield* settings
   const telemetry = yield* telemetrySettings
   Object.assign(starting, { settings: given, telemetry })
+  yield* Bootstrap.makeHome(given)
   if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
     given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: Bootstrap.embeddedHome(given) }) : null

@@ -161,6 +161,21 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
         return { TIDEGATE_HOME }
       }),
     /^The folder \S+\/file\/postgres cannot be used for PostgreSQL: TIDEGATE_HOME must be one that this user may write to \(ENOTDIR\)$/
+  ],
+  [
+    "the home cannot be made where it is to be",
+    () => Effect.succeed({ TIDEGATE_HOME: "/proc/tidegate/home" }),
+    /^TIDEGATE_HOME: the folder \/proc\/tidegate\/home cannot be made \(\w+\); it must be one that this user may write to$/
+  ],
+  [
+    "the home is below a file",
+    (folder) =>
+      Effect.gen(function* () {
+        const file = join(folder, "file")
+        yield* Effect.promise(() => writeFile(file, ""))
+        return { DATABASE_URL: yield* database, TIDEGATE_HOME: join(file, "home") }
+      }),
+    /^TIDEGATE_HOME: the folder \S+\/file\/home cannot be made \(ENOTDIR\); it must be one that this user may write to$/
   ]
 ]
 

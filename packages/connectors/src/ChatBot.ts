@@ -12,7 +12,7 @@ import {
   rejected
 } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
-import { shortened } from "./Cutting.ts"
+import { shortenedPoints } from "./Cutting.ts"
 import { filled, filledJson, template, TemplateText } from "./Rendering.ts"
 import { faultsOfBlanks, needed, setting } from "./Settings.ts"
 import { blocksOf } from "./SlackBlocks.ts"
@@ -102,7 +102,7 @@ export const chatBot = connector({
         contentType: json,
         body: JSON.stringify({
           channel: filled(fill, to, "channel"),
-          text: shortened(filled(fill, text, "text_template", inText), longestText),
+          text: shortenedPoints(filled(fill, text, "text_template", inText), longestText),
           ...(layout === null ? {} : laidOut(blocksOf(filledJson(fill, layout, "blocks_template", inBlocks))))
         })
       })

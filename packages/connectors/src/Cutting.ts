@@ -24,7 +24,7 @@ export const pointsOf = (text: string): number => {
   return points
 }
 
-/** `longest` in code points, as Discord and Telegram count. */
+/** `longest` in code points, as Discord, Slack and Telegram count: an emoji is one character to them. */
 export const shortenedPoints = (text: string, longest: number): string => {
   if (text.length <= longest || pointsOf(text) <= longest) return text
   if (longest < 1) return ""

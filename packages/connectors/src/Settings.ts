@@ -105,7 +105,7 @@ export interface Pace {
 export const pacingOf = (pace: Pace | null) => ({
   rate_limit: setting(
     Positive.annotate({
-      description: `Deliveries in a period; null: ${pace === null ? "as many as the target takes" : pace.perSecond}`
+      description: `Deliveries per \`rate_limit_period\`; null: ${pace === null ? "no limit" : `${pace.perSecond} per second`}`
     }),
     pace === null ? null : pace.perSecond,
     wholeNumber

@@ -1,5 +1,5 @@
 import { isJsonNumber } from "@tidegate/json/ExactNumber"
-import { shortened } from "./Cutting.ts"
+import { pointsOf, shortenedPoints } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
 
 /**
@@ -93,7 +93,7 @@ const unescaped = (text: string): string =>
 
 /** Cut, and never within an escape, which would show as its half. */
 const cut = (text: string, longest: number): string =>
-  shortened(text, longest).replace(/&(?:a|am|amp|l|lt|g|gt)?…$/, "…")
+  shortenedPoints(text, longest).replace(/&(?:a|am|amp|l|lt|g|gt)?…$/, "…")
 
 const textOf = (text: Part, longest: number, orNothing: boolean): Part | null => {
   const { text: written } = text
@@ -108,10 +108,11 @@ const memberOf = (name: string, of: string, value: string): string | null => {
   const plain = unescaped(value)
   const most = longestUrls[name]
   if (most === undefined) {
-    const text = shortened(plain, longestMembers[`${of}.${name}`] ?? longestMembers[name] ?? Number.POSITIVE_INFINITY)
+    const longest = longestMembers[`${of}.${name}`] ?? longestMembers[name] ?? Number.POSITIVE_INFINITY
+    const text = shortenedPoints(plain, longest)
     return text === "" && neverEmpty.has(name) ? null : text
   }
-  if (plain.length > most) {
+  if (pointsOf(plain) > most) {
     throw new Unrenderable(`config.blocks_template makes a URL of more than ${most} characters of this event`)
   }
   return plain.trim() === "" ? null : plain
@@ -173,7 +174,7 @@ const partOf = (part: Part, of: string, room: Room): Part | null => {
 const plainOf = (value: string, of: string, longest: number, room: Room): string => {
   if (of !== "markdown") return cut(value, longest)
   const text = room.left > 0 ? cut(value, room.left) : ""
-  room.left -= text.length
+  room.left -= pointsOf(text)
   return text
 }
 

@@ -183,6 +183,22 @@ describe("CHAT_BOT", () => {
     expect(blocks[4]!.elements).toEqual([{ type: "button", text: plain("—") }])
   })
 
+  it("counts an emoji as one character, and never leaves half of one", () => {
+    const texts = (faces: number) => {
+      const header = { type: "header", text: { type: "plain_text", text: "{{payload.faces}}" } }
+      const image = { type: "image", image_url: "https://example.com/a.png", alt_text: "{{payload.faces}}" }
+      const config = {
+        channel: "C1",
+        text_template: "{{payload.faces}}",
+        blocks_template: JSON.stringify([header, image])
+      }
+      const made = JSON.parse(sent(opened("CHAT_BOT", config), event({ faces: "😀".repeat(faces) })).text) as Made
+      return [made["text"], made["blocks"][0].text.text, made["blocks"][1].alt_text] as ReadonlyArray<string>
+    }
+    expect(texts(150)).toEqual(["😀".repeat(150), "😀".repeat(150), "😀".repeat(150)])
+    expect(texts(40_001)).toEqual([`${"😀".repeat(39_999)}…`, `${"😀".repeat(149)}…`, `${"😀".repeat(1_999)}…`])
+  })
+
   it("cuts each text and each list to the limit of where it stands", () => {
     const long = "{{payload.long}}"
     const plain = { type: "plain_text", text: long }

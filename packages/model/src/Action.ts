@@ -9,7 +9,7 @@ const Config = Schema.Struct({
   schema_version: Schema.String,
   schema_provenance: Schema.Literal("catalog"),
   inputs: Schema.JsonObject.check(Schema.isMaxProperties(200)),
-  rate_limit: Schema.NullOr(Schema.Int),
+  rate_limit: Schema.NullOr(Schema.Int).annotate({ description: "Calls per `rate_limit_period`; null: no limit" }),
   rate_limit_period: RatePeriod
 }).annotate({ identifier: "ActionConfig" })
 

@@ -46,7 +46,14 @@ const CatalogAction = Schema.Struct({
   primary_output: Schema.NullOr(Schema.String),
   input_sample: Members(1_000),
   output_sample: Members(1_000),
-  rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Int, period: Schema.String }))
+  rate_limit: Schema.NullOr(
+    Schema.Struct({
+      requests: Schema.Int.annotate({ description: "Requests per `period`" }),
+      period: Schema.String.annotate({ description: "A unit of time: `second`, `minute`, `hour` or `day`" })
+    })
+  ).annotate({
+    description: "How many requests the API takes per second, minute, hour or day; null: no limit is known"
+  })
 }).annotate({ identifier: "CatalogAction" })
 
 const Provider = Schema.Struct({

@@ -35,8 +35,10 @@ export const Attempt = Schema.Struct({
   successful_at: Schema.NullOr(Timestamp),
   delivered_at: Timestamp,
   responded_at: Schema.NullOr(Timestamp),
-  delivery_latency: Schema.Int,
-  response_latency: Schema.NullOr(Schema.Int),
+  delivery_latency: Schema.Int.annotate({ description: "Milliseconds spent preparing and sending" }),
+  response_latency: Schema.NullOr(Schema.Int).annotate({
+    description: "Milliseconds from the end of sending to the whole answer; null: no answer came"
+  }),
   created_at: Timestamp,
   updated_at: Timestamp
 }).annotate({ identifier: "Attempt" })

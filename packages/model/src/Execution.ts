@@ -14,7 +14,10 @@ export const LogLine = Schema.Struct({
 })
 
 /** `duration_ms` is the time in the code itself, with parts of a millisecond. */
-export const ExecutionStats = Schema.Struct({ duration_ms: Schema.Finite, memory_bytes: Schema.Finite })
+export const ExecutionStats = Schema.Struct({
+  duration_ms: Schema.Finite.annotate({ description: "Milliseconds that the call took" }),
+  memory_bytes: Schema.Finite.annotate({ description: "Bytes of memory that the call used" })
+})
 
 const fields = {
   id: Schema.String,

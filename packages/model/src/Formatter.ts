@@ -109,7 +109,7 @@ export const FormatterTrial = Schema.Struct({
   ),
   line_items: Schema.Struct({ applied: Schema.Boolean, count: Schema.Int }),
   anchor_at: Timestamp,
-  duration_ms: Schema.Finite,
+  duration_ms: Schema.Finite.annotate({ description: "Milliseconds that the trial took" }),
   data_versions: Versions
 }).annotate({ identifier: "FormatterTrial", description: "What the operation made of the inputs." })
 

@@ -134,7 +134,7 @@ export const WorkflowMetrics = Schema.Struct({
     description: "Runs that have begun, in 24 counts of an hour, the oldest first"
   }),
   avg_duration_ms: Schema.NullOr(Schema.Int).annotate({
-    description: "Of those that have ended, waits included; null: none has"
+    description: "Milliseconds on average, of those that have ended, waits included; null: none has"
   })
 }).annotate({ identifier: "WorkflowMetrics" })
 export type WorkflowMetrics = typeof WorkflowMetrics.Type

@@ -29,7 +29,7 @@ export const ProjectKey = Schema.Struct({
   execute_grants: Schema.Array(Schema.String).annotate({
     description: "The routes that it may execute, where it has control:execute"
   }),
-  rate_limit_per_minute: Schema.Int,
+  rate_limit_per_minute: Schema.Int.annotate({ description: "Calls per minute" }),
   last_used_at: Schema.NullOr(Timestamp).annotate({ description: "Exact to a minute" }),
   secret_last_rotated_at: Timestamp,
   revoked_at: Schema.NullOr(Timestamp),

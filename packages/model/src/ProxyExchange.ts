@@ -23,7 +23,9 @@ export const ProxyExchange = Schema.Struct({
   error_text: Schema.NullOr(Schema.String),
   started_at: Timestamp,
   responded_at: Schema.NullOr(Timestamp),
-  response_latency: Schema.NullOr(Schema.Int),
+  response_latency: Schema.NullOr(Schema.Int).annotate({
+    description: "Milliseconds from the call to the answer; null: no answer came"
+  }),
   created_at: Timestamp,
   updated_at: Timestamp
 }).annotate({ identifier: "ProxyExchange" })

@@ -19,7 +19,7 @@ const members = {
   id: Schema.String,
   endpoint: Schema.String.annotate({ description: "What senders send to" }),
   expires_at: Timestamp.annotate({ description: "When it ends, unless it is claimed" }),
-  ttl_seconds: Schema.Int.annotate({ description: "How long a bin lives" })
+  ttl_seconds: Schema.Int.annotate({ description: "Seconds that a bin lives" })
 }
 
 /** A bin that has just been made. */

@@ -87,10 +87,10 @@ export const ProxySettings = Schema.Struct({
   query_forwarding: Schema.Boolean,
   /** Whether the upstream gets what the source itself verifies its senders by. Absent in what older versions stored: false. */
   forward_credentials: Schema.optionalKey(Schema.Boolean),
-  /** 1,000 to 30,000. */
-  timeout_ms: Schema.Int,
-  /** Bytes of the upstream's answer that are stored with the request, 0 to 65,536; the sender gets all of it. */
-  capture_response_bytes: Schema.Int
+  timeout_ms: Schema.Int.annotate({ description: "Milliseconds that the upstream may take" }),
+  capture_response_bytes: Schema.Int.annotate({
+    description: "Bytes of the upstream's answer that are stored with the request; the sender gets all of it"
+  })
 })
 export interface ProxySettings extends Schema.Schema.Type<typeof ProxySettings> {}
 

@@ -13,7 +13,9 @@ export const SourceHealth = Schema.Struct({
   rejected_24h_count: Schema.Int,
   limited_24h_count: Schema.Int,
   last_request_at: Schema.NullOr(Timestamp),
-  rate_limit: Schema.NullOr(Schema.Int),
+  rate_limit: Schema.NullOr(Schema.Int).annotate({
+    description: "Requests that are accepted per `rate_limit_period`; null: no limit"
+  }),
   rate_limit_period: Schema.NullOr(RatePeriod),
   period: Schema.NullOr(
     Schema.Struct({ leased: Schema.Int, remaining: Schema.Int, doors: Schema.Int, ends_at: Timestamp })

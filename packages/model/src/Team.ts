@@ -5,10 +5,10 @@ export const TeamRole = Schema.Literals(["owner", "member"])
 
 /** For how long a team's data is kept, in days. */
 export const TeamRetention = Schema.Struct({
-  payload_days: Schema.Int.annotate({ description: "Bodies, headers, queries, logs" }),
-  record_days: Schema.Int.annotate({ description: "Requests, events, attempts, runs" }),
-  most_payload_days: Schema.Int.annotate({ description: "What the operator keeps, and lets a team keep" }),
-  most_record_days: Schema.Int
+  payload_days: Schema.Int.annotate({ description: "Days for which bodies, headers, queries and logs are kept" }),
+  record_days: Schema.Int.annotate({ description: "Days for which requests, events, attempts and runs are kept" }),
+  most_payload_days: Schema.Int.annotate({ description: "Days that the operator allows at most for `payload_days`" }),
+  most_record_days: Schema.Int.annotate({ description: "Days that the operator allows at most for `record_days`" })
 }).annotate({ identifier: "TeamRetention" })
 
 export const Team = Schema.Struct({

@@ -38,7 +38,7 @@ export const TransformationRun = Schema.Struct({
   transformation_run_time: Schema.Struct({
     started_at: Timestamp,
     finished_at: Timestamp,
-    duration_ms: Schema.Finite
+    duration_ms: Schema.Finite.annotate({ description: "Milliseconds from start to end" })
   })
 }).annotate({ identifier: "TransformationRun" })
 
@@ -56,6 +56,7 @@ export const TransformationValidation = Schema.Struct({
 export interface TransformationValidation extends Schema.Schema.Type<typeof TransformationValidation> {}
 
 const most = Schema.Int
+const mostBytes = most.annotate({ description: "Bytes at the most" })
 
 /** What code may use, and what it may come to. Bytes are of UTF-8. */
 export const TransformationCapabilities = Schema.Struct({
@@ -65,23 +66,23 @@ export const TransformationCapabilities = Schema.Struct({
   isolations: Schema.Array(Isolation),
   globals: Schema.Array(Schema.String),
   limits: Schema.Struct({
-    time_ms: most,
-    memory_bytes: most,
-    code_bytes: most,
+    time_ms: most.annotate({ description: "Milliseconds at the most" }),
+    memory_bytes: mostBytes,
+    code_bytes: mostBytes,
     variables: most,
-    variables_bytes: most,
-    output_bytes: most,
+    variables_bytes: mostBytes,
+    output_bytes: mostBytes,
     body_values: most,
     body_depth: most,
     headers: most,
-    headers_bytes: most,
-    header_name_bytes: most,
-    header_value_bytes: most,
-    path_bytes: most,
-    query_bytes: most,
+    headers_bytes: mostBytes,
+    header_name_bytes: mostBytes,
+    header_value_bytes: mostBytes,
+    path_bytes: mostBytes,
+    query_bytes: mostBytes,
     query_values: most,
     log_lines: most,
-    log_line_bytes: most
+    log_line_bytes: mostBytes
   })
 }).annotate({ identifier: "TransformationCapabilities" })
 

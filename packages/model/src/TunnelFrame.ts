@@ -8,7 +8,9 @@ export const TunnelFrame = Schema.Union([
     type: Schema.Literal("hello"),
     cli_id: Schema.String.annotate({ description: "The session, as `cli_id` of events has it" }),
     destination_id: Schema.String,
-    heartbeat_seconds: Schema.Int.annotate({ description: "Send a ping at least so often" }),
+    heartbeat_seconds: Schema.Int.annotate({
+      description: "Seconds between two pings, at most: send one at least that often"
+    }),
     max_in_flight: Schema.Int.annotate({ description: "Deliveries that are not answered yet, at the most" })
   }),
   Schema.Struct({
@@ -16,7 +18,7 @@ export const TunnelFrame = Schema.Union([
     job_id: Schema.String.annotate({
       description: "To be answered with; the same for the same attempt, however often it is sent"
     }),
-    timeout_ms: Schema.Int,
+    timeout_ms: Schema.Int.annotate({ description: "Milliseconds within which the result must arrive" }),
     request: Schema.Struct({
       team_id: Schema.String,
       source_id: Schema.String,

@@ -11,6 +11,8 @@ const textOrNull = Schema.NullOr(Schema.String)
 const timeOrNull = Schema.NullOr(Timestamp)
 const count = Schema.Int
 const countOrNull = Schema.NullOr(Schema.Int)
+const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end; null: it has not ended" })
+const sizeOrNull = countOrNull.annotate({ description: "Bytes; null: unknown" })
 
 const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
 
@@ -35,7 +37,7 @@ const row = {
   running_steps: count,
   started_at: timeOrNull,
   finished_at: timeOrNull,
-  duration_ms: countOrNull,
+  duration_ms: durationOrNull,
   created_at: Timestamp,
   updated_at: Timestamp
 }
@@ -54,7 +56,7 @@ export const PayloadPreview = Schema.Struct({
   redacted: Schema.Boolean,
   truncated: Schema.Boolean,
   content_type: textOrNull,
-  size_bytes: countOrNull,
+  size_bytes: sizeOrNull,
   sha256: textOrNull,
   preview: Schema.Json,
   redacted_paths: Schema.Array(Schema.String),
@@ -71,7 +73,7 @@ const StepAttempt = Schema.Struct({
   error_code: textOrNull,
   started_at: timeOrNull,
   finished_at: timeOrNull,
-  duration_ms: countOrNull
+  duration_ms: durationOrNull
 }).annotate({ identifier: "StepAttempt" })
 export type StepAttempt = typeof StepAttempt.Type
 
@@ -130,7 +132,7 @@ export const StepExecution = Schema.Struct({
   iterations: Schema.NullOr(Schema.Struct({ count, completed: count })),
   resource: Schema.NullOr(Schema.Struct({ type: Schema.String, id: Schema.String })),
   queued_at: timeOrNull,
-  duration_ms: countOrNull,
+  duration_ms: durationOrNull,
   input_preview: Schema.NullOr(PayloadPreview),
   output_preview: Schema.NullOr(PayloadPreview)
 }).annotate({ identifier: "StepExecution" })
@@ -183,7 +185,7 @@ export const RunTrigger = Schema.Struct({
   method: textOrNull,
   path: textOrNull,
   content_type: textOrNull,
-  size_bytes: countOrNull,
+  size_bytes: sizeOrNull,
   received_at: Timestamp,
   is_retry: Schema.Boolean,
   preview: Schema.NullOr(PayloadPreview)

@@ -15,11 +15,13 @@ const maxNames = 100
 
 const Title = Storable(120).check(printable).annotate({ description: "For people, shown to whoever opens the link" })
 
-const Seconds = Schema.Int.annotate({ message: "must be a whole number" }).check(
+const Seconds = Schema.Int.annotate({
+  message: "must be a whole number",
+  description: `Seconds until the link ends; more than ${maxSeconds} is taken as that`
+}).check(
   Schema.makeFilter((seconds: number) => seconds >= minSeconds || `must be at least ${minSeconds}`, {
     toJsonSchema: () => ({
       minimum: minSeconds,
-      description: `More than ${maxSeconds} is taken as that`,
       default: usualSeconds
     })
   })
@@ -33,8 +35,10 @@ const ShareWrite = Schema.Struct({
   title: setting(Title),
   label: setting(Title.annotate({ description: "Alias of title" })),
   expires_in_seconds: setting(Seconds),
-  ttl_seconds: setting(Seconds.annotate({ description: "Alias of expires_in_seconds" })),
-  ttl: setting(Seconds.annotate({ description: "Alias of expires_in_seconds" })),
+  ttl_seconds: setting(
+    Seconds.annotate({ description: "Seconds until the link ends: another name of expires_in_seconds" })
+  ),
+  ttl: setting(Seconds.annotate({ description: "Seconds until the link ends: another name of expires_in_seconds" })),
   expires_at: setting(
     text.annotate({ description: "When it ends; with a number of seconds beside it, whichever is earlier. ISO 8601" })
   ),

@@ -124,7 +124,7 @@ const about: Record<ErrorCode, About> = {
   FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },
   FORMATTER_BODY_TOO_LARGE: {
     when: "The body is larger than the formatter takes.",
-    data: Schema.Struct({ limit_bytes: Schema.Int })
+    data: Schema.Struct({ limit_bytes: Schema.Int.annotate({ description: "Bytes that a body may have" }) })
   },
   ...ofFormatter,
   UNAUTHENTICATED: { when: "No API key and no session token was sent." },

@@ -147,6 +147,26 @@ const withoutAliases = (document: Specification): Specification => {
   return JSON.parse(text, (name, value: unknown) => (name === "$ref" ? (targets.get(value) ?? value) : value))
 }
 
+interface Nullable {
+  readonly anyOf?: ReadonlyArray<{ readonly type?: string; readonly format?: string; readonly description?: string }>
+  readonly description?: string
+}
+
+/**
+ * What a value means is said beside `anyOf`, where it may be null: generators of clients show only that where the member is named.
+ * All times are described alike, so theirs stays with the time.
+ */
+const describeNullable = (_: string, value: unknown): unknown => {
+  if (typeof value !== "object" || value === null || !("anyOf" in value)) return value
+  const { anyOf = [], description } = value as Nullable
+  const [one, ...more] = anyOf.filter(({ type }) => type !== "null")
+  if (description !== undefined || one?.description === undefined || one.format === "date-time" || more.length > 0) {
+    return value
+  }
+  const { description: said, ...rest } = one
+  return { ...value, anyOf: anyOf.map((each) => (each === one ? rest : each)), description: said }
+}
+
 const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => object): Record<string, object> =>
   Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, change(path)]))
 
@@ -177,6 +197,6 @@ export const completeDocument = (generated: Specification): object => {
       ...ingress.paths
     }
   }) as Specification
-  const document = withoutAliases(resolved)
+  const document = JSON.parse(JSON.stringify(withoutAliases(resolved)), describeNullable) as Specification
   return { ...document, paths: mapPaths(document.paths, describeParameters) }
 }

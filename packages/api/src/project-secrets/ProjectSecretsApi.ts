@@ -36,7 +36,7 @@ export const rotated = bodyOf(
     rotate: Schema.optionalKey(
       Schema.Array(SecretName)
         .check(Schema.isMinLength(1), Schema.isMaxLength(2))
-        .annotate({ description: "Which; both unless told" })
+        .annotate({ description: "Which to replace; by default both" })
     )
   }).annotate({ identifier: "ProjectSecretsRotate" })
 )
@@ -81,7 +81,7 @@ export class ProjectSecretsApi extends HttpApiGroup.make("project-secrets")
         permission: administering,
         summary: "Replace the secrets by random values",
         description:
-          "They are shown in this answer and never again. No body replaces both. The former API key is dead at once; deliveries are signed by the former signing secret too, for 24 hours.",
+          "They are shown in this answer and never again. Without a body, or without `rotate`, both are replaced. The former API key is dead at once; deliveries are signed by the former signing secret too, for 24 hours.",
         body: { rotate: ["signing_secret"] },
         answer: rotatedSecrets
       })

@@ -100,7 +100,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
         permission: "public",
         anyOrigin: true,
         summary: "Open a share",
-        description: "Without a credential: the link is one. At most 120 a minute from one address.",
+        description: "Without a credential: the link is one. An address may call 120 links a minute that do not open.",
         answer: publicShare,
         errors: [
           "VALIDATION_ERROR",

@@ -31,7 +31,7 @@ const Address = Schema.String.check(
 ).annotate({ description: "The address that their identity provider has verified, or will have" })
 
 const Days = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))).annotate({
-  description: "null: as the operator keeps it, which is the most"
+  description: "Days; null: as many as the operator allows"
 })
 
 export const teamWrite = bodyOf(

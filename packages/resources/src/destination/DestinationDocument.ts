@@ -28,11 +28,13 @@ const optionally = (one: Setting): Schema.Top => {
 const written = (settings: Settings) => mapped(settings, (one) => ("needed" in one ? one.schema : optionally(one)))
 const changed = (settings: Settings) =>
   mapped(settings, (one) => ("needed" in one ? optional(one.schema) : optionally(one)))
-const bare = (schema: Schema.Top): Schema.Top => {
-  // What a value may be, without what is asked of one that is written.
-  const { description: _, default: __, examples: ___, ...annotations } = schema.ast.annotations ?? {}
-  return schema.annotate({ ...annotations, description: undefined, default: undefined, examples: undefined })
-}
+/** What a value may be, without what is asked of one that is written. The description of a number stays: it names the unit. */
+const bare = (schema: Schema.Top): Schema.Top =>
+  schema.annotate({
+    ...(schema.ast._tag === "Number" ? {} : { description: undefined }),
+    default: undefined,
+    examples: undefined
+  })
 const shown = (settings: Settings) =>
   mapped(settings, (one) => {
     const schema = bare(one.schema)

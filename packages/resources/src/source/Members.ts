@@ -56,7 +56,7 @@ const highestRate = 1_000_000_000
 const rateMessage = `must be a whole number from 1 to ${highestRate}, or null`
 
 export const RateLimit = Schema.Number.annotate({
-  description: "Requests that are accepted in a period; null: all"
+  description: "Requests that are accepted per `rate_limit_period`; null: no limit"
 }).check(
   Schema.isInt({ message: rateMessage }).abort(),
   Schema.isBetween({ minimum: 1, maximum: highestRate }, { message: rateMessage })

@@ -45,9 +45,12 @@ const members = {
     description:
       "Whether the upstream gets the credential that the source verifies its senders by, too. Other credentials that a sender presents are always forwarded"
   }),
-  timeout_ms: between(1_000, 30_000, { default: defaultTimeoutMs }),
+  timeout_ms: between(1_000, 30_000, {
+    description: "Milliseconds that the upstream may take",
+    default: defaultTimeoutMs
+  }),
   capture_response_bytes: between(0, maxCapturedBytes, {
-    description: "How much of the upstream's answer is stored; the sender gets all of it",
+    description: "Bytes of the upstream's answer that are stored; the sender gets all of it",
     default: maxCapturedBytes
   })
 }

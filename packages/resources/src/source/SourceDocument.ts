@@ -15,7 +15,10 @@ import { Empty } from "./Proxy.ts"
  * Sources as the document shows them: what `config.auth` may hold is told by the type, in more detail than a schema decodes it.
  */
 
-const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
+const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })).annotate({
+  description:
+    "Seconds that a timestamp may be old, and ahead, there 300 at most; 300 by default with a timestamp_header"
+})
 
 const BasicAuth = Schema.Struct({
   username: Schema.String.check(Schema.isPattern(/^[^:]{1,1024}$/u)),
@@ -44,12 +47,7 @@ const HmacAuth = Schema.Struct({
     })
   ),
   timestamp_header: setting(HeaderName.annotate({ description: "With it, `{timestamp}.{body}` is signed" })),
-  tolerance_seconds: setting(
-    tolerance.annotate({
-      description:
-        "Seconds that a timestamp may be old, and ahead, there 300 at most; 300 by default with a timestamp_header"
-    })
-  )
+  tolerance_seconds: setting(tolerance)
 })
   .check(otherNames)
   .annotate({ identifier: "HmacAuth" })

@@ -24,8 +24,11 @@ export const delayKind = stepKind({
   kind: "delay",
   config: Schema.Struct({
     mode: Schema.Literals(["for", "until"]),
-    /** A number, or a template that gives one. */
-    amount: Schema.optionalKey(Schema.Union([Schema.Finite, Schema.String])),
+    amount: Schema.optionalKey(
+      Schema.Union([Schema.Finite, Schema.String]).annotate({
+        description: "How long to wait, in `unit`; a number, or a template that gives one"
+      })
+    ),
     unit: Schema.optionalKey(Schema.Literals(["seconds", "minutes", "hours", "days", "weeks"])),
     /** A time in ISO 8601, or a template that gives one; in `timezone` where it has no offset. */
     until: Schema.optionalKey(Schema.String),

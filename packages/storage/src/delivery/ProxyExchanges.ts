@@ -76,7 +76,7 @@ export class ProxyExchanges extends Context.Service<
   )
 }
 
-const exchanges = new Rows<ProxyExchangeRecord>([
+const exchanges = new Rows<ProxyExchangeRecord>("given", [
   ["id", "text", ({ requestId }) => sibling(prefixes.proxyExchange, requestId)],
   ["team_id", "text", ({ teamId }) => teamId],
   ["source_id", "text", ({ sourceId }) => sourceId],
@@ -97,7 +97,7 @@ const exchanges = new Rows<ProxyExchangeRecord>([
 
 const statement = `
 insert into proxy_exchanges (${exchanges.names})
-select * from ${exchanges.from(1, many, "given")}
+select * from ${exchanges.from(1, many)}
 on conflict (id) do nothing`
 
 /** The commit of a batch; a request that has its exchange keeps that one. */
@@ -105,7 +105,7 @@ export const exchangeCommit = (
   records: ReadonlyArray<ProxyExchangeRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => ({
   statement,
-  parameters: exchanges.bind(exchanges.valuesOf(records), many)
+  parameters: exchanges.bind(records, false).parameters
 })
 
 const make = Effect.gen(function* () {

@@ -15,8 +15,8 @@ export interface DueRow {
 }
 
 /**
- * Due rows of a destination, the first `perLane` of each lane in due order, and as many more as are `known` of it. Cost: one index probe a lane and one index
- * entry a row, however long the backlog is.
+ * Due rows of a destination: of each connection queue the first `perLane` in due order, and as many more as are `known` of it. They cost one index probe
+ * for each connection queue and one index entry for each row, however long the backlog is.
  */
 export const dueRows = Effect.fnUntraced(function* (
   shard: number,
@@ -69,7 +69,7 @@ export interface PendingEventRow extends StoredHead {
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
-  /** The key of the line it is or was in, and its place there: see `Lines.ts`. */
+  /** The key of the line it is or was in, and its place there: see `OrderingKeys.ts`. */
   readonly ordering_key: string | null
   readonly place: number | null
 }
@@ -166,8 +166,8 @@ export const recentStarts = Effect.fnUntraced(function* (
 })
 
 /**
- * `lanes (shard, destination_id, connection_id, due_at)`: every lane of these shards that has rows, with its earliest. A loose index
- * scan: one probe a lane, whatever their rows.
+ * `lanes (shard, destination_id, connection_id, due_at)`: every connection queue of these shards that has rows, with its earliest time. A loose index
+ * scan: one probe for each connection queue, however many rows it has.
  */
 export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) => sql`
     with recursive lanes as (
@@ -194,7 +194,7 @@ export interface DueWork {
   readonly operations: ReadonlyArray<string>
   /** With runs that are due and may go on: those of paused ones may not. */
   readonly workflows: ReadonlyArray<string>
-  /** When the next lane or run comes due (Unix ms); infinite: none is waiting. */
+  /** When the next connection queue or run comes due (Unix ms); infinite: none is waiting. */
   readonly next: number
 }
 

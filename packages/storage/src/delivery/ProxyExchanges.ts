@@ -37,7 +37,7 @@ export interface ProxyExchangeRecord {
 
 export interface ProxyExchangeStats {
   readonly written: number
-  /** Lost: refused by the database, or there was no room to wait for it. */
+  /** Lost: refused by the database, or too much waited for it already. */
   readonly lost: number
   /** Batches so far. */
   readonly batches: number
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context())
   let written = 0
   let lost = 0
-  /** Of the losses, those for want of room that have not been logged yet. */
+  /** Those lost because too much waited, as far as they have not been logged yet. */
   let dropped = 0
   let waiting = 0
   let closed = false
@@ -157,7 +157,7 @@ const make = Effect.gen(function* () {
     return Effect.andThen(store(records.slice(0, half)), store(records.slice(half)))
   }
 
-  /** Losses for want of room are logged once per batch, not once each: they come in floods. */
+  /** Exchanges that are lost because too much waits are logged once per batch, not once each: they come in floods. */
   const logDropped = Effect.suspend(() => {
     if (dropped === 0) return Effect.void
     const count = dropped

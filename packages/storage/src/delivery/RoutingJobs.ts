@@ -178,7 +178,7 @@ interface Asked extends WindowLookup {
 
 /**
  * What reads the windows of a process's connections, of several by one statement. They have to be asked for after the pending routes
- * that they decide about are known: whoever else has settled some meanwhile has then committed the windows too.
+ * that they decide about are known: whoever else has stored results of some meanwhile has then committed the windows too.
  */
 export const makeWindowReader: Effect.Effect<
   (lookup: WindowLookup) => Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>,

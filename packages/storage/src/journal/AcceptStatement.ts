@@ -15,7 +15,7 @@ export interface RoutedEvent {
   readonly shard: number
   /** Unix ms; later than the request's time when a delay rule says so. */
   readonly dueAt: number
-  /** Whose line it waits in; null: nobody's. */
+  /** The ordering key in whose line it waits; null: it waits for nobody. */
   readonly orderingKey: string | null
 }
 
@@ -45,7 +45,7 @@ export interface RoutedRun {
   readonly steps: number
 }
 
-/** A request as its door wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
+/** A request as ingress wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
 export interface RequestRecord extends StoredHead {
   readonly id: string
   readonly teamId: string
@@ -261,7 +261,7 @@ const writes: {
 const current = "v <> all ((select ords from stale)::int4[])"
 
 /**
- * One statement, hence one transaction: the requests with their events, queue rows, ignored events, pending routes and
+ * One statement, hence one transaction: the requests with their events, queue rows, ignored events, routing jobs and
  * counts, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
  * row whose version is still current was routed by what holds now.
  */

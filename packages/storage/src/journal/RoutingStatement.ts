@@ -32,7 +32,7 @@ export interface ExecutionRecord {
   readonly memoryBytes: number
 }
 
-/** What becomes of one pending route. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
+/** What becomes of one routing job. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
 export type Fate =
   | { readonly kind: "event"; readonly eventId: string; readonly dueAt: number }
   | { readonly kind: "ignored"; readonly ignoredId: string; readonly cause: string; readonly meta: string }
@@ -53,8 +53,8 @@ export interface Settled {
 }
 
 /**
- * What routes were decided by, when it was not read after them: they are settled only if it still is what holds. It is the version
- * of their source, which counts all changes of the source's connections and their destinations, and the state of the transformation.
+ * The settings that routing jobs were decided by, when these were read before the jobs. The results are stored only if the settings still hold. They
+ * are the version of the source, which counts all changes of its connections and their destinations, and the state of the transformation.
  */
 export interface Basis {
   readonly sourceId: string
@@ -63,7 +63,7 @@ export interface Basis {
   readonly transformation: { readonly id: string; readonly mark: string } | null
 }
 
-/** Routes of one connection that were decided about, and are settled together or not at all. Times are Unix milliseconds. */
+/** The results of routing jobs of one connection, which are stored together or not at all. Times are Unix milliseconds. */
 export interface SettlementRecord {
   readonly connectionId: string
   readonly destinationId: string
@@ -72,24 +72,24 @@ export interface SettlementRecord {
   /** The shard of the destination's actor. */
   readonly shard: number
   readonly now: number
-  /** Null: read after the routes. */
+  /** Null: the settings were read after the routing jobs. */
   readonly basis: Basis | null
-  /** Whether some of these routes have a place: see `Lines.ts`. */
+  /** Whether some of these routing jobs have a place in a line: see `OrderingKeys.ts`. */
   readonly inOrder: boolean
   readonly settled: ReadonlyArray<Settled>
 }
 
-/** A route of a batch. */
+/** A routing job of a batch, with its result. */
 interface Deciding {
   /** Its place in the batch. */
   readonly at: number
-  /** The place of its basis, from 1; 0: none. */
+  /** Where its basis stands among those of the batch, from 1; 0: it has none. */
   readonly basis: number
   readonly record: SettlementRecord
   readonly settled: Settled
 }
 
-/** What is written of the route at this place. */
+/** What is written of the routing job at this place. */
 interface Writing<A> {
   readonly at: number
   readonly of: A
@@ -98,7 +98,7 @@ interface Writing<A> {
 const idOf = (fate: Fate): string | null =>
   fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null
 
-/** The rows of a batch, by what they are for. Those of the last four become rows of a table, with what stands in `taken`, the route of each. */
+/** The rows of a batch, by what they are for. Those of the last four become rows of a table, together with the row of their routing job in `taken`. */
 const declared = {
   bases: new Rows<{ readonly ord: number; readonly basis: Basis }>("b", [
     ["ord", "int4", ({ ord }) => ord],
@@ -177,7 +177,7 @@ const groups = new Groups(declared)
 
 type Group = keyof typeof declared
 
-/** What is written of the routes taken, from the rows of a group, each with the place of its route. */
+/** What is written of the routing jobs taken, from the rows of a group. Each row has the place of its job. */
 const writes: { readonly [group in "ignored" | "executions" | "payloads" | "windows"]: (rows: string) => string } = {
   ignored: (rows) => `passed as (
     ${declared.ignored.insertInto("ignored_events", `taken join ${rows} on i.place = taken.place`)}
@@ -207,8 +207,8 @@ const writes: { readonly [group in "ignored" | "executions" | "payloads" | "wind
 const isWritten = (group: Group): group is keyof typeof writes => Object.hasOwn(writes, group)
 
 /**
- * The earliest place of each line that is not settled here. Few are looked at: what is settled was read from the front. It is the fence
- * of an owner that is none any more, too: what another is about to settle is still there, or is gone with its event made.
+ * The earliest place of each line whose routing job stays. Few are looked at, because jobs are read from the front of their line. It also fences an
+ * outdated owner: a job that another owner is about to decide is still there, or is gone and its event is stored.
  */
 const held = `here as materialized (
   select s.connection_id, max(p.place) as last, array_agg(s.request_id) as ids
@@ -227,14 +227,14 @@ const held = `here as materialized (
   group by 1, 2
 )`
 
-/** Whether nothing of its line is held before the route `p`. */
+/** Whether no job before the routing job `p` stays in its line. */
 const isFree = `and not exists (
         select from held where held.connection_id = p.connection_id and held.ordering_key = p.ordering_key and held.place < p.place
       )`
 
 const madeEvents = "taken where kind = 'event'"
 
-/** The events that routes become. */
+/** The events that routing jobs become. */
 const made = (inOrder: boolean): string =>
   insertInto(
     "events",
@@ -253,7 +253,7 @@ const made = (inOrder: boolean): string =>
     madeEvents
   )
 
-/** Their rows in the delivery queues: an event in line waits for its turn, one that is in none for its time. */
+/** The events' rows in the delivery queues. An event in a line waits for the one before it, another one for its time. */
 const queued = (inOrder: boolean): string =>
   insertInto(
     "deliveries",
@@ -276,8 +276,8 @@ const queued = (inOrder: boolean): string =>
   )
 
 /**
- * A commit of requests counts each pending route as an event of its request, because most become one: so the row with the body need
- * not be written again. What became something else, what goes through a tunnel, and what the version before has not counted, is corrected.
+ * A commit of requests counts each routing job as an event of its request, because most become one: so the row with the body need not be written
+ * again. The counts are corrected for jobs that became something else, go through a tunnel, or were not counted by the version before.
  */
 const correct = (first: string, last: string, tunnels: string): string => `corrected as (
     update requests set events_count = events_count + c.events, ignored_count = ignored_count + c.ignored,
@@ -291,7 +291,7 @@ const correct = (first: string, last: string, tunnels: string): string => `corre
       and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0 or c.cli_events <> 0)
   )`
 
-/** What a batch has rows of, and whether its requests' counts are corrected and some of its routes have a place. */
+/** What a batch has rows of, whether its requests' counts are corrected, and whether some of its routing jobs have a place in a line. */
 interface Shape {
   readonly present: Present<Group>
   readonly corrects: boolean
@@ -299,9 +299,8 @@ interface Shape {
 }
 
 /**
- * One statement, hence one transaction. The routes deleted drive all that is written, so one that somebody else has settled meanwhile is
- * settled once; those whose basis is not what holds any more are left, and answered. One that stands in line behind another that is not
- * settled here is left pending.
+ * One statement, hence one transaction. Only routing jobs that it deletes have a result, so a job that somebody else has decided meanwhile is decided
+ * once. Jobs whose basis does not hold any more are left, and answered. A job is left, too, while one before it in its line stays.
  */
 const statementFor = texts(({ corrects, inOrder, present }: Shape): string => {
   const { next, rows } = groups.from(present)
@@ -359,7 +358,7 @@ with stale as materialized (
 select (select ords from stale) as stale, (select coalesce(array_agg(place), '{}'::int4[]) from taken) as taken`
 })
 
-/** Of each record, what its answer names: the places of its routes, and its basis (0: none). */
+/** How the answer names a record: the place of its first routing job, and its basis (0: none). */
 interface Placed {
   readonly first: number
   readonly basis: number
@@ -390,7 +389,7 @@ export const settleCommit = (
     return ord
   }
 
-  /** A route is in a batch once: who else has decided about it meanwhile finds it gone. */
+  /** A routing job is in a batch once: a second decision about it would find it gone. */
   const seen = new Set<string>()
   let place = 0
   let corrects = false

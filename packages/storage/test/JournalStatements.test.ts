@@ -1,5 +1,15 @@
-import { PgTypes } from "@effect/sql-pg"
-import { expect, it } from "vitest"
+import { PgClient, PgTypes } from "@effect/sql-pg"
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Result, Stream } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
+import { type Replay, storeReplays } from "@tidegate/storage/bulk/Replays"
+import { retryEvents } from "@tidegate/storage/bulk/EventRetry"
+import { HotSql } from "@tidegate/storage/Database"
+import { noteStarts } from "@tidegate/storage/delivery/DeliveryRows"
+import { readDedupeWindows } from "@tidegate/storage/delivery/RoutingJobs"
+import { countLimited } from "@tidegate/storage/delivery/SourcePeriods"
+import { parseSecretKeys, Secrets } from "@tidegate/storage/secrets/Secrets"
 import { derivedId, prefixes, seededId } from "@tidegate/model/Ids"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/delivery/ProxyExchanges"
 import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
@@ -306,3 +316,119 @@ it("the journal sends these statements and parameters", async () => {
     .join("\n")
   await expect(text).toMatchFileSnapshot("fixtures/journalStatements.sql")
 })
+
+/** A client that sends nothing: it keeps what it is given, and answers what `rowsOf` says. */
+const recording = Effect.fnUntraced(function* (
+  sent: Array<Commit>,
+  rowsOf: (statement: string) => ReadonlyArray<object> = () => []
+) {
+  const execute = (statement: string, parameters: ReadonlyArray<unknown>) =>
+    Effect.sync(() => {
+      sent.push({ statement, parameters })
+      return rowsOf(statement)
+    })
+  const refused = () => Effect.die("not used")
+  const sql = yield* SqlClient.make({
+    acquirer: Effect.succeed({
+      execute,
+      executeRaw: refused,
+      executeStream: () => Stream.die("not used"),
+      executeValues: refused,
+      executeValuesUnprepared: refused,
+      executeUnprepared: execute
+    }),
+    compiler: PgClient.makeCompiler(),
+    spanAttributes: [],
+    driver: "none"
+  })
+  return Layer.mergeAll(Layer.succeed(SqlClient.SqlClient, sql), Layer.succeed(HotSql, sql as PgClient.PgClient))
+}, Effect.provide(Reactivity.layer))
+
+const source = { id: "source-0", team_id: "team-0" }
+const routes = [
+  { id: "connection-0", source_id: "source-0", ordering: null },
+  { id: "connection-1", source_id: "source-0", ordering: { key: "body.id" } }
+]
+const workflows = [{ id: "workflow-0", source_id: "source-0", version: 2, steps: 3 }]
+
+const replayAnswers = (statement: string): ReadonlyArray<object> => {
+  if (statement.includes("from sources where")) return [source]
+  if (statement.includes("from connections c join")) return routes
+  return statement.includes("from workflows") ? workflows : []
+}
+
+const replay = (i: number): Replay => ({
+  ...source,
+  source_id: source.id,
+  id: requestId(i),
+  message: {
+    method: "POST",
+    path: `/${i}`,
+    query: "",
+    headers: { a: "b" },
+    body: Buffer.from(`body-${i}`)
+  },
+  presented: null,
+  presentedOf: requestId(9),
+  verified: i === 0,
+  original_ip: "192.0.2.1",
+  external_id: i === 1 ? "external" : null,
+  retry: i === 0 ? null : { kind: "bulk", parent_request_id: requestId(9), operation_id: "bch_1" },
+  ...(i === 0 ? { fixture_id: "fix_1" } : {})
+})
+
+/** An event as it is read before it is retried. */
+const parent = (i: number) => ({
+  id: eventId(i),
+  status: "FAILED",
+  connection_id: "connection-0",
+  destination_id: `destination-${i}`,
+  source_off: false,
+  connection_off: false,
+  paused: false,
+  destination_off: false,
+  payload_stored: true,
+  in_order: i === 1,
+  resolved: false,
+  succeeded: null
+})
+
+it.effect("what is written beside the journal sends these statements and parameters", () =>
+  Effect.gen(function* () {
+    const sent: Array<Commit> = []
+    yield* Effect.gen(function* () {
+      yield* noteStarts([
+        [eventId(0), at],
+        [eventId(1), at + 1]
+      ])
+      yield* readDedupeWindows([
+        { connectionId: "connection-0", keys: ["a", "b"] },
+        { connectionId: "connection-1", keys: ["c"] }
+      ])
+      yield* countLimited([{ source_id: "source-0", team_id: "team-0", minute: at, count: 3 }])
+    }).pipe(Effect.provide(yield* recording(sent)))
+    yield* storeReplays([replay(0), replay(1)], {
+      shardOf: (id) => id.length,
+      lineOf: () => "key"
+    }).pipe(
+      Effect.provide(yield* recording(sent, replayAnswers)),
+      Effect.provide(Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) }))
+    )
+    const retried = retryEvents({
+      team_id: "team-0",
+      event_ids: [eventId(0), eventId(1)],
+      operation_id: "bch_1",
+      overMs: 1_000,
+      unresolved: false,
+      shardOf: (id) => id.length
+    })
+    const parents = (statement: string) => (statement.includes("as payload_stored") ? [parent(0), parent(1)] : [])
+    yield* Effect.provide(retried, yield* recording(sent, parents))
+    const text = sent
+      .map((commit, i) =>
+        described(String(i), commit).replaceAll(/(?<=evt_0{10})\w{16}|(?<=untyped: )\d{5}/g, "<random>")
+      )
+      .join("\n")
+    yield* Effect.promise(() => expect(text).toMatchFileSnapshot("fixtures/besideTheJournal.sql"))
+  })
+)

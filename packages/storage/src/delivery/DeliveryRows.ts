@@ -5,6 +5,7 @@ import type { StoredHead } from "@tidegate/model/Message"
 import { placesOf } from "../bulk/BulkShards.ts"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
+import { Rows } from "../journal/Rows.ts"
 import { payloadGone } from "../Tables.ts"
 
 /** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
@@ -123,6 +124,11 @@ export const pendingEvents = Effect.fnUntraced(function* (
     order by c.nth`
 })
 
+const started = new Rows<readonly [event: string, at: number]>("s", [
+  ["id", "text", ([event]) => event],
+  ["at", "timestamptz", ([, at]) => at]
+])
+
 /**
  * Notes that these deliveries are under way, and since when (Unix ms), as a pace does before they start. A row that somebody else is writing is left
  * out: its attempt is being recorded. So this waits for nobody, and no two statements wait for each other.
@@ -134,7 +140,7 @@ export const noteStarts = Effect.fnUntraced(function* (
   const ids = Columns.text(starts.map(([id]) => id))
   yield* sql`
     update deliveries set started_at = s.at
-    from unnest(${ids}, ${Columns.timestamptz(starts.map(([, at]) => at))}) as s (id, at)
+    from ${started.unnest(sql, starts)}
     where deliveries.event_id = s.id
       and deliveries.ctid = any(array(select ctid from deliveries where event_id = any(${ids}) for update skip locked))`
 })

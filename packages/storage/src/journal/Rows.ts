@@ -1,4 +1,5 @@
 import { PgTypes } from "@effect/sql-pg"
+import { Statement } from "effect/sql"
 import * as Columns from "./Columns.ts"
 
 /**
@@ -46,6 +47,8 @@ const scalars: { readonly [type in Columns.ColumnType]: (value: never) => PgType
 }
 
 const isColumn = <Row>(field: Column<Row> | Made): field is Column<Row> => Array.isArray(field)
+
+const commas = Statement.join(", ", false)
 
 type Pair = readonly [to: string, expression: string]
 
@@ -129,6 +132,16 @@ export class Rows<Row> {
       given,
       parameters: [...this.#each.map(array), ...this.#uniform.map(given.uniform ? scalar : array)]
     }
+  }
+
+  /** The rows as an item of FROM of a statement that is a template. `nth`: the name of a last column, which numbers them from 1. */
+  unnest(sql: Statement.Constructor, rows: ReadonlyArray<Row>, nth?: string): Statement.Fragment {
+    const arrays = commas(this.bind(rows, false).parameters.map((array) => sql`${array}`))
+    const as =
+      nth === undefined
+        ? `as ${this.#alias} (${this.names})`
+        : `with ordinality as ${this.#alias} (${this.names}, ${nth})`
+    return sql`unnest(${arrays}) ${sql.literal(as)}`
   }
 
   #isUniform(rows: ReadonlyArray<Row>): boolean {

@@ -36,7 +36,7 @@ const sharing = { isolate: false }
  */
 const measuring = [
   "test/cluster/{actions,feed,rates,redisKeys,sharing,workflows}.test.ts",
-  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,Transformations}.test.ts",
+  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,StatementBudget,Transformations}.test.ts",
   "packages/egress/test/{Egress,Stream}.test.ts",
   "packages/entities/test/{ClusterWire,TransformationRuns}.test.ts",
   "packages/sandbox/test/**/*.test.ts",

@@ -2,6 +2,13 @@ import { createServer, connect, type Server, type Socket } from "node:net"
 import type { AddressInfo } from "node:net"
 import { freePort } from "./Ports.ts"
 
+export interface LinkOptions {
+  /** Sees what the server sends, and may change bytes of it but not their number. */
+  readonly rewrite?: (answer: Buffer) => Buffer
+  /** Makes for each connection what sees what the gateway sends over it. */
+  readonly reader?: () => (sent: Buffer) => void
+}
+
 /**
  * The way of one gateway to its database, which a test can cut: connections end, and new ones are refused, as with a
  * server that is down. The database itself is shared and goes on.
@@ -12,12 +19,12 @@ export class DatabaseLink {
   readonly #server: URL
   readonly #port: number
   readonly #open = new Set<Socket>()
-  readonly #rewrite: ((answer: Buffer) => Buffer) | undefined
+  readonly #options: LinkOptions
   #listener: Server
 
-  private constructor(server: URL, listener: Server, rewrite: ((answer: Buffer) => Buffer) | undefined) {
+  private constructor(server: URL, listener: Server, options: LinkOptions) {
     this.#server = server
-    this.#rewrite = rewrite
+    this.#options = options
     this.#listener = listener
     this.#port = (listener.address() as AddressInfo).port
     const url = new URL(server)
@@ -26,12 +33,13 @@ export class DatabaseLink {
     listener.on("connection", this.#join)
   }
 
-  /** `rewrite` sees what the server sends, and may change bytes of it but not their number. */
-  static async to(databaseUrl: string, rewrite?: (answer: Buffer) => Buffer): Promise<DatabaseLink> {
-    return new DatabaseLink(new URL(databaseUrl), await listen(await freePort()), rewrite)
+  static async to(databaseUrl: string, options: LinkOptions = {}): Promise<DatabaseLink> {
+    return new DatabaseLink(new URL(databaseUrl), await listen(await freePort()), options)
   }
 
   readonly #join = (near: Socket): void => {
+    const { reader, rewrite } = this.#options
+    if (reader !== undefined) near.on("data", reader())
     const far = connect(Number(this.#server.port), this.#server.hostname)
     for (const [socket, other] of [
       [near, far],
@@ -44,9 +52,8 @@ export class DatabaseLink {
         this.#open.delete(socket)
         other.destroy()
       })
-      if (socket === near || this.#rewrite === undefined) socket.pipe(other)
+      if (socket === near || rewrite === undefined) socket.pipe(other)
     }
-    const rewrite = this.#rewrite
     if (rewrite !== undefined) far.on("data", (answer: Buffer) => near.write(rewrite(answer)))
   }
 

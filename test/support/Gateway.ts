@@ -27,7 +27,7 @@ import type {
   SourceConfig,
   Trace
 } from "./Contract.ts"
-import { DatabaseLink } from "./DatabaseLink.ts"
+import { DatabaseLink, type LinkOptions } from "./DatabaseLink.ts"
 import { query } from "./sql.ts"
 import type { Target } from "./Target.ts"
 
@@ -82,14 +82,14 @@ export class Gateway {
     this.#own = own
   }
 
-  /** `settings`: environment variables beside, or instead of, those of every suite. */
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Gateway> {
+  /** `settings`: environment variables beside, or instead of, those of every suite. `options`: who watches what it sends to its database. */
+  static async start(settings: Readonly<Record<string, string>> = {}, options: LinkOptions = {}): Promise<Gateway> {
     const scope = Scope.makeUnsafe()
     const { folder, url } = await Effect.runPromise(
       Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
     )
     const databaseUrl = Redacted.value(url)
-    const link = await DatabaseLink.to(databaseUrl)
+    const link = await DatabaseLink.to(databaseUrl, options)
     const process = await GatewayProcess.make("gateway", "all", folder, {
       ...usualSettings(folder, apiKey),
       DATABASE_URL: link.url,

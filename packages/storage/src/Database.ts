@@ -12,7 +12,7 @@ import { makeTeamReads, type TeamReads } from "./TeamReads.ts"
  * take long. `HotSql` and `JournalSql` are for the event path's few fixed statements, planned once, and always by index: a plan made
  * while the tables were small must not turn into a scan of the whole when they are not. A test runs them by such plans.
  *
- * `HotSql` reads. Its statements want one row by its id, or the first of a lane: by nested subqueries, never by a join
+ * `HotSql` reads. Its statements want one row by its id, or the first of a connection queue: by nested subqueries, never by a join
  * that leaves open from which side to start.
  */
 export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tidegate/storage/HotSql") {}
@@ -30,7 +30,7 @@ export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()
 export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("@tidegate/storage/ReportSql") {}
 
 /**
- * Whose turn it is to read, in this process. A list borrows a connection of the ordinary pool, a report one of the reports' own; of each,
+ * Shares reading among the teams of this process. A list borrows a connection of the ordinary pool, a report one of the reports' own; of each,
  * one team holds at most half.
  */
 export class ReadTurns extends Context.Service<ReadTurns, { readonly lists: TeamReads; readonly reports: TeamReads }>()(

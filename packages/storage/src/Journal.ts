@@ -57,14 +57,14 @@ export interface JournalStats {
 /** How long a request may wait for a database that does not answer, before its sender is told 503. */
 const acceptPatienceMs = 4_000
 
-/** Beyond this the journal is full: doors shed (fails closed, because memory is bounded). */
+/** Beyond this the journal is full: ingress refuses requests (fails closed, because memory is bounded). */
 const fullAtBytes = 96 * 1024 * 1024
 const fullAtItems = 20_000
 
 /** Commits of requests under way at the same time, and as many of attempts. */
 const lanesEach = 2
 /**
- * Requests from this many bytes on go one batch after the other in a lane of their own: writing ten megabytes takes a tenth of a
+ * Requests from this many bytes on are committed by themselves, one batch after the other: writing ten megabytes takes a tenth of a
  * second, and a sender of one kilobyte must not wait behind those of others.
  */
 const largeFromBytes = 512 * 1024
@@ -86,9 +86,9 @@ export class Journal extends Context.Service<
     readonly accept: (record: RequestRecord, done: (outcome: Accepted) => void) => void
     /** Never gives up: an attempt is recorded once the database answers again. Callers bound what they hand in. */
     readonly record: (record: AttemptRecord, done: (outcome: Recorded) => void) => void
-    /** Marks a slot of a paced destination's rate as taken, before the delivery starts. */
+    /** Notes that a delivery of a destination with a rate limit starts, before it does: it counts against the rate after a crash, too. */
     readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
-    /** Replaces pending routes by what became of them. Callers bound what they hand in. */
+    /** Replaces routing jobs by their results. Callers bound what they hand in. */
     readonly settle: (settlement: Settlement) => void
     readonly stats: () => JournalStats
   }

@@ -32,7 +32,7 @@ const germanServer = Layer.unwrap(
   Effect.gen(function* () {
     const url = Redacted.value(yield* freshDatabase)
     const link = yield* Effect.acquireRelease(
-      Effect.promise(() => DatabaseLink.to(url, translate)),
+      Effect.promise(() => DatabaseLink.to(url, { rewrite: translate })),
       (open) => Effect.promise(() => open.close())
     )
     return Database.layer({ url: Redacted.make(link.url) })

@@ -16,18 +16,18 @@ import * as Residents from "./LocalEntities.ts"
 import { idOn, shardOf } from "../Shards.ts"
 import { WorkflowEntity } from "../Workflow/WorkflowProtocol.ts"
 
-/** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
+/** Without a runner a message waits for ever. A wake-up notification waits no longer than the poller takes to find the work itself. */
 const patience = "1 second"
 /** How long a change may wait for the owners of the destinations it concerns: longer than a take-over lasts. */
 const reloadDeadline = "12 seconds"
-/** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
+/** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the poller finds it. */
 const maxOutstanding = 512
-/** Messages of one turn of the loop. */
+/** Messages of one turn of the event loop. */
 const messagesAtOnce = 8
 
 /**
- * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
- * the actor's runner has taken them.
+ * Wake-up notifications to the actors of the event path. They may be lost: the poller finds the rows. Each completes when the actor's runner has
+ * taken it, or is given up after a second.
  */
 export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
@@ -38,7 +38,7 @@ export const actors = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
   const residents = yield* Residents.Destinations
-  const hint = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
+  const notify = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
     Effect.ignore(Effect.timeout(message, patience))
 
   const placeOf = (destinationId: string): Place => {
@@ -50,7 +50,7 @@ export const actors = Effect.gen(function* () {
   const take = (batches: Batches): Effect.Effect<void> => {
     const asleep = Array.from(batches).filter(([id, batch]) => residents.give(id, batch) === undefined)
     if (asleep.length === 0) return Effect.void
-    return hint(
+    return notify(
       Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
         concurrency: "unbounded",
         discard: true
@@ -63,7 +63,7 @@ export const actors = Effect.gen(function* () {
     if (place === "here") return take(batches)
     const [any] = batches.keys()
     const to = idOn(sharding, shardOf(sharding, any!))
-    return hint(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
+    return notify(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
   }
 
   return {
@@ -71,24 +71,24 @@ export const actors = Effect.gen(function* () {
     take,
     handOver,
     /** Something of the destination's is due. */
-    wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
+    wakeDestination: (id: string) => notify(destination(id).Wake(undefined, { discard: true })),
     /** Events of the destination that waited are not to be delivered any more: it reads again what is. */
-    rereadDestination: (id: string) => hint(destination(id).Reread()),
+    rereadDestination: (id: string) => notify(destination(id).Reread()),
     /** Requests that have just been committed, and wait for the connection's slow rules. */
     route: (connectionId: string, batch: Batch<PendingRequest>) =>
-      hint(connection(connectionId).Route({ batch }, { discard: true })),
+      notify(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
-    wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true })),
+    wakeConnection: (id: string) => notify(connection(id).Wake(undefined, { discard: true })),
     /** The bulk operation is not at its end. */
-    wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true })),
+    wakeOperation: (id: string) => notify(operation(id).Wake(undefined, { discard: true })),
     /** The workflow has runs that are due. */
-    wakeWorkflow: (id: string) => hint(workflow(id).Wake(undefined, { discard: true }))
+    wakeWorkflow: (id: string) => notify(workflow(id).Wake(undefined, { discard: true }))
   }
 })
 
 /**
- * Tells the destinations that something they deliver by has changed, and waits until each has taken it over. No hint: what is
- * stored stays stored when one does not answer, but the caller is told 503 and may repeat the same request.
+ * Tells the destinations that something they deliver by has changed, and waits until each has taken it over. It must not be lost: when one does not
+ * answer, the change stays stored, but the caller is told 503 and may repeat the same request.
  */
 export const reloadDestinations = Effect.fnUntraced(function* (
   destinationIds: Iterable<string>
@@ -109,8 +109,8 @@ export const reloadDestinations = Effect.fnUntraced(function* (
 })
 
 /**
- * The hints of a process: what is told in one turn of the event loop goes out as one message per runner, or with the next one to it, and one
- * per connection.
+ * Tells actors about committed work. The events of one turn of the event loop go out as one message per runner, or with the next message to it; routing
+ * jobs as one message per connection.
  */
 export class Dispatcher extends Context.Service<
   Dispatcher,
@@ -122,7 +122,7 @@ export class Dispatcher extends Context.Service<
     /** The workflow has a run to begin. */
     readonly run: (workflowId: string) => void
   }
->()("@tidegate/entities/Hints") {
+>()("@tidegate/entities/Dispatcher") {
   static readonly layer: Layer.Layer<Dispatcher, never, Sharding.Sharding> = Layer.effect(
     Dispatcher,
     Effect.suspend(() => make)
@@ -142,12 +142,12 @@ const make = Effect.gen(function* () {
   let outstanding = 0
   let scheduled = false
 
-  const send = (hint: Effect.Effect<void>, after?: () => void): void => {
+  const send = (message: Effect.Effect<void>, after?: () => void): void => {
     if (outstanding >= maxOutstanding) return after?.()
     outstanding++
     run(
       Effect.ensuring(
-        hint,
+        message,
         Effect.sync(() => {
           outstanding--
           after?.()
@@ -180,7 +180,7 @@ const make = Effect.gen(function* () {
     if (!isSending) sendSome()
   }
 
-  /** Messages that wait for their turn of the loop: no more than may be under way. */
+  /** Messages that are sent in later turns of the event loop: no more than may be under way. */
   const unsent: Array<Effect.Effect<void>> = []
   let isSending = false
 
@@ -188,7 +188,7 @@ const make = Effect.gen(function* () {
     if (outstanding + unsent.length < maxOutstanding) unsent.push(message)
   }
 
-  /** A message may start an actor, which takes its time in the same turn of the loop: a thousand of them, of one source's connections, have many. */
+  /** A message may start an actor, which takes time of the same turn of the event loop. So a thousand messages are sent in many turns. */
   const sendSome = (): void => {
     for (const message of unsent.splice(0, messagesAtOnce)) send(message)
     isSending = unsent.length > 0

@@ -52,7 +52,7 @@ const encode = ({ batches }: Handover): Uint8Array => {
 
   const carriedBatches: Array<string> = []
   for (const [id, batch] of batches) {
-    // Not even told of: the sweep finds its events.
+    // Left out altogether: the poller finds the events of this destination.
     if (!take(Buffer.byteLength(batchHead(id, false)))) break
     const items: Array<string> = []
     for (const { payload, ...item } of batch.items) {

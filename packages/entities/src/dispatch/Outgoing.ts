@@ -11,7 +11,7 @@ export type Batches = ReadonlyMap<string, Batch<DeliveryItem>>
 
 /** What may wait for the next message to its runner, in bytes; of what comes on top only its destinations are told. */
 const maxWaitingBytes = 8 * 1024 * 1024
-/** Destinations of which something waits. What comes on top is dropped: the sweep finds it. */
+/** Destinations whose events wait for a message. What comes on top is dropped: the poller finds it. */
 const maxWaiting = 512
 
 export interface OutgoingOptions {
@@ -39,7 +39,7 @@ class Runner {
 }
 
 /**
- * Events on their way to their destinations' actors. What is told in one turn goes out as one message per runner. One message is
+ * Events on their way to their destinations' actors. Those of one turn of the event loop go out as one message per runner. One message is
  * under way to a runner: what comes meanwhile gathers for the next one, so the more there is to hand over, the more goes in one message.
  */
 export class Outgoing {

@@ -9,14 +9,14 @@ import { actors } from "./Dispatcher.ts"
 import { shardsPerGroup } from "../Shards.ts"
 import { OwnRuns } from "../Workflow/RunsInHand.ts"
 
-/** What has been due for longer than this (ms), nobody is about to deliver: its hint was lost, or its time has come. */
+/** Nobody is about to deliver what has been due for longer than this (ms): its notification was lost, or its time has come. */
 const graceMs = 250
 const everyMs = 500
-/** Where nothing was due it looks this much later (ms), or when it knows something to come due: what it finds then is a lost hint. */
+/** Where nothing was due, it looks again after this time (ms), or when it knows that something comes due. What else it finds then, a notification was lost of. */
 const idleMs = 2_000
 /** Workflows are woken so long (ms) before a run of theirs comes due: longer than it is until the next look. */
 const aheadMs = 3_000
-/** A sweep may use this share of the time at the most: the more there is to look through, the rarer it looks. */
+/** The share of the time that looking may take: the more there is to look through, the rarer it looks. */
 const maxOfTheTime = 0.1
 
 const all = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
@@ -27,8 +27,8 @@ const held = Effect.map(Sharding.Sharding, (sharding) =>
 
 /**
  * Finds the due rows of the shards that this runner holds and wakes their actors; answers when there is reason to look again (Unix
- * ms). It is what makes every other message a hint: retries and delays come due through it, and whatever a crash or a lost message
- * left behind is found by it.
+ * ms). Because of it every other message may be lost: it finds what a crash or a lost message has left behind, and retries and delayed events when they
+ * come due.
  */
 export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Sharding | Database> = Effect.gen(
   function* () {

@@ -5,6 +5,7 @@ import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { eventStatusSql } from "../delivery/EventStatus.ts"
 import * as Columns from "../journal/Columns.ts"
+import { Rows } from "../journal/Rows.ts"
 import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
 import { writeFeed } from "../journal/FeedStatement.ts"
 import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
@@ -106,6 +107,12 @@ const parentsOf = Effect.fnUntraced(function* (
     where e.id = any(${Columns.text(ids)}) and e.id >= ${first} and e.id <= ${last} and e.team_id = ${team_id}`
 })
 
+/** What a retry has resolved before anybody noted it, and that retry. */
+const resolvedBy = new Rows<Parent>("l", [
+  ["id", "text", ({ id }) => id],
+  ["by", "text", ({ succeeded }) => succeeded]
+])
+
 /** Notes which retry has resolved these, where it did so before anybody noted it. */
 const noteResolved = Effect.fnUntraced(function* (parents: ReadonlyArray<Parent>, now: Date) {
   const late = parents.filter(({ succeeded }) => succeeded !== null)
@@ -114,7 +121,7 @@ const noteResolved = Effect.fnUntraced(function* (parents: ReadonlyArray<Parent>
   const [first, last] = Columns.bounds(late.map(({ id }) => id))
   yield* sql`
     update events set resolved_at = coalesce(r.successful_at, ${now}), resolved_by_event_id = r.id
-    from unnest(${Columns.text(late.map(({ id }) => id))}, ${Columns.text(late.map(({ succeeded }) => succeeded))}) as l (id, by)
+    from ${resolvedBy.unnest(sql, late)}
       join events r on r.id = l.by
     where events.id = l.id and events.id >= ${first} and events.id <= ${last} and events.resolved_at is null`
 })
@@ -127,6 +134,16 @@ interface Retry {
   readonly due: number
 }
 
+/** A retry, and the shard of its destination's actor. */
+const asked = new Rows<{ readonly retry: Retry; readonly shard: number }>("a", [
+  ["id", "text", ({ retry }) => retry.id],
+  ["parent_id", "text", ({ retry }) => retry.parent.id],
+  ["destination_id", "text", ({ retry }) => retry.parent.destination_id],
+  ["shard", "int2", ({ shard }) => shard],
+  ["in_order", "bool", ({ retry }) => retry.parent.in_order],
+  ["due_at", "timestamptz", ({ retry }) => retry.due]
+])
+
 /**
  * The statement that makes the events: all that comes with them happens with it. It asks for the payload itself, because retention takes
  * none away that a committed event waits to send. Answers which were made. Those in a line go to its end in the order given.
@@ -138,15 +155,11 @@ const make = (
   shardOf: (destination_id: string) => number,
   operation: string | null
 ) => {
-  const parents = retries.map(({ parent }) => parent)
-  const [first, last] = Columns.bounds(parents.map(({ id }) => id))
+  const [first, last] = Columns.bounds(retries.map(({ parent }) => parent.id))
+  const rows = retries.map((retry) => ({ retry, shard: shardOf(retry.parent.destination_id) }))
   return sql<{ id: string }>`
     with asked as (
-      select * from unnest(${Columns.text(retries.map(({ id }) => id))}, ${Columns.text(parents.map(({ id }) => id))},
-        ${Columns.text(parents.map(({ destination_id }) => destination_id))},
-        ${Columns.int2(parents.map(({ destination_id }) => shardOf(destination_id)))},
-        ${Columns.bool(parents.map(({ in_order }) => in_order))}, ${Columns.timestamptz(retries.map(({ due }) => due))}
-      ) with ordinality as a (id, parent_id, destination_id, shard, in_order, due_at, nth)
+      select * from ${asked.unnest(sql, rows, "nth")}
     ), created as (
       insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
         due_at, ordering_key, root_event_id, retry_kind, retry_parent_event_id, retry_operation_id, ingested_at, created_at, updated_at)

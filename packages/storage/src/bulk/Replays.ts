@@ -5,6 +5,7 @@ import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
 import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "../journal/Columns.ts"
+import { Rows } from "../journal/Rows.ts"
 import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
 import { nextPlace } from "../delivery/OrderingKeys.ts"
 import { withPartitions } from "../retention/Partitions.ts"
@@ -84,6 +85,68 @@ const sealedFor = (secrets: Secrets["Service"], { id, presented, presentedOf, te
   return opened === null ? presented : sealPresented(secrets, { team_id, id }, opened)
 }
 
+/** A replay that is made. */
+interface Made {
+  readonly replay: Replay
+  /** How many connections it goes to. */
+  readonly routes: number
+  /** Its credentials, sealed for the new request. */
+  readonly sealed: string | null
+}
+
+const replayed = new Rows<Made>("r", [
+  ["id", "text", ({ replay }) => replay.id],
+  ["team_id", "text", ({ replay }) => replay.team_id],
+  ["source_id", "text", ({ replay }) => replay.source_id],
+  ["verified", "bool", ({ replay }) => replay.verified],
+  ["method", "text", ({ replay }) => replay.message.method],
+  ["path", "text", ({ replay }) => replay.message.path],
+  ["query", "text", ({ replay }) => replay.message.query],
+  ["headers", "text", ({ replay }) => JSON.stringify(replay.message.headers)],
+  ["presented", "text", ({ sealed }) => sealed],
+  ["body", "bytea", ({ replay }) => replay.message.body],
+  ["external_id", "text", ({ replay }) => replay.external_id],
+  ["original_ip", "text", ({ replay }) => replay.original_ip],
+  ["routes", "int4", ({ routes }) => routes],
+  ["kind", "text", ({ replay }) => replay.retry?.kind ?? null],
+  ["parent_id", "text", ({ replay }) => replay.retry?.parent_request_id ?? null],
+  ["operation_id", "text", ({ replay }) => replay.retry?.operation_id ?? null]
+])
+
+const ofFixtures = new Rows<Made>("r", [
+  ["id", "text", ({ replay }) => replay.id],
+  ["fixture_id", "text", ({ replay }) => replay.fixture_id ?? null]
+])
+
+/** The routing job of a replay on a connection. */
+const jobs = new Rows<{
+  readonly replay: Replay
+  readonly route: Route
+  readonly shard: number
+  readonly key: string | null
+}>("p", [
+  ["shard", "int2", ({ shard }) => shard],
+  ["connection_id", "text", ({ route }) => route.id],
+  ["request_id", "text", ({ replay }) => replay.id],
+  ["key", "text", ({ key }) => key],
+  ["in_order", "bool", ({ route }) => route.ordering !== null]
+])
+
+/** The run that a replay begins of a workflow. */
+const begunRuns = new Rows<{
+  readonly id: string
+  readonly request: string
+  readonly workflow: RunsOf
+  readonly shard: number
+}>("w", [
+  ["run_id", "text", ({ id }) => id],
+  ["request_id", "text", ({ request }) => request],
+  ["workflow_id", "text", ({ workflow }) => workflow.id],
+  ["version", "int4", ({ workflow }) => workflow.version],
+  ["steps", "int2", ({ workflow }) => workflow.steps],
+  ["shard", "int2", ({ shard }) => shard]
+])
+
 /**
  * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of every workflow: their actors
  * decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
@@ -124,14 +187,23 @@ export const storeReplays = Effect.fnUntraced(function* (
       routes.map((route) => ({
         replay,
         route,
+        shard: shardOf(route.id),
         key: route.ordering === null ? null : lineOf(route.ordering, replay.message)
       }))
     )
     const runs = made.flatMap(({ begun, replay: { id } }) =>
-      begun.map((workflow) => ({ id: derivedId(prefixes.workflowRun, id, workflow.id), request: id, workflow }))
+      begun.map((workflow) => ({
+        id: derivedId(prefixes.workflowRun, id, workflow.id),
+        request: id,
+        workflow,
+        shard: shardOf(workflow.id)
+      }))
     )
-    const all = made.map(({ replay }) => replay)
-    const text = (of: (replay: Replay) => string | null) => Columns.text(all.map(of))
+    const all = made.map(({ replay, routes }) => ({
+      replay,
+      routes: routes.length,
+      sealed: sealedFor(secrets, replay)
+    }))
     yield* sql`
       with made as (
         insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, presented, body, body_size,
@@ -140,16 +212,7 @@ export const storeReplays = Effect.fnUntraced(function* (
         select r.id, r.team_id, r.source_id, 'accepted', r.verified, r.method, r.path, r.query, r.headers, r.presented, r.body,
           length(r.body), r.external_id, r.original_ip, r.routes, 0, r.kind, r.parent_id, r.operation_id,
           case when r.kind is not null then ${now}::timestamptz end, ${now}, ${now}, ${now}
-        from unnest(${text(({ id }) => id)}, ${text(({ team_id }) => team_id)}, ${text(({ source_id }) => source_id)},
-          ${Columns.bool(all.map(({ verified }) => verified))}, ${text(({ message }) => message.method)},
-          ${text(({ message }) => message.path)}, ${text(({ message }) => message.query)},
-          ${text(({ message }) => JSON.stringify(message.headers))}, ${text((replay) => sealedFor(secrets, replay))},
-          ${Columns.bytea(all.map(({ message }) => message.body))}, ${text(({ external_id }) => external_id)},
-          ${text(({ original_ip }) => original_ip)}, ${Columns.int4(made.map(({ routes }) => routes.length))},
-          ${text(({ retry }) => retry?.kind ?? null)}, ${text(({ retry }) => retry?.parent_request_id ?? null)},
-          ${text(({ retry }) => retry?.operation_id ?? null)}
-        ) as r (id, team_id, source_id, verified, method, path, query, headers, presented, body, external_id, original_ip,
-          routes, kind, parent_id, operation_id)
+        from ${replayed.unnest(sql, all)}
         on conflict (id) do nothing
         returning id, team_id, source_id
       ), waiting as (
@@ -158,19 +221,13 @@ export const storeReplays = Effect.fnUntraced(function* (
           case when p.in_order then ${sql.literal(nextPlace)} end
         from (
           select p.*, made.id, made.team_id, made.source_id
-          from unnest(${Columns.int2(pending.map(({ route }) => shardOf(route.id)))},
-            ${Columns.text(pending.map(({ route }) => route.id))}, ${Columns.text(pending.map(({ replay }) => replay.id))},
-            ${Columns.text(pending.map(({ key }) => key))}, ${Columns.bool(pending.map(({ route }) => route.ordering !== null))}
-          ) with ordinality as p (shard, connection_id, request_id, key, in_order, nth)
+          from ${jobs.unnest(sql, pending, "nth")}
             join made on made.id = p.request_id
           order by p.nth
         ) p
       ), begun as materialized (
         select w.run_id, w.workflow_id, w.version, w.steps, w.shard, made.id, made.team_id, made.source_id
-        from unnest(${Columns.text(runs.map(({ id }) => id))}, ${Columns.text(runs.map(({ request }) => request))},
-          ${Columns.text(runs.map(({ workflow }) => workflow.id))}, ${Columns.int4(runs.map(({ workflow }) => workflow.version))},
-          ${Columns.int2(runs.map(({ workflow }) => workflow.steps))}, ${Columns.int2(runs.map(({ workflow }) => shardOf(workflow.id)))}
-        ) as w (run_id, request_id, workflow_id, version, steps, shard) join made on made.id = w.request_id
+        from ${begunRuns.unnest(sql, runs)} join made on made.id = w.request_id
       ), runs as (
         insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
         select run_id, team_id, workflow_id, id, source_id, version, 'queued', steps, ${now}, ${now} from begun
@@ -179,7 +236,7 @@ export const storeReplays = Effect.fnUntraced(function* (
         select run_id, team_id, shard, workflow_id, ${now} from begun
       ), of_fixtures as (
         update request_fixtures f set replay_count = f.replay_count + 1, last_replayed_at = greatest(f.last_replayed_at, ${now})
-        from made join unnest(${text(({ id }) => id)}, ${text(({ fixture_id }) => fixture_id ?? null)}) as r (id, fixture_id)
+        from made join ${ofFixtures.unnest(sql, all)}
           on r.id = made.id
         where f.id = r.fixture_id and f.team_id = made.team_id
       )

@@ -10,22 +10,22 @@ export interface Backlog {
   /** Events that wait, paused ones included; `maxCounted` stands for that many or more. */
   readonly waiting: number
   /**
-   * When the oldest of those that are not paused is, or was, due (Unix ms); null: all are paused. Where all wait in line for their turn, it is the oldest
-   * of some of them.
+   * When the oldest of those that are not paused is, or was, due (Unix ms); null: all are paused. Where all wait in a line for the event before them, it
+   * is the oldest of some of them.
    */
   readonly oldestDue: number | null
 }
 
-/** Looked at: the destinations whose oldest event has been due for longest. */
+/** Destinations that are looked at: those whose oldest event has been due for longest. */
 const maxDestinations = 100
-/** Counted of each. */
+/** Events that are counted of each destination. */
 export const maxCounted = 5_000
-/** Looked at in the lines of a lane. */
+/** Rows that are looked at in the lines of a connection queue. */
 const maxInLine = 100
 
 /**
- * The backlogs of these shards, those that are furthest behind first. What it costs is bounded whatever waits: one probe a lane, as the
- * sweep does, a hundred rows of a lane that is in line, and at most half a million index entries.
+ * The backlogs of these shards, those that are furthest behind first. What it costs is bounded whatever waits: one index probe for each connection queue,
+ * as the poller does, a hundred rows of a connection queue that keeps an order, and at most half a million index entries.
  */
 export const backlogs = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>

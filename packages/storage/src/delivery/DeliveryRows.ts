@@ -5,6 +5,7 @@ import type { StoredHead } from "@tidegate/model/Message"
 import { placesOf } from "../bulk/BulkShards.ts"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
+import { Rows } from "../journal/Rows.ts"
 import { payloadGone } from "../Tables.ts"
 
 /** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
@@ -15,8 +16,8 @@ export interface DueRow {
 }
 
 /**
- * Due rows of a destination, the first `perLane` of each lane in due order, and as many more as are `known` of it. Cost: one index probe a lane and one index
- * entry a row, however long the backlog is.
+ * Due rows of a destination: of each connection queue the first `perLane` in due order, and as many more as are `known` of it. They cost one index probe
+ * for each connection queue and one index entry for each row, however long the backlog is.
  */
 export const dueRows = Effect.fnUntraced(function* (
   shard: number,
@@ -69,7 +70,7 @@ export interface PendingEventRow extends StoredHead {
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
-  /** The key of the line it is or was in, and its place there: see `Lines.ts`. */
+  /** The key of the line it is or was in, and its place there: see `OrderingKeys.ts`. */
   readonly ordering_key: string | null
   readonly place: number | null
 }
@@ -123,6 +124,11 @@ export const pendingEvents = Effect.fnUntraced(function* (
     order by c.nth`
 })
 
+const started = new Rows<readonly [event: string, at: number]>("s", [
+  ["id", "text", ([event]) => event],
+  ["at", "timestamptz", ([, at]) => at]
+])
+
 /**
  * Notes that these deliveries are under way, and since when (Unix ms), as a pace does before they start. A row that somebody else is writing is left
  * out: its attempt is being recorded. So this waits for nobody, and no two statements wait for each other.
@@ -134,7 +140,7 @@ export const noteStarts = Effect.fnUntraced(function* (
   const ids = Columns.text(starts.map(([id]) => id))
   yield* sql`
     update deliveries set started_at = s.at
-    from unnest(${ids}, ${Columns.timestamptz(starts.map(([, at]) => at))}) as s (id, at)
+    from ${started.unnest(sql, starts)}
     where deliveries.event_id = s.id
       and deliveries.ctid = any(array(select ctid from deliveries where event_id = any(${ids}) for update skip locked))`
 })
@@ -166,8 +172,8 @@ export const recentStarts = Effect.fnUntraced(function* (
 })
 
 /**
- * `lanes (shard, destination_id, connection_id, due_at)`: every lane of these shards that has rows, with its earliest. A loose index
- * scan: one probe a lane, whatever their rows.
+ * `lanes (shard, destination_id, connection_id, due_at)`: every connection queue of these shards that has rows, with its earliest time. A loose index
+ * scan: one probe for each connection queue, however many rows it has.
  */
 export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) => sql`
     with recursive lanes as (
@@ -194,7 +200,7 @@ export interface DueWork {
   readonly operations: ReadonlyArray<string>
   /** With runs that are due and may go on: those of paused ones may not. */
   readonly workflows: ReadonlyArray<string>
-  /** When the next lane or run comes due (Unix ms); infinite: none is waiting. */
+  /** When the next connection queue or run comes due (Unix ms); infinite: none is waiting. */
   readonly next: number
 }
 

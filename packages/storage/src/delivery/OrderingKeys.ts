@@ -9,7 +9,7 @@ import * as Columns from "../journal/Columns.ts"
  * that were stored at once, either is first.
  */
 
-/** The `due_at` of a row that waits for its turn and not for a time. */
+/** The `due_at` of a row that waits for the row before it in its line, and not for a time. */
 export const inLine = "timestamptz '9999-01-01 00:00:00+00'"
 
 /** The next place, in any line. */

@@ -37,7 +37,7 @@ export interface ProxyExchangeRecord {
 
 export interface ProxyExchangeStats {
   readonly written: number
-  /** Lost: refused by the database, or there was no room to wait for it. */
+  /** Lost: refused by the database, or too much waited for it already. */
   readonly lost: number
   /** Batches so far. */
   readonly batches: number
@@ -76,7 +76,7 @@ export class ProxyExchanges extends Context.Service<
   )
 }
 
-const exchanges = new Rows<ProxyExchangeRecord>([
+const exchanges = new Rows<ProxyExchangeRecord>("given", [
   ["id", "text", ({ requestId }) => sibling(prefixes.proxyExchange, requestId)],
   ["team_id", "text", ({ teamId }) => teamId],
   ["source_id", "text", ({ sourceId }) => sourceId],
@@ -97,7 +97,7 @@ const exchanges = new Rows<ProxyExchangeRecord>([
 
 const statement = `
 insert into proxy_exchanges (${exchanges.names})
-select * from ${exchanges.from(1, many, "given")}
+select * from ${exchanges.from(1, many)}
 on conflict (id) do nothing`
 
 /** The commit of a batch; a request that has its exchange keeps that one. */
@@ -105,7 +105,7 @@ export const exchangeCommit = (
   records: ReadonlyArray<ProxyExchangeRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => ({
   statement,
-  parameters: exchanges.bind(exchanges.valuesOf(records), many)
+  parameters: exchanges.bind(records, false).parameters
 })
 
 const make = Effect.gen(function* () {
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context())
   let written = 0
   let lost = 0
-  /** Of the losses, those for want of room that have not been logged yet. */
+  /** Those lost because too much waited, as far as they have not been logged yet. */
   let dropped = 0
   let waiting = 0
   let closed = false
@@ -157,7 +157,7 @@ const make = Effect.gen(function* () {
     return Effect.andThen(store(records.slice(0, half)), store(records.slice(half)))
   }
 
-  /** Losses for want of room are logged once per batch, not once each: they come in floods. */
+  /** Exchanges that are lost because too much waits are logged once per batch, not once each: they come in floods. */
   const logDropped = Effect.suspend(() => {
     if (dropped === 0) return Effect.void
     const count = dropped

@@ -4,7 +4,7 @@ import type { StoredHead } from "@tidegate/model/Message"
 import type { Isolation } from "@tidegate/model/Transformation"
 import type { Rule } from "@tidegate/model/Rule"
 import { HotSql } from "../Database.ts"
-import * as Columns from "../journal/Columns.ts"
+import { Rows } from "../journal/Rows.ts"
 import { GroupCommit } from "../journal/GroupCommit.ts"
 
 /** A request that waits for its connection's slow rules. */
@@ -153,6 +153,12 @@ export interface WindowLookup {
   readonly keys: ReadonlyArray<string>
 }
 
+const wantedKeys = new Rows<{ readonly lookup: number; readonly connectionId: string; readonly key: string }>("w", [
+  ["lookup", "int4", ({ lookup }) => lookup],
+  ["connection_id", "text", ({ connectionId }) => connectionId],
+  ["key", "text", ({ key }) => key]
+])
+
 /** The windows of these keys, for each lookup. */
 export const readDedupeWindows = Effect.fnUntraced(function* (
   lookups: ReadonlyArray<WindowLookup>
@@ -161,8 +167,7 @@ export const readDedupeWindows = Effect.fnUntraced(function* (
   const wanted = lookups.flatMap(({ connectionId, keys }, lookup) => keys.map((key) => ({ connectionId, key, lookup })))
   const rows = yield* sql<DedupeWindow & { readonly lookup: number }>`
     select w.lookup, w.key, d.request_id, (extract(epoch from d.expires_at) * 1000)::float8 as expires_at
-    from unnest(${Columns.int4(wanted.map(({ lookup }) => lookup))}, ${Columns.text(wanted.map(({ connectionId }) => connectionId))},
-      ${Columns.text(wanted.map(({ key }) => key))}) as w (lookup, connection_id, key)
+    from ${wantedKeys.unnest(sql, wanted)}
       cross join lateral (
         select request_id, expires_at from dedupe_keys
         where dedupe_keys.connection_id = w.connection_id and dedupe_keys.key = w.key limit 1
@@ -178,7 +183,7 @@ interface Asked extends WindowLookup {
 
 /**
  * What reads the windows of a process's connections, of several by one statement. They have to be asked for after the pending routes
- * that they decide about are known: whoever else has settled some meanwhile has then committed the windows too.
+ * that they decide about are known: whoever else has stored results of some meanwhile has then committed the windows too.
  */
 export const makeWindowReader: Effect.Effect<
   (lookup: WindowLookup) => Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { RatePeriod } from "@tidegate/model/Destination"
-import * as Columns from "../journal/Columns.ts"
+import { Rows } from "../journal/Rows.ts"
 import { HotSql } from "../Database.ts"
 import { controlSlot } from "../retention/RollupBins.ts"
 import { configOf, type StoredConfig } from "../control/Sources.ts"
@@ -89,6 +89,13 @@ export interface Limited {
   readonly count: number
 }
 
+const limited = new Rows<Limited>("l", [
+  ["source_id", "text", ({ source_id }) => source_id],
+  ["minute", "timestamptz", ({ minute }) => minute],
+  ["team_id", "text", ({ team_id }) => team_id],
+  ["n", "int8", ({ count }) => BigInt(count)]
+])
+
 /** Counts requests that were over their source's limit: all that is stored of them. */
 export const countLimited = Effect.fnUntraced(function* (
   rows: ReadonlyArray<Limited>
@@ -97,9 +104,7 @@ export const countLimited = Effect.fnUntraced(function* (
   yield* sql`
     insert into rollups (key_id, measure, minute, slot, team_id, count)
     select source_id, 'limited', minute, ${controlSlot}::int2, team_id, sum(n)
-    from unnest(${Columns.text(rows.map((row) => row.source_id))}, ${Columns.timestamptz(rows.map((row) => row.minute))},
-      ${Columns.text(rows.map((row) => row.team_id))}, ${Columns.int8(rows.map((row) => BigInt(row.count)))})
-      as l (source_id, minute, team_id, n)
+    from ${limited.unnest(sql, rows)}
     group by source_id, minute, team_id order by source_id, minute
     on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
 })

@@ -4,7 +4,8 @@ import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
-import { type Column, type ColumnValues, type Given, Rows } from "./Rows.ts"
+import { Groups, type Present } from "./Groups.ts"
+import { type Column, type Fields, insertInto, type Made, Rows, texts } from "./Rows.ts"
 
 /** An event that a request becomes on one connection. */
 export interface RoutedEvent {
@@ -14,7 +15,7 @@ export interface RoutedEvent {
   readonly shard: number
   /** Unix ms; later than the request's time when a delay rule says so. */
   readonly dueAt: number
-  /** Whose line it waits in; null: nobody's. */
+  /** The ordering key in whose line it waits; null: it waits for nobody. */
   readonly orderingKey: string | null
 }
 
@@ -44,7 +45,7 @@ export interface RoutedRun {
   readonly steps: number
 }
 
-/** A request as its door wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
+/** A request as ingress wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
 export interface RequestRecord extends StoredHead {
   readonly id: string
   readonly teamId: string
@@ -95,18 +96,23 @@ interface Count {
 type Lined = RoutingJob & { readonly line: { readonly key: string | null } }
 
 /** What rows of different groups have of their request. */
-const v: Column<Accepting> = ["v", "int4", ({ pair }) => pair]
+const v: Column<Accepting> = ["v", "int4", ({ pair }) => pair, []]
 const team: Column<Accepting> = ["team_id", "text", ({ item }) => item.teamId]
 const request: Column<Accepting> = ["request_id", "text", ({ item }) => item.id]
 const source: Column<Accepting> = ["source_id", "text", ({ item }) => item.sourceId]
-const at: Column<Accepting> = ["at", "timestamptz", ({ item }) => item.ingestedAt]
+const atIn = (...to: ReadonlyArray<string>): Column<Accepting> => [
+  "at",
+  "timestamptz",
+  ({ item }) => item.ingestedAt,
+  to
+]
 const connection: Column<Becoming<{ readonly connectionId: string }>> = [
   "connection_id",
   "text",
   ({ of }) => of.connectionId
 ]
 
-const eventColumns: ReadonlyArray<Column<Becoming<RoutedEvent>>> = [
+const eventFields = (...ordering: ReadonlyArray<Made>): Fields<Becoming<RoutedEvent>> => [
   v,
   ["id", "text", ({ of }) => of.id],
   team,
@@ -114,57 +120,61 @@ const eventColumns: ReadonlyArray<Column<Becoming<RoutedEvent>>> = [
   connection,
   source,
   ["destination_id", "text", ({ of }) => of.destinationId],
-  ["shard", "int2", ({ of }) => of.shard],
+  ["shard", "int2", ({ of }) => of.shard, []],
+  { state: "'PENDING'", trigger: "'INITIAL'" },
   ["due_at", "timestamptz", ({ of }) => of.dueAt],
-  at
+  ...ordering,
+  atIn("ingested_at", "created_at", "updated_at")
 ]
 
-const pendingColumns: ReadonlyArray<Column<Becoming<RoutingJob>>> = [
+const pendingFields: Fields<Becoming<RoutingJob>> = [
   v,
   ["shard", "int2", ({ of }) => of.shard],
   connection,
   request,
   team,
   source,
-  at
+  atIn("created_at"),
+  { counted: "true" }
 ]
 
 /** The rows of a batch, by what they become. `v` is the place of the row's (source, version) pair. */
-const groups = {
-  sources: new Rows<{ readonly pair: number; readonly id: string; readonly version: number }>([
+const declared = {
+  sources: new Rows<{ readonly pair: number; readonly id: string; readonly version: number }>("s", [
     ["v", "int4", ({ pair }) => pair],
     ["id", "text", ({ id }) => id],
     ["version", "int8", ({ version }) => BigInt(version)]
   ]),
-  // Most batches say the same in the last six columns: posts that are accepted, presented no credentials, and go through no tunnel.
   requests: new Rows<Accepting>(
+    "r",
     [
       v,
       ["id", "text", ({ item }) => item.id],
       team,
       source,
+      ["status", "text", ({ item }) => item.status],
       ["verified", "bool", ({ item }) => item.verified],
+      ["cause", "text", ({ item }) => item.rejectionCause, ["rejection_cause"]],
+      ["method", "text", ({ item }) => item.method],
       ["path", "text", ({ item }) => item.path],
       ["query", "text", ({ item }) => item.query],
       ["headers", "text", ({ item }) => item.headers],
+      ["presented", "text", ({ item }) => item.presented],
       ["body", "bytea", ({ item }) => item.body],
       ["body_size", "int4", ({ item }) => item.bodySize],
-      ["ip", "text", ({ item }) => item.originalIp],
-      // Most pending routes become events: see `SettleStatement.ts`.
+      ["external_id", "text", ({ item }) => item.externalId],
+      ["ip", "text", ({ item }) => item.originalIp, ["original_ip"]],
+      // Most routing jobs become events: see `RoutingStatement.ts`.
       ["events_count", "int4", ({ item }) => item.events.length + item.pending.length],
       ["ignored_count", "int4", ({ item }) => item.ignored.length],
-      at,
-      ["method", "text", ({ item }) => item.method],
-      ["external_id", "text", ({ item }) => item.externalId],
-      ["presented", "text", ({ item }) => item.presented],
-      ["status", "text", ({ item }) => item.status],
-      ["cause", "text", ({ item }) => item.rejectionCause],
-      ["cli_events_count", "int4", ({ item }) => item.cliEvents]
+      ["cli_events_count", "int4", ({ item }) => item.cliEvents],
+      atIn("ingested_at", "created_at", "updated_at")
     ],
-    6
+    // Most batches are of posts that are accepted, presented no credentials, and go through no tunnel.
+    ["method", "external_id", "presented", "status", "cause", "cli_events_count"]
   ),
-  events: new Rows(eventColumns),
-  ignored: new Rows<Becoming<IgnoredEvent>>([
+  events: new Rows("r", eventFields()),
+  ignored: new Rows<Becoming<IgnoredEvent>>("r", [
     v,
     ["id", "text", ({ of }) => of.id],
     team,
@@ -172,25 +182,34 @@ const groups = {
     connection,
     source,
     ["cause", "text", ({ of }) => of.cause],
-    ["meta", "text", ({ of }) => of.meta],
-    at
+    ["meta", "text", ({ of }) => of.meta, []],
+    { meta: "meta::jsonb" },
+    atIn("created_at")
   ]),
-  pending: new Rows(pendingColumns),
-  linedEvents: new Rows<Becoming<RoutedEvent>>([...eventColumns, ["key", "text", ({ of }) => of.orderingKey]]),
-  linedPending: new Rows<Becoming<Lined>>([...pendingColumns, ["key", "text", ({ of }) => of.line.key]]),
-  runs: new Rows<Becoming<RoutedRun>>([
+  pending: new Rows("r", pendingFields),
+  linedEvents: new Rows<Becoming<RoutedEvent>>("r", [
+    ...eventFields({ ordering_key: "key" }),
+    ["key", "text", ({ of }) => of.orderingKey, []]
+  ]),
+  linedPending: new Rows<Becoming<Lined>>("r", [
+    ...pendingFields,
+    ["key", "text", ({ of }) => of.line.key, ["ordering_key"]],
+    { place: nextPlace }
+  ]),
+  runs: new Rows<Becoming<RoutedRun>>("r", [
     v,
     ["id", "text", ({ of }) => of.id],
     team,
     ["workflow_id", "text", ({ of }) => of.workflowId],
     request,
     source,
-    ["shard", "int2", ({ of }) => of.shard],
+    ["shard", "int2", ({ of }) => of.shard, []],
     ["version", "int4", ({ of }) => of.version],
-    ["steps", "int2", ({ of }) => of.steps],
-    at
+    { status: "'queued'" },
+    ["steps", "int2", ({ of }) => of.steps, ["steps_count"]],
+    atIn("created_at", "updated_at")
   ]),
-  counts: new Rows<Count>([
+  counts: new Rows<Count>("r", [
     ["v", "int4", ({ pair }) => pair],
     ["key_id", "text", ({ key }) => key],
     ["source_id", "text", ({ source }) => source],
@@ -202,118 +221,71 @@ const groups = {
   ])
 }
 
-type Group = keyof typeof groups
+const groups = new Groups(declared)
 
-/** The groups that not every batch has rows for. */
-const optional = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
+type Group = keyof typeof declared
+
+/** The row of a delivery queue that each event has. */
+const delivery = ["team_id", "shard", "destination_id", "connection_id"]
 
 /** What each group's rows become. */
 const writes: {
   readonly [group in Exclude<Group, "sources">]: (rows: string, single: boolean) => ReadonlyArray<string>
 } = {
-  requests: (rows) => [
-    `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
-      presented, body, body_size, external_id, original_ip, events_count, ignored_count, cli_events_count, ingested_at, created_at, updated_at)
-    select id, team_id, source_id, status, verified, cause, method, path, query, headers, presented, body,
-      body_size, external_id, ip, events_count, ignored_count, cli_events_count, at, at, at
-    from ${rows}`
-  ],
+  requests: (rows) => [declared.requests.insertInto("requests", rows)],
   events: (rows, single) => [
-    `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
-      ingested_at, created_at, updated_at)
-    select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
-    from ${rows}`,
-    `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
-    select id, team_id, shard, destination_id, connection_id, due_at
-    from ${rows}`,
+    declared.events.insertInto("events", rows),
+    insertInto("deliveries", [{ event_id: "id" }, ...delivery, "due_at"], rows),
     writeFeed(rows, single)
   ],
-  ignored: (rows) => [
-    `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
-    select id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
-    from ${rows}`
-  ],
-  pending: (rows) => [
-    `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted)
-    select shard, connection_id, request_id, team_id, source_id, at, true
-    from ${rows}`
-  ],
+  ignored: (rows) => [declared.ignored.insertInto("ignored_events", rows)],
+  pending: (rows) => [declared.pending.insertInto("pending_routes", rows)],
   linedEvents: (rows, single) => [
-    `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
-      ordering_key, ingested_at, created_at, updated_at)
-    select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, key, at, at, at
-    from ${rows}`,
-    `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
-    select id, team_id, shard, destination_id, connection_id, ${inLine}, key, ${nextPlace}, due_at
-    from ${rows}`,
+    declared.linedEvents.insertInto("events", rows),
+    insertInto(
+      "deliveries",
+      [{ event_id: "id" }, ...delivery, { due_at: inLine, ordering_key: "key", place: nextPlace, ready_at: "due_at" }],
+      rows
+    ),
     writeFeed(rows, single)
   ],
-  linedPending: (rows) => [
-    `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
-    select shard, connection_id, request_id, team_id, source_id, at, true, key, ${nextPlace}
-    from ${rows}`
-  ],
+  linedPending: (rows) => [declared.linedPending.insertInto("pending_routes", rows)],
   runs: (rows) => [
-    `insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
-    select id, team_id, workflow_id, request_id, source_id, version, 'queued', steps, at, at
-    from ${rows}`,
-    `insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
-    select id, team_id, shard, workflow_id, at
-    from ${rows}`
+    declared.runs.insertInto("workflow_runs", rows),
+    insertInto("workflow_queue", [{ run_id: "id" }, "team_id", "shard", "workflow_id", { due_at: "at" }], rows)
   ],
   counts: (rows) => [writeCounts(rows)]
 }
-
-/** Which groups a batch has rows of, and how these are given. */
-type Shape = ReadonlyArray<readonly [group: Group, given: Given]>
 
 /** Rows whose (source, version) pair is not current are left out, and answered. */
 const current = "v <> all ((select ords from stale)::int4[])"
 
 /**
- * One statement, hence one transaction: the requests with their events, queue rows, ignored events, pending routes and
+ * One statement, hence one transaction: the requests with their events, queue rows, ignored events, routing jobs and
  * counts, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
  * row whose version is still current was routed by what holds now.
  */
-const buildStatement = (shape: Shape): string => {
-  let parameter = 1
+const statementFor = texts((present: Present<Group>): string => {
   const parts: Array<string> = []
-  let sources = ""
-  for (const [group, given] of shape) {
-    const from = groups[group].from(parameter, given, group === "sources" ? "s" : "r")
-    parameter += groups[group].width
-    if (group === "sources") {
-      sources = from
-      continue
-    }
-    const rows = `${from} where ${current}`
+  const { rows } = groups.from(present)
+  for (const [group, { single }] of present) {
+    if (group === "sources") continue
+    const from = `${rows.get(group)!} where ${current}`
     // Arrays are taken apart once, whatever their rows are written to.
-    const isShared = !given.single && writes[group]("", given.single).length > 1
-    if (isShared) parts.push(`rows_${group} as materialized (select * from ${rows})`)
-    for (const write of writes[group](isShared ? `rows_${group}` : rows, given.single))
+    const isShared = !single && writes[group]("", single).length > 1
+    if (isShared) parts.push(`rows_${group} as materialized (select * from ${from})`)
+    for (const write of writes[group](isShared ? `rows_${group}` : from, single))
       parts.push(`write_${parts.length} as (${write})`)
   }
   return `
 with stale as materialized (
   select coalesce(array_agg(s.v), '{}'::int4[]) as ords
-  from ${sources}
+  from ${rows.get("sources")!}
   where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
     is distinct from s.version
 ), ${parts.join(", ")}
 select ords from stale`
-}
-
-const statements = new Map<string, string>()
-
-const statementFor = (shape: Shape): string => {
-  const name = shape.map(([group, { single, uniform }]) => `${group} ${single} ${uniform}`).join()
-  let statement = statements.get(name)
-  if (statement === undefined) {
-    statement = buildStatement(shape)
-    statements.set(name, statement)
-  }
-  return statement
-}
+})
 
 /** Counts by (pair, key, measure, minute), gathered over a batch. */
 class Counts {
@@ -334,8 +306,8 @@ class Counts {
     else this.#byKey.set(name, { pair, key, source, destination, measure, minute, team: item.teamId, n: 1n })
   }
 
-  get rows(): ReadonlyArray<Count> {
-    return [...this.#byKey.values()]
+  get all(): Iterable<Count> {
+    return this.#byKey.values()
   }
 }
 
@@ -348,72 +320,48 @@ export const acceptCommit = (
   readonly pairs: ReadonlyArray<number>
 } => {
   const pairOf = new Map<string, number>()
-  const sources: Array<{ readonly pair: number; readonly id: string; readonly version: number }> = []
-  const requests: Array<Accepting> = []
-  const events: Array<Becoming<RoutedEvent>> = []
-  const linedEvents: Array<Becoming<RoutedEvent>> = []
-  const ignored: Array<Becoming<IgnoredEvent>> = []
-  const pending: Array<Becoming<RoutingJob>> = []
-  const linedPending: Array<Becoming<Lined>> = []
-  const runs: Array<Becoming<RoutedRun>> = []
+  const rows = groups.lists()
+  const pairs: Array<number> = []
   const counts = new Counts()
 
   for (const item of items) {
     const name = `${item.sourceId}/${item.version}`
     let pair = pairOf.get(name)
     if (pair === undefined) {
-      pair = sources.length + 1
-      sources.push({ pair, id: item.sourceId, version: item.version })
+      pair = rows.sources.length + 1
+      rows.sources.push({ pair, id: item.sourceId, version: item.version })
       pairOf.set(name, pair)
     }
     const accepting = { pair, item }
-    requests.push(accepting)
+    pairs.push(pair)
+    rows.requests.push(accepting)
     counts.add(accepting, item.sourceId, null, null, item.status)
     for (const of of item.events) {
       const row = { pair, item, of }
-      if (of.orderingKey === null) events.push(row)
-      else linedEvents.push(row)
+      if (of.orderingKey === null) rows.events.push(row)
+      else rows.linedEvents.push(row)
       counts.add(accepting, of.connectionId, item.sourceId, of.destinationId, "created")
     }
     for (const of of item.ignored) {
-      ignored.push({ pair, item, of })
+      rows.ignored.push({ pair, item, of })
       counts.add(accepting, of.connectionId, item.sourceId, null, "ignored")
     }
     for (const of of item.pending) {
-      if (isLined(of)) linedPending.push({ pair, item, of })
-      else pending.push({ pair, item, of })
+      if (isLined(of)) rows.linedPending.push({ pair, item, of })
+      else rows.pending.push({ pair, item, of })
     }
-    for (const of of item.runs) runs.push({ pair, item, of })
+    for (const of of item.runs) rows.runs.push({ pair, item, of })
   }
 
-  const values: { readonly [group in Group]: ColumnValues } = {
-    sources: groups.sources.valuesOf(sources),
-    requests: groups.requests.valuesOf(requests),
-    events: groups.events.valuesOf(events),
-    ignored: groups.ignored.valuesOf(ignored),
-    pending: groups.pending.valuesOf(pending),
-    linedEvents: groups.linedEvents.valuesOf(linedEvents),
-    linedPending: groups.linedPending.valuesOf(linedPending),
-    runs: groups.runs.valuesOf(runs),
-    counts: groups.counts.valuesOf(counts.rows)
-  }
-  const present: ReadonlyArray<Group> = [
-    "sources",
-    "requests",
-    ...optional.filter((group) => values[group][0]!.length > 0),
-    "counts"
-  ]
-  const single = items.length === 1 && optional.every((group) => values[group][0]!.length <= 1)
+  const single = items.length === 1 && becoming.every((group) => rows[group].length <= 1)
+  for (const count of counts.all) rows.counts.push(count)
   // One request is counted under several keys.
-  const shape = present.map((group) => {
-    return [group, groups[group].given(values[group], single && group !== "counts")] as const
-  })
-  return {
-    pairs: requests.map(({ pair }) => pair),
-    statement: statementFor(shape),
-    parameters: shape.flatMap(([group, given]) => groups[group].bind(values[group], given))
-  }
+  const { name, parameters, present } = groups.bind(rows, (group) => single && group !== "counts")
+  return { pairs, statement: statementFor(name, present), parameters }
 }
+
+/** What one request may become several of. */
+const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
 
 const isLined = (route: RoutingJob): route is Lined => route.line !== null
 

@@ -2,7 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import { idTime } from "@tidegate/model/Ids"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
-import { type Given, Rows } from "./Rows.ts"
+import { type Given, Rows, texts } from "./Rows.ts"
 
 /** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
@@ -42,34 +42,42 @@ export interface AttemptRecord {
 
 const minute = (at: number): number => at - (at % 60_000)
 
-/**
- * The rows of a batch. Most batches say the same in the last eight columns: these are first attempts, and they succeeded.
- */
+/** The rows of a batch, of which the statement makes `e`: with what stands in the event of each. */
 const attempts = new Rows<AttemptRecord>(
+  "i",
   [
     ["id", "text", ({ id }) => id],
+    "team_id",
     ["event_id", "text", ({ eventId }) => eventId],
-    ["n", "int4", ({ attemptNumber }) => attemptNumber],
-    ["status", "int4", ({ responseStatus }) => responseStatus],
+    "request_id",
+    "connection_id",
+    "source_id",
+    "destination_id",
+    ["n", "int4", ({ attemptNumber }) => attemptNumber, ["attempt_number"]],
+    ["trigger", "text", ({ trigger }) => trigger],
+    ["successful", "bool", ({ successful }) => successful, []],
+    { status: "case when successful then 'SUCCESSFUL' else 'FAILED' end" },
+    ["status", "int4", ({ responseStatus }) => responseStatus, ["response_status"]],
+    ["error_code", "text", ({ errorCode }) => errorCode],
+    ["failure_message", "text", ({ failureMessage }) => failureMessage, []],
     ["body", "bytea", ({ body }) => body],
     ["response_headers", "text", ({ responseHeaders }) => responseHeaders],
     ["requested_url", "text", ({ requestedUrl }) => requestedUrl],
+    ["http_method", "text", ({ httpMethod }) => httpMethod],
+    ["bulk_retry_id", "text", ({ bulkRetryId }) => bulkRetryId],
+    { successful_at: "case when successful then finished_at end" },
     ["delivered_at", "timestamptz", ({ deliveredAt }) => deliveredAt],
     ["responded_at", "timestamptz", ({ respondedAt }) => respondedAt],
     ["delivery_latency", "int4", ({ deliveryLatency }) => deliveryLatency],
-    ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
+    { response_latency: "(date_part('epoch', responded_at - delivered_at) * 1000)::int4" },
+    ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt, ["created_at"]],
     // Where lists find the event: by its id.
-    ["event_minute", "timestamptz", ({ eventCreatedAt, eventId }) => minute(idTime(eventId) ?? eventCreatedAt)],
-    ["http_method", "text", ({ httpMethod }) => httpMethod],
-    ["trigger", "text", ({ trigger }) => trigger],
-    ["bulk_retry_id", "text", ({ bulkRetryId }) => bulkRetryId],
-    ["successful", "bool", ({ successful }) => successful],
-    ["error_code", "text", ({ errorCode }) => errorCode],
-    ["failure_message", "text", ({ failureMessage }) => failureMessage],
-    ["retry_at", "timestamptz", ({ retryAt }) => retryAt],
-    ["cli_id", "text", ({ cliId }) => cliId]
+    ["event_minute", "timestamptz", ({ eventCreatedAt, eventId }) => minute(idTime(eventId) ?? eventCreatedAt), []],
+    ["retry_at", "timestamptz", ({ retryAt }) => retryAt, []],
+    ["cli_id", "text", ({ cliId }) => cliId, []]
   ],
-  8
+  // Most batches are of first attempts that succeed.
+  ["http_method", "trigger", "bulk_retry_id", "successful", "error_code", "failure_message", "retry_at", "cli_id"]
 )
 
 /** Whose the attempt is stands in its event, which the statement has at hand. */
@@ -109,8 +117,7 @@ const resolve = (first: number): string => `successes as materialized (
  * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
  * is a success (the target has it), a failure leaves it CANCELLED.
  */
-const buildStatement = (shape: Shape): string => {
-  const { given, resolves, retries } = shape
+const statementFor = texts(({ given, resolves, retries }: Shape): string => {
   const { width } = attempts
   return `
 with e as (
@@ -128,20 +135,13 @@ with e as (
     successful_at = case when i.successful then i.finished_at end,
     cli_id = coalesce(i.cli_id, events.cli_id),
     updated_at = i.finished_at
-  from ${attempts.from(1, given, "i")}
+  from ${attempts.from(1, given)}
   where ${given.single ? "" : `events.id = any($2::text[]) and events.id >= $${width + 1} and events.id <= $${width + 2} and `}
     events.id = i.event_id and events.attempts = i.n - 1
     and events.state in ('PENDING', 'CANCELLED')
   returning i.*, ${ofEvent}${resolves ? ", events.root_event_id" : ""}
 ), a as (
-  insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id, attempt_number, trigger,
-    status, response_status, error_code, body, response_headers, requested_url, http_method, bulk_retry_id, successful_at,
-    delivered_at, responded_at, delivery_latency, response_latency, created_at)
-  select id, team_id, event_id, request_id, connection_id, source_id, destination_id, n, trigger,
-    case when successful then 'SUCCESSFUL' else 'FAILED' end, status, error_code, body, response_headers, requested_url,
-    http_method, bulk_retry_id, case when successful then finished_at end, delivered_at, responded_at, delivery_latency,
-    (date_part('epoch', responded_at - delivered_at) * 1000)::int4, finished_at
-  from e
+  ${attempts.insertInto("attempts", "e")}
 ), finished as (
   delete from deliveries where event_id = any(array(select event_id from e where state <> 'PENDING'))
 ), ${
@@ -172,38 +172,24 @@ with e as (
   )}
 )
 select event_id, state from e`
-}
-
-const statements = new Map<string, string>()
-
-/** Each shape of the statement is built once. */
-const statementFor = (shape: Shape): string => {
-  const { given, resolves, retries } = shape
-  const name = `${given.single} ${given.uniform} ${resolves} ${retries}`
-  let statement = statements.get(name)
-  if (statement === undefined) {
-    statement = buildStatement(shape)
-    statements.set(name, statement)
-  }
-  return statement
-}
+})
 
 /** The commit of a batch: the statement, in the shape that is enough for it, and its parameters. */
 export const attemptCommit = (
   items: ReadonlyArray<AttemptRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
-  const values = attempts.valuesOf(items)
-  const given = attempts.given(values)
+  const { given, parameters } = attempts.bind(items)
   const roots = items.flatMap(({ rootEventId, successful }) =>
     successful && rootEventId !== null ? [rootEventId] : []
   )
   const retries = items.some((item) => item.retryAt !== null)
+  const resolves = roots.length > 0
   return {
-    statement: statementFor({ given, resolves: roots.length > 0, retries }),
+    statement: statementFor(`${given.single} ${given.uniform} ${resolves} ${retries}`, { given, resolves, retries }),
     parameters: [
-      ...attempts.bind(values, given),
+      ...parameters,
       ...(given.single ? [] : Columns.bounds(items.map(({ eventId }) => eventId))),
-      ...(roots.length === 0 ? [] : [Columns.text(roots), ...Columns.bounds(roots)])
+      ...(resolves ? [Columns.text(roots), ...Columns.bounds(roots)] : [])
     ]
   }
 }

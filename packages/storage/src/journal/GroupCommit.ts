@@ -9,12 +9,13 @@ import { passed } from "@tidegate/runtime/TestSignal"
  * While batches are small, commits run beside each other, so that nobody waits for a commit that is not his own; once they
  * grow, or commits become slow, another one starts only when enough has gathered to fill it, so that load lowers the statements per item.
  *
- * Commits that are slow and small are what a database has of several processes that share the load: each has a few senders, who come again
- * right after their commit, too late for the next one. So before the next one it gathers for as long as one takes.
+ * Where several processes share the load of a database, commits are slow and small: each process has a few senders, who come again right after their
+ * commit, too late for the next one. So before the next one it gathers for as long as a commit takes.
  */
 export interface GroupCommitOptions<Item> {
   /** Writes a batch and tells every item of it what became of it. Must not fail, and must answer every item. */
   readonly commit: (items: ReadonlyArray<Item>) => Effect.Effect<void>
+  /** Commits that may be under way at the same time. */
   readonly lanes: number
   readonly maxItems: number
   /** Told of each commit that is over: what was in it, in items and bytes, and how long it took. */

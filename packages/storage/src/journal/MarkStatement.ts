@@ -1,5 +1,5 @@
 import type { PgTypes } from "@effect/sql-pg"
-import * as Columns from "./Columns.ts"
+import { many, Rows } from "./Rows.ts"
 
 /** A paced delivery that is about to start, and when (Unix ms). */
 export interface MarkRecord {
@@ -7,9 +7,14 @@ export interface MarkRecord {
   readonly startedAt: number
 }
 
+const marks = new Rows<MarkRecord>("m", [
+  ["id", "text", ({ eventId }) => eventId],
+  ["at", "timestamptz", ({ startedAt }) => startedAt]
+])
+
 const statement = `
 update deliveries set started_at = m.at
-from unnest($1::text[], $2::timestamptz[]) as m (id, at)
+from ${marks.from(1, many)}
 where deliveries.event_id = any($1::text[]) and deliveries.event_id = m.id`
 
 /** Notes on the queue rows that their deliveries have started. */
@@ -17,8 +22,5 @@ export const markCommit = (
   items: ReadonlyArray<MarkRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => ({
   statement,
-  parameters: [
-    Columns.text(items.map(({ eventId }) => eventId)),
-    Columns.timestamptz(items.map(({ startedAt }) => startedAt))
-  ]
+  parameters: marks.bind(items, false).parameters
 })

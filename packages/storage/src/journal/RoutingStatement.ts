@@ -4,7 +4,8 @@ import { inLine } from "../delivery/OrderingKeys.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
-import { type ColumnValues, type Given, Rows } from "./Rows.ts"
+import { Groups, type Present } from "./Groups.ts"
+import { insertInto, Rows, texts } from "./Rows.ts"
 
 /** What a transformation made of a request; `body` null when it left the body alone. */
 export interface TransformedData extends StoredHead {
@@ -31,7 +32,7 @@ export interface ExecutionRecord {
   readonly memoryBytes: number
 }
 
-/** What becomes of one pending route. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
+/** What becomes of one routing job. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
 export type Fate =
   | { readonly kind: "event"; readonly eventId: string; readonly dueAt: number }
   | { readonly kind: "ignored"; readonly ignoredId: string; readonly cause: string; readonly meta: string }
@@ -52,8 +53,8 @@ export interface Settled {
 }
 
 /**
- * What routes were decided by, when it was not read after them: they are settled only if it still is what holds. It is the version
- * of their source, which counts all changes of the source's connections and their destinations, and the state of the transformation.
+ * The settings that routing jobs were decided by, when these were read before the jobs. The results are stored only if the settings still hold. They
+ * are the version of the source, which counts all changes of its connections and their destinations, and the state of the transformation.
  */
 export interface Basis {
   readonly sourceId: string
@@ -62,7 +63,7 @@ export interface Basis {
   readonly transformation: { readonly id: string; readonly mark: string } | null
 }
 
-/** Routes of one connection that were decided about, and are settled together or not at all. Times are Unix milliseconds. */
+/** The results of routing jobs of one connection, which are stored together or not at all. Times are Unix milliseconds. */
 export interface SettlementRecord {
   readonly connectionId: string
   readonly destinationId: string
@@ -71,24 +72,24 @@ export interface SettlementRecord {
   /** The shard of the destination's actor. */
   readonly shard: number
   readonly now: number
-  /** Null: read after the routes. */
+  /** Null: the settings were read after the routing jobs. */
   readonly basis: Basis | null
-  /** Whether some of these routes have a place: see `Lines.ts`. */
+  /** Whether some of these routing jobs have a place in a line: see `OrderingKeys.ts`. */
   readonly inOrder: boolean
   readonly settled: ReadonlyArray<Settled>
 }
 
-/** A route of a batch. */
+/** A routing job of a batch, with its result. */
 interface Deciding {
   /** Its place in the batch. */
   readonly at: number
-  /** The place of its basis, from 1; 0: none. */
+  /** Where its basis stands among those of the batch, from 1; 0: it has none. */
   readonly basis: number
   readonly record: SettlementRecord
   readonly settled: Settled
 }
 
-/** What is written of the route at this place. */
+/** What is written of the routing job at this place. */
 interface Writing<A> {
   readonly at: number
   readonly of: A
@@ -97,16 +98,16 @@ interface Writing<A> {
 const idOf = (fate: Fate): string | null =>
   fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null
 
-/** The rows of a batch, by what they are for. */
-const groups = {
-  bases: new Rows<{ readonly ord: number; readonly basis: Basis }>([
+/** The rows of a batch, by what they are for. Those of the last four become rows of a table, together with the row of their routing job in `taken`. */
+const declared = {
+  bases: new Rows<{ readonly ord: number; readonly basis: Basis }>("b", [
     ["ord", "int4", ({ ord }) => ord],
     ["source_id", "text", ({ basis }) => basis.sourceId],
     ["version", "int8", ({ basis }) => BigInt(basis.version)],
     ["transformation_id", "text", ({ basis }) => basis.transformation?.id ?? null],
     ["mark", "text", ({ basis }) => basis.transformation?.mark ?? null]
   ]),
-  routes: new Rows<Deciding>([
+  routes: new Rows<Deciding>("r", [
     ["place", "int4", ({ at }) => at],
     ["basis", "int4", ({ basis }) => basis],
     ["connection_id", "text", ({ record }) => record.connectionId],
@@ -119,15 +120,27 @@ const groups = {
     ["data_id", "text", ({ settled }) => settled.transformed?.id ?? null],
     ["at", "timestamptz", ({ record }) => record.now]
   ]),
-  ignored: new Rows<Writing<Extract<Fate, { kind: "ignored" }>>>([
-    ["place", "int4", ({ at }) => at],
+  ignored: new Rows<Writing<Extract<Fate, { kind: "ignored" }>>>("i", [
+    ["place", "int4", ({ at }) => at, []],
+    { id: "taken.id" },
+    "team_id",
+    "request_id",
+    "connection_id",
+    "source_id",
     ["cause", "text", ({ of }) => of.cause],
-    ["meta", "text", ({ of }) => of.meta]
+    ["meta", "text", ({ of }) => of.meta, []],
+    { meta: "meta::jsonb", created_at: "at" }
   ]),
-  executions: new Rows<Writing<ExecutionRecord>>([
-    ["place", "int4", ({ at }) => at],
+  executions: new Rows<Writing<ExecutionRecord>>("r", [
+    ["place", "int4", ({ at }) => at, []],
     ["id", "text", ({ of }) => of.id],
+    "team_id",
     ["transformation_id", "text", ({ of }) => of.transformationId],
+    "request_id",
+    "connection_id",
+    "source_id",
+    "event_id",
+    { event_data_id: "data_id" },
     ["code_hash", "text", ({ of }) => of.codeHash],
     ["error_code", "text", ({ of }) => of.errorCode],
     ["error_message", "text", ({ of }) => of.errorMessage],
@@ -135,60 +148,49 @@ const groups = {
     ["failed", "bool", ({ of }) => of.failed],
     ["logs", "text", ({ of }) => of.logs],
     ["duration", "int4", ({ of }) => of.duration],
-    ["memory_bytes", "int8", ({ of }) => BigInt(of.memoryBytes)]
+    ["memory_bytes", "int8", ({ of }) => BigInt(of.memoryBytes)],
+    { created_at: "at" }
   ]),
-  payloads: new Rows<Writing<TransformedData>>([
-    ["place", "int4", ({ at }) => at],
+  payloads: new Rows<Writing<TransformedData>>("p", [
+    ["place", "int4", ({ at }) => at, []],
     ["id", "text", ({ of }) => of.id],
+    "team_id",
+    "request_id",
+    "connection_id",
     ["method", "text", ({ of }) => of.method],
     ["path", "text", ({ of }) => of.path],
     ["query", "text", ({ of }) => of.query],
     ["headers", "text", ({ of }) => of.headers],
     ["body", "bytea", ({ of }) => of.body],
-    ["body_size", "int4", ({ of }) => of.bodySize]
+    { same_body: "p.body is null" },
+    ["body_size", "int4", ({ of }) => of.bodySize],
+    { created_at: "at" }
   ]),
-  windows: new Rows<Writing<NonNullable<Settled["opens"]>>>([
+  windows: new Rows<Writing<NonNullable<Settled["opens"]>>>("w", [
     ["place", "int4", ({ at }) => at],
     ["key", "text", ({ of }) => of.key],
     ["expires_at", "timestamptz", ({ of }) => of.expiresAt]
   ])
 }
 
-type Group = keyof typeof groups
+const groups = new Groups(declared)
 
-/** The name of each group's rows in the statement. */
-const aliases: { readonly [group in Group]: string } = {
-  bases: "b",
-  routes: "r",
-  ignored: "i",
-  executions: "r",
-  payloads: "p",
-  windows: "w"
-}
+type Group = keyof typeof declared
 
-/** What is written of the routes taken, from the rows of a group, each with the place of its route. */
+/** What is written of the routing jobs taken, from the rows of a group. Each row has the place of its job. */
 const writes: { readonly [group in "ignored" | "executions" | "payloads" | "windows"]: (rows: string) => string } = {
   ignored: (rows) => `passed as (
-    insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
-    select taken.id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
-    from taken join ${rows} on i.place = taken.place
+    ${declared.ignored.insertInto("ignored_events", `taken join ${rows} on i.place = taken.place`)}
   )`,
   executions: (rows) => `x as materialized (
     select taken.team_id, taken.request_id, taken.connection_id, taken.source_id, taken.at, taken.data_id,
       case taken.kind when 'event' then taken.id end as event_id, r.*
     from taken join ${rows} on r.place = taken.place
   ), executed as (
-    insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, event_data_id,
-      code_hash, error_code, error_message, log_level, failed, logs, duration, memory_bytes, created_at)
-    select id, team_id, transformation_id, request_id, connection_id, source_id, event_id, data_id, code_hash, error_code,
-      error_message, log_level, failed, logs, duration, memory_bytes, at
-    from x
+    ${declared.executions.insertInto("executions", "x")}
   )`,
   payloads: (rows) => `transformed as (
-    insert into event_data (id, team_id, request_id, connection_id, method, path, query, headers, body, same_body, body_size,
-      created_at)
-    select p.id, team_id, request_id, connection_id, p.method, p.path, p.query, p.headers, p.body, p.body is null, p.body_size, at
-    from taken join ${rows} on p.place = taken.place
+    ${declared.payloads.insertInto("event_data", `taken join ${rows} on p.place = taken.place`, "p.")}
   )`,
   // Of windows that one key opens in a batch, one ending within it, the last is kept.
   windows: (rows) => `opened as (
@@ -205,8 +207,8 @@ const writes: { readonly [group in "ignored" | "executions" | "payloads" | "wind
 const isWritten = (group: Group): group is keyof typeof writes => Object.hasOwn(writes, group)
 
 /**
- * The earliest place of each line that is not settled here. Few are looked at: what is settled was read from the front. It is the fence
- * of an owner that is none any more, too: what another is about to settle is still there, or is gone with its event made.
+ * The earliest place of each line whose routing job stays. Few are looked at, because jobs are read from the front of their line. It also fences an
+ * outdated owner: a job that another owner is about to decide is still there, or is gone and its event is stored.
  */
 const held = `here as materialized (
   select s.connection_id, max(p.place) as last, array_agg(s.request_id) as ids
@@ -225,18 +227,57 @@ const held = `here as materialized (
   group by 1, 2
 )`
 
-/** Whether nothing of its line is held before the route `p`. */
+/** Whether no job before the routing job `p` stays in its line. */
 const isFree = `and not exists (
         select from held where held.connection_id = p.connection_id and held.ordering_key = p.ordering_key and held.place < p.place
       )`
 
-/** When it is due, its key, its place, and when it may be tried, of an event in line and of one that is in none. */
-const waiting = `case when ordering_key is null then due_at else ${inLine} end, ordering_key,
-    case when ordering_key is not null then line_place end, case when ordering_key is not null then due_at end`
+const madeEvents = "taken where kind = 'event'"
+
+/** The events that routing jobs become. */
+const made = (inOrder: boolean): string =>
+  insertInto(
+    "events",
+    [
+      "id",
+      "team_id",
+      "request_id",
+      "connection_id",
+      "source_id",
+      "destination_id",
+      { event_data_id: "data_id", state: "'PENDING'", trigger: "'INITIAL'" },
+      "due_at",
+      { ingested_at: "created_at", created_at: "at", updated_at: "at" },
+      ...(inOrder ? ["ordering_key"] : [])
+    ],
+    madeEvents
+  )
+
+/** The events' rows in the delivery queues. An event in a line waits for the one before it, another one for its time. */
+const queued = (inOrder: boolean): string =>
+  insertInto(
+    "deliveries",
+    [
+      { event_id: "id" },
+      "team_id",
+      "shard",
+      "destination_id",
+      "connection_id",
+      inOrder
+        ? {
+            due_at: `case when ordering_key is null then due_at else ${inLine} end`,
+            ordering_key: "ordering_key",
+            place: "case when ordering_key is not null then line_place end",
+            ready_at: "case when ordering_key is not null then due_at end"
+          }
+        : "due_at"
+    ],
+    madeEvents
+  )
 
 /**
- * A commit of requests counts each pending route as an event of its request, because most become one: so the row with the body need
- * not be written again. What became something else, what goes through a tunnel, and what the version before has not counted, is corrected.
+ * A commit of requests counts each routing job as an event of its request, because most become one: so the row with the body need not be written
+ * again. The counts are corrected for jobs that became something else, go through a tunnel, or were not counted by the version before.
  */
 const correct = (first: string, last: string, tunnels: string): string => `corrected as (
     update requests set events_count = events_count + c.events, ignored_count = ignored_count + c.ignored,
@@ -250,29 +291,22 @@ const correct = (first: string, last: string, tunnels: string): string => `corre
       and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0 or c.cli_events <> 0)
   )`
 
-/** Which groups a batch has rows of, how these are given, and whether its requests' counts are corrected and some of its routes have a place. */
+/** What a batch has rows of, whether its requests' counts are corrected, and whether some of its routing jobs have a place in a line. */
 interface Shape {
-  readonly present: ReadonlyArray<Group>
-  readonly given: Given
+  readonly present: Present<Group>
   readonly corrects: boolean
   readonly inOrder: boolean
 }
 
 /**
- * One statement, hence one transaction. The routes deleted drive all that is written, so one that somebody else has settled meanwhile is
- * settled once; those whose basis is not what holds any more are left, and answered. One that stands in line behind another that is not
- * settled here is left pending.
+ * One statement, hence one transaction. Only routing jobs that it deletes have a result, so a job that somebody else has decided meanwhile is decided
+ * once. Jobs whose basis does not hold any more are left, and answered. A job is left, too, while one before it in its line stays.
  */
-const buildStatement = ({ corrects, given, inOrder, present }: Shape): string => {
-  let parameter = 1
-  const rowsOf = new Map<Group, string>()
-  for (const group of present) {
-    rowsOf.set(group, groups[group].from(parameter, given, aliases[group]))
-    parameter += groups[group].width
-  }
-  const bases = rowsOf.get("bases")
-  const corrected = corrects ? [correct(`$${parameter}`, `$${parameter + 1}`, `$${parameter + 2}`)] : []
-  const parts = present.flatMap((group) => (isWritten(group) ? [writes[group](rowsOf.get(group)!)] : []))
+const statementFor = texts(({ corrects, inOrder, present }: Shape): string => {
+  const { next, rows } = groups.from(present)
+  const bases = rows.get("bases")
+  const corrected = corrects ? [correct(`$${next}`, `$${next + 1}`, `$${next + 2}`)] : []
+  const parts = present.flatMap(([group]) => (isWritten(group) ? [writes[group](rows.get(group)!)] : []))
   const stale =
     bases === undefined
       ? `select '{}'::int4[] as ords`
@@ -287,7 +321,7 @@ const buildStatement = ({ corrects, given, inOrder, present }: Shape): string =>
 with stale as materialized (
   ${stale}
 ), s as materialized (
-  select * from ${rowsOf.get("routes")!}
+  select * from ${rows.get("routes")!}
   ${bases === undefined ? "" : "where basis <> all ((select ords from stale)::int4[])"}
 ), ${inOrder ? `${held}, ` : ""}gone as (
   delete from pending_routes where ctid = any(array(
@@ -300,23 +334,18 @@ with stale as materialized (
     ${inOrder ? ", gone.ordering_key, gone.place as line_place" : ""}
   from s join gone on gone.request_id = s.request_id and gone.connection_id = s.connection_id
 ), made as (
-  insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
-    due_at, ingested_at, created_at, updated_at${inOrder ? ", ordering_key" : ""})
-  select id, team_id, request_id, connection_id, source_id, destination_id, data_id, 'PENDING', 'INITIAL', due_at, created_at, at, at
-    ${inOrder ? ", ordering_key" : ""}
-  from taken where kind = 'event'
+  ${made(inOrder)}
 ), fed as (
-  ${writeFeed("taken where kind = 'event'")}
+  ${writeFeed(madeEvents)}
 ), queued as (
-  insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at${inOrder ? ", ordering_key, place, ready_at" : ""})
-  select id, team_id, shard, destination_id, connection_id, ${inOrder ? waiting : "due_at"} from taken where kind = 'event'
+  ${queued(inOrder)}
 ), ${[...parts, ...corrected].map((part) => `${part}, `).join("")}counted as (
   select connection_id as key_id, source_id, case kind when 'event' then destination_id end as destination_id,
     case kind when 'event' then 'created' else 'ignored' end as measure, date_trunc('minute', created_at) as minute, team_id,
     count(*) as n
   from taken where kind <> 'dropped' group by 1, 2, 3, 4, 5, 6
   ${
-    rowsOf.has("executions")
+    rows.has("executions")
       ? `union all
   select transformation_id, null, null, case when failed then 'execution_failed' else 'execution_successful' end, date_trunc('minute', at),
     team_id, count(*)
@@ -327,22 +356,9 @@ with stale as materialized (
   ${writeCounts("counted")}
 )
 select (select ords from stale) as stale, (select coalesce(array_agg(place), '{}'::int4[]) from taken) as taken`
-}
+})
 
-const statements = new Map<string, string>()
-
-const statementFor = (shape: Shape): string => {
-  const { corrects, given, inOrder, present } = shape
-  const name = `${present.join()} ${given.single} ${inOrder} ${corrects}`
-  let statement = statements.get(name)
-  if (statement === undefined) {
-    statement = buildStatement(shape)
-    statements.set(name, statement)
-  }
-  return statement
-}
-
-/** Of each record, what its answer names: the places of its routes, and its basis (0: none). */
+/** How the answer names a record: the place of its first routing job, and its basis (0: none). */
 interface Placed {
   readonly first: number
   readonly basis: number
@@ -360,12 +376,7 @@ export const settleCommit = (
   ) => ReadonlyArray<ReadonlySet<string> | null>
 } => {
   const ords = new Map<string, number>()
-  const bases: Array<{ readonly ord: number; readonly basis: Basis }> = []
-  const routes: Array<Deciding> = []
-  const ignored: Array<Writing<Extract<Fate, { kind: "ignored" }>>> = []
-  const executions: Array<Writing<ExecutionRecord>> = []
-  const payloads: Array<Writing<TransformedData>> = []
-  const windows: Array<Writing<NonNullable<Settled["opens"]>>> = []
+  const rows = groups.lists()
   const placeOf = (basis: Basis | null): number => {
     if (basis === null) return 0
     const { sourceId, transformation, version } = basis
@@ -374,12 +385,12 @@ export const settleCommit = (
     if (known !== undefined) return known
     const ord = ords.size + 1
     ords.set(name, ord)
-    bases.push({ ord, basis })
+    rows.bases.push({ ord, basis })
     return ord
   }
 
-  /** A route is in a batch once: who else has decided about it meanwhile finds it gone. */
-  const present = new Set<string>()
+  /** A routing job is in a batch once: a second decision about it would find it gone. */
+  const seen = new Set<string>()
   let place = 0
   let corrects = false
   const tunnels = new Set<string>()
@@ -392,38 +403,30 @@ export const settleCommit = (
       const { counted, execution, fate, opens, requestId, transformed } = settled
       const at = place++
       const name = requestId + connectionId
-      if (present.has(name)) continue
-      present.add(name)
-      routes.push({ at, basis, record, settled })
+      if (seen.has(name)) continue
+      seen.add(name)
+      rows.routes.push({ at, basis, record, settled })
       if (fate.kind !== "event" || !counted || isTunnel) corrects = true
-      if (fate.kind === "ignored") ignored.push({ at, of: fate })
-      if (opens !== null) windows.push({ at, of: opens })
-      if (execution !== null) executions.push({ at, of: execution })
-      if (transformed !== null) payloads.push({ at, of: transformed })
+      if (fate.kind === "ignored") rows.ignored.push({ at, of: fate })
+      if (opens !== null) rows.windows.push({ at, of: opens })
+      if (execution !== null) rows.executions.push({ at, of: execution })
+      if (transformed !== null) rows.payloads.push({ at, of: transformed })
     }
     return { first, basis }
   })
 
-  const values: { readonly [group in Group]: ColumnValues } = {
-    bases: groups.bases.valuesOf(bases),
-    routes: groups.routes.valuesOf(routes),
-    ignored: groups.ignored.valuesOf(ignored),
-    executions: groups.executions.valuesOf(executions),
-    payloads: groups.payloads.valuesOf(payloads),
-    windows: groups.windows.valuesOf(windows)
-  }
-  const used = (["bases", "routes", "ignored", "executions", "payloads", "windows"] as const).filter(
-    (group) => values[group][0]!.length > 0
-  )
-  const given = groups.routes.given(values.routes)
+  const single = rows.routes.length === 1
+  const inOrder = items.some((item) => item.inOrder)
+  const { name, parameters, present } = groups.bind(rows, () => single)
   return {
-    statement: statementFor({ present: used, given, corrects, inOrder: items.some(({ inOrder }) => inOrder) }),
-    parameters: [
-      ...used.flatMap((group) => groups[group].bind(values[group], given)),
-      ...(corrects
-        ? [...Columns.bounds(routes.map(({ settled }) => settled.requestId)), Columns.text([...tunnels])]
-        : [])
-    ],
+    statement: statementFor(`${name}${inOrder} ${corrects}`, { present, corrects, inOrder }),
+    parameters: corrects
+      ? [
+          ...parameters,
+          ...Columns.bounds(rows.routes.map(({ settled }) => settled.requestId)),
+          Columns.text([...tunnels])
+        ]
+      : parameters,
     outcomes: (stale, taken) => {
       const isTaken = new Set(taken)
       return items.map(({ settled }, index) => {

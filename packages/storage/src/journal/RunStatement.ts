@@ -1,7 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
 import { minuteOfId, writeCounts } from "./CountStatement.ts"
-import { type Given, Rows } from "./Rows.ts"
+import { type Given, insertInto, Rows, texts } from "./Rows.ts"
 
 /** What a commit makes of a run of a workflow. Times are Unix milliseconds. */
 export interface RunTransition {
@@ -38,37 +38,55 @@ export interface RunTransition {
   readonly previews: string | null
 }
 
-/**
- * The rows of a batch. Most batches say the same in the last six columns: nothing has failed yet, and nothing is carried.
- */
+/** The rows of a batch. What is written of them is set in the run; the others are of the journal entry, and of the queue. */
 const runs = new Rows<RunTransition>(
+  "g",
   [
-    ["id", "text", ({ id }) => id],
-    ["team_id", "text", ({ teamId }) => teamId],
-    ["part", "int4", ({ part }) => part],
-    ["part_id", "text", ({ partId }) => partId],
-    ["at", "timestamptz", ({ at }) => at],
+    ["id", "text", ({ id }) => id, []],
+    ["team_id", "text", ({ teamId }) => teamId, []],
+    ["part", "int4", ({ part }) => part, ["parts"]],
+    ["part_id", "text", ({ partId }) => partId, []],
+    ["at", "timestamptz", ({ at }) => at, []],
     ["status", "text", ({ status }) => status],
     ["outcome", "text", ({ outcome }) => outcome],
-    ["succeeded", "int2", ({ succeeded }) => succeeded],
-    ["skipped", "int2", ({ skipped }) => skipped],
-    ["running", "int2", ({ running }) => running],
-    ["kept", "int4", ({ kept }) => kept],
-    ["started_at", "timestamptz", ({ startedAt }) => startedAt],
-    ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
-    ["due_at", "timestamptz", ({ dueAt }) => dueAt],
-    ["steps", "text", ({ steps }) => steps],
-    ["resources", "text", ({ resources }) => resources],
-    ["outputs", "text", ({ outputs }) => outputs],
-    ["previews", "text", ({ previews }) => previews],
     ["attempts", "int4", ({ attempts }) => attempts],
-    ["failed", "int2", ({ failed }) => failed],
+    ["succeeded", "int2", ({ succeeded }) => succeeded, ["succeeded_steps"]],
+    ["failed", "int2", ({ failed }) => failed, ["failed_steps"]],
+    ["skipped", "int2", ({ skipped }) => skipped, ["skipped_steps"]],
+    ["running", "int2", ({ running }) => running, ["running_steps"]],
+    ["kept", "int4", ({ kept }) => kept],
     ["error_code", "text", ({ error }) => error?.code ?? null],
     ["error_message", "text", ({ error }) => error?.message ?? null],
-    ["error_step", "text", ({ error }) => error?.stepId ?? null],
-    ["carried", "text", ({ carried }) => carried]
+    ["error_step", "text", ({ error }) => error?.stepId ?? null, ["error_step_id"]],
+    ["started_at", "timestamptz", ({ startedAt }) => startedAt],
+    ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
+    { updated_at: "g.at" },
+    ["due_at", "timestamptz", ({ dueAt }) => dueAt, []],
+    ["carried", "text", ({ carried }) => carried, []],
+    ["steps", "text", ({ steps }) => steps, []],
+    ["resources", "text", ({ resources }) => resources, []],
+    ["outputs", "text", ({ outputs }) => outputs, []],
+    ["previews", "text", ({ previews }) => previews, []]
   ],
-  6
+  // In most batches nothing has failed yet, and nothing is carried.
+  ["attempts", "failed", "error_code", "error_message", "error_step", "carried"]
+)
+
+/** The journal entry of each run that has moved. */
+const written = insertInto(
+  "workflow_steps",
+  [
+    { id: "part_id" },
+    "team_id",
+    { run_id: "id" },
+    "part",
+    "steps",
+    "resources",
+    "outputs",
+    "previews",
+    { created_at: "at" }
+  ],
+  "moved"
 )
 
 /** What is counted of runs, under their workflow: that one has begun, and how it ended and when (ms). One that ends again, ends again. */
@@ -94,20 +112,15 @@ interface Shape {
  * A run that somebody else has taken on is left as it is, and is not among the ids that are answered. Queue rows are found by arrays: joined,
  * a plan that was made when there were few would read all of them.
  */
-const buildStatement = (shape: Shape): string => {
-  const { given, moves } = shape
-  return `
+const statementFor = texts(
+  ({ given, moves }: Shape): string => `
 with moved as (
-  update workflow_runs r set parts = g.part, status = g.status, outcome = g.outcome, attempts = g.attempts,
-    succeeded_steps = g.succeeded, failed_steps = g.failed, skipped_steps = g.skipped, running_steps = g.running, kept = g.kept,
-    error_code = g.error_code, error_message = g.error_message, error_step_id = g.error_step, started_at = g.started_at,
-    finished_at = g.finished_at, updated_at = g.at
-  from ${runs.from(3, given, "g")}
+  update workflow_runs r set ${runs.assignments}
+  from ${runs.from(3, given)}
   where ${given.single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
   returning g.*, r.workflow_id
 ), written as (
-  insert into workflow_steps (id, team_id, run_id, part, steps, resources, outputs, previews, created_at)
-  select part_id, team_id, id, part, steps, resources, outputs, previews, at from moved
+  ${written}
 ), counted as (
   ${counts}
 ), ended as (
@@ -122,28 +135,15 @@ with moved as (
       : ""
   }
 select id from moved`
-}
-
-const statements = new Map<string, string>()
-
-const statementFor = (shape: Shape): string => {
-  const { given, moves } = shape
-  const name = `${given.single} ${given.uniform} ${moves}`
-  let statement = statements.get(name)
-  if (statement === undefined) {
-    statement = buildStatement(shape)
-    statements.set(name, statement)
-  }
-  return statement
-}
+)
 
 export const runCommit = (
   items: ReadonlyArray<RunTransition>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
-  const values = runs.valuesOf(items)
-  const given = runs.given(values)
+  const { given, parameters } = runs.bind(items)
+  const moves = items.some((item) => item.moves)
   return {
-    statement: statementFor({ given, moves: items.some(({ moves }) => moves) }),
-    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...runs.bind(values, given)]
+    statement: statementFor(`${given.single} ${given.uniform} ${moves}`, { given, moves }),
+    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...parameters]
   }
 }

@@ -6,9 +6,9 @@ import { refusable } from "./Refusable.ts"
 import { type SettlementRecord, settleCommit } from "./RoutingStatement.ts"
 
 /**
- * What became of a settlement: `settled`: it is durable; `made` are the ids of the events and ignored events that it has made, which
- * are not those of routes that somebody else had settled. `stale`: its basis is not what holds any more, nothing was written.
- * `withdrawn`: who handed it in may not settle any more. `failed`: nothing is known of it; what is still pending is found by the sweep.
+ * What became of the results of routing jobs. `settled`: they are durable; `made` are the ids of the events and ignored events that they have made,
+ * without those that somebody else had made before. `stale`: their basis does not hold any more, nothing was written. `withdrawn`: who handed them in
+ * does not own the connection any more. `failed`: nothing is known of them; the poller finds the jobs that are still there.
  */
 export type SettlementOutcome =
   | { readonly kind: "settled"; readonly made: ReadonlySet<string> }
@@ -27,8 +27,8 @@ const stale: SettlementOutcome = { kind: "stale" }
 const withdrawn: SettlementOutcome = { kind: "withdrawn" }
 
 /**
- * Commits settlements of whatever connections together. It does not try again: what is not settled is pending, and its connection
- * is woken by the sweep. One that the database refuses costs the others of its batch nothing.
+ * Commits results of routing jobs of whatever connections together. It does not try again: the jobs are still there, and the poller wakes their
+ * connection. A result that the database refuses costs the others of its batch nothing.
  */
 export const settling = (
   sql: SqlClient.SqlClient,

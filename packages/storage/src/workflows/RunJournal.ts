@@ -12,7 +12,7 @@ export type { RunTransition } from "../journal/RunStatement.ts"
 /**
  * What became of a transition handed in: `stored`: it is durable. `superseded`: somebody else has taken the run on, or it is gone; nothing was
  * written. `refused`: the database takes everything but this one, also when it is handed in again; logged with its cause. `failed`: nothing is
- * known of it; the run is found by the sweep, as it is stored.
+ * known of it; the poller finds the run, as it is stored.
  */
 export type Moved = "stored" | "superseded" | "refused" | "failed"
 
@@ -28,7 +28,7 @@ export class RunJournal extends Context.Service<
   {
     /** Callers bound what they hand in. */
     readonly move: (transition: RunTransition) => Effect.Effect<Moved>
-    /** Nobody takes the run on before `until` (Unix ms), as it is stored. Where that fails it stays due, and the sweep comes back to it. */
+    /** Nobody takes the run on before `until` (Unix ms), as it is stored. Where that fails it stays due, and the poller comes back to it. */
     readonly putOff: (runId: string, until: number) => Effect.Effect<void>
   }
 >()("@tidegate/storage/RunJournal") {

@@ -10,11 +10,11 @@ import { protocolOf } from "./Protocol.ts"
 const entities = (plain as ReadonlyArray<AnyResource>).map((resource) => [resource, protocolOf(resource)] as const)
 const byName = new Map(entities.map(([{ name }, entity]) => [name, entity]))
 
-/** The protocol of a resource that is said by its declaration alone. */
+/** The protocol of a resource that its declaration defines completely. */
 export const entityOf = <R extends AnyResource>({ name }: R) =>
   byName.get(name) as unknown as ReturnType<typeof protocolOf<R>>
 
-/** The actors of these resources: they carry out the commands, and nothing else. */
+/** The actors of these resources: they run the commands, and nothing else. */
 export const layer: Layer.Layer<never, never, Sharding.Sharding | PlainStores | Ingress> = Layer.mergeAll(
   Layer.empty,
   ...entities.map(([resource, entity]) =>

@@ -16,18 +16,21 @@ import * as Residents from "./LocalEntities.ts"
 import { idOn, shardOf } from "../Shards.ts"
 import { WorkflowEntity } from "../Workflow/WorkflowProtocol.ts"
 
-/** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
+/**
+ * A message to a shard without a runner waits for ever. A wake-up notification gives up after a second: by then the poller has
+ * found the rows.
+ */
 const patience = "1 second"
-/** How long a change may wait for the owners of the destinations it concerns: longer than a take-over lasts. */
+/** How long a configuration change waits for the owners of the destinations it concerns. It is longer than a fail-over takes. */
 const reloadDeadline = "12 seconds"
-/** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
+/** Messages that no actor has taken yet. Further ones are dropped: the poller finds the rows. */
 const maxOutstanding = 512
-/** Messages of one turn of the loop. */
+/** Messages sent in one iteration of the event loop. */
 const messagesAtOnce = 8
 
 /**
- * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
- * the actor's runner has taken them.
+ * The messages to the actors of the event path. They are wake-up notifications and may be lost: the rows are in SQL, and the
+ * poller finds them. A notification ends when the actor's runner has taken it.
  */
 export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
@@ -46,7 +49,7 @@ export const actors = Effect.gen(function* () {
     return sharding.hasShardId(ShardId.make("default", shard)) ? "here" : owners.of(shard)
   }
 
-  /** Gives the actors of this process their batches, those that are asleep by a message. */
+  /** Gives the actors of this process their batches. An actor that is not in memory gets its batch by message. */
   const take = (batches: Batches): Effect.Effect<void> => {
     const asleep = Array.from(batches).filter(([id, batch]) => residents.give(id, batch) === undefined)
     if (asleep.length === 0) return Effect.void
@@ -58,7 +61,7 @@ export const actors = Effect.gen(function* () {
     )
   }
 
-  /** Events of destinations that are all at one place: one message to it. */
+  /** Sends the events of destinations that live on the same runner in one message. */
   const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
     if (place === "here") return take(batches)
     const [any] = batches.keys()
@@ -70,25 +73,26 @@ export const actors = Effect.gen(function* () {
     placeOf,
     take,
     handOver,
-    /** Something of the destination's is due. */
+    /** The destination has work that is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
-    /** Events of the destination that waited are not to be delivered any more: it reads again what is. */
+    /** Some waiting events of the destination are no longer to be delivered: it reads its queue again. */
     rereadDestination: (id: string) => hint(destination(id).Reread()),
-    /** Requests that have just been committed, and wait for the connection's slow rules. */
+    /** Requests that have just been committed and wait for the connection's slow rules. */
     route: (connectionId: string, batch: Batch<PendingRequest>) =>
       hint(connection(connectionId).Route({ batch }, { discard: true })),
-    /** The connection has pending routes. */
+    /** The connection has routing jobs. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true })),
-    /** The bulk operation is not at its end. */
+    /** The bulk operation is not finished. */
     wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true })),
-    /** The workflow has runs that are due. */
+    /** The workflow has due runs. */
     wakeWorkflow: (id: string) => hint(workflow(id).Wake(undefined, { discard: true }))
   }
 })
 
 /**
- * Tells the destinations that something they deliver by has changed, and waits until each has taken it over. No hint: what is
- * stored stays stored when one does not answer, but the caller is told 503 and may repeat the same request.
+ * Notifies the destinations that their settings have changed, and waits until each has loaded the new ones. This is not a wake-up
+ * notification: when a destination does not answer, the stored change stays, and the caller gets a 503 and may repeat the same
+ * request.
  */
 export const reloadDestinations = Effect.fnUntraced(function* (
   destinationIds: Iterable<string>
@@ -109,15 +113,15 @@ export const reloadDestinations = Effect.fnUntraced(function* (
 })
 
 /**
- * The hints of a process: what is told in one turn of the event loop goes out as one message per runner, or with the next one to it, and one
- * per connection.
+ * Sends the wake-up notifications of a process. Events of one iteration of the event loop go out in one message per runner (or
+ * join the next message to it), and routing jobs in one per connection.
  */
 export class Dispatcher extends Context.Service<
   Dispatcher,
   {
     readonly deliver: (destinationId: string, item: DeliveryItem) => void
     readonly route: (connectionId: string, request: PendingRequest) => void
-    /** The connection is to read its pending routes. */
+    /** The connection shall read its routing jobs. */
     readonly wake: (connectionId: string) => void
     /** The workflow has a run to begin. */
     readonly run: (workflowId: string) => void
@@ -180,7 +184,7 @@ const make = Effect.gen(function* () {
     if (!isSending) sendSome()
   }
 
-  /** Messages that wait for their turn of the loop: no more than may be under way. */
+  /** Messages to send in the next iteration of the event loop: at most as many as may be under way. */
   const unsent: Array<Effect.Effect<void>> = []
   let isSending = false
 
@@ -188,7 +192,10 @@ const make = Effect.gen(function* () {
     if (outstanding + unsent.length < maxOutstanding) unsent.push(message)
   }
 
-  /** A message may start an actor, which takes its time in the same turn of the loop: a thousand of them, of one source's connections, have many. */
+  /**
+   * A message may start an actor, which takes its time in the same iteration of the event loop. A thousand messages, for the
+   * connections of one source, are therefore spread over many iterations.
+   */
   const sendSome = (): void => {
     for (const message of unsent.splice(0, messagesAtOnce)) send(message)
     isSending = unsent.length > 0

@@ -103,7 +103,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       /** There may be routing jobs in SQL that are not in the inbox. */
       more: false,
       settings: null as KeptSettings | null,
-      /** Why the code of the transformation is to be pinned (run in a new isolate each time). */
+      /** Why the code of the transformation is to be pinned: not to run in a reused isolate any more. */
       pinned: null as string | null,
       /** Settlements that the journal has not committed or refused yet. */
       outstanding: 0,

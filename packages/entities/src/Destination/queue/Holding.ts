@@ -6,9 +6,9 @@ import type { Outcome } from "../sending/Attempt.ts"
 import type { DeliveryQueue } from "./DeliveryQueue.ts"
 import { heldUntil, longestHoldMs } from "./TargetHold.ts"
 
-/** Shorter holds (ms) are not stored: they are over by the time that another owner of the destination goes on. */
+/** Shorter pauses (ms) are not stored: they are over before another owner of the destination continues. */
 const minStoredMs = 5_000
-/** Answers that come together say nearly the same: what is stored is moved by this much at least (ms). */
+/** Answers that arrive together name nearly the same time: the stored time is changed only by at least this much (ms). */
 const minMovedMs = 1_000
 
 interface Holding {
@@ -19,13 +19,13 @@ interface Holding {
 }
 
 /**
- * Holds the queue of a destination for as long as its target says that it takes nothing more, and has that stored, for whoever owns the
- * destination next. A change of the destination's settings lifts it: it takes it out of the row.
+ * Pauses the queue of a destination while its target says that it accepts nothing more. The time is stored for the next owner of
+ * the destination. A change of the destination's settings removes it from the row and ends the pause.
  *
- * What is stored may be lost: then the next owner asks the target once, and is told again.
+ * The stored time may be lost: then the next owner calls the target once, and gets the same answer.
  */
 export const makeHolding = ({ id, now, queue, run }: Holding) => {
-  /** What was written last, or is being written; and what is known to be in the row. */
+  /** The value that was written last or is being written; and the value that is known to be in the row. */
   let written = 0
   let stored = 0
 
@@ -52,7 +52,7 @@ export const makeHolding = ({ id, now, queue, run }: Holding) => {
 
   return {
     isHeld: (): boolean => queue.heldUntil > now(),
-    /** What a target has answered, before the end of the attempt is told. */
+    /** A target has answered; called before the end of the attempt is reported. */
     heard: (outcome: Outcome, verdict: Verdict): void => {
       const at = now()
       const until = heldUntil(outcome, verdict, at)
@@ -60,7 +60,7 @@ export const makeHolding = ({ id, now, queue, run }: Holding) => {
       queue.hold(until)
       if (until - at >= minStoredMs && until - written >= minMovedMs) store(until, outcome.status)
     },
-    /** What the row says (Unix ms, 0: nothing), as it was read. */
+    /** The value of the row (Unix ms; 0: none) as it was read. */
     read: (until: number): void => {
       const isLifted = until === 0 && stored > now()
       stored = until

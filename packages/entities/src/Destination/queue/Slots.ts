@@ -1,19 +1,19 @@
-/** What is shared, and how much of it is taken. */
+/** The shared limits, and how much of them is taken. */
 interface Shared {
   readonly most: number
   readonly maxBytes: number
   taken: number
   bytes: number
-  /** Those that found no slot, in the order in which they looked. */
+  /** Destinations that got no permit, in the order of their tries. */
   readonly waiting: Set<Share>
 }
 
 /**
- * The deliveries one process has on the wire, and the memory its windows hold: ceilings shared by all destinations.
+ * A fair semaphore for all destinations of a process: it limits the deliveries under way, and the memory of the windows.
  *
- * One destination may have as many as are left over after it, in slots and in bytes: alone it gets half, `n` that want more get one part
- * in `n + 1` each. So one part is always left for whoever comes, and slow targets, which hold what they have for long, cannot take
- * the slots of quick ones.
+ * One destination may take as many permits, and bytes, as are left over after it. Alone it gets half; `n` destinations that want
+ * more get one part in `n + 1` each. So one part is always left for a new one, and slow targets, which hold permits for long,
+ * cannot take those of quick ones.
  */
 export class Slots {
   readonly #shared: Shared
@@ -26,7 +26,7 @@ export class Slots {
     return this.#shared.taken
   }
 
-  /** The share of one destination. When it found no slot, `retry` is called once when it may have one. */
+  /** The part of one destination. When it got no permit, `retry` is called once when it may get one. */
   share(retry: () => void): Share {
     return new Share(this.#shared, retry)
   }
@@ -43,7 +43,7 @@ export class Share {
     this.#retry = retry
   }
 
-  /** Takes a slot. */
+  /** Takes a permit. */
   take(): boolean {
     const shared = this.#shared
     if (!this.#mayTake()) {
@@ -55,7 +55,7 @@ export class Share {
     return true
   }
 
-  /** Waits for a slot no longer. */
+  /** No longer waits for a permit. */
   withdraw(): void {
     this.#shared.waiting.delete(this)
   }
@@ -65,7 +65,8 @@ export class Share {
     const before = shared.taken
     this.#taken--
     shared.taken--
-    // First come, first served: a destination that tries again goes to the end. Whoever waits could take none of those that were left.
+    // First come, first served: a destination that tries again goes to the end. The permits that were free before do not help
+    // those that wait.
     for (const share of shared.waiting) {
       if (shared.taken >= before) return
       if (!share.#mayTake()) continue
@@ -74,18 +75,18 @@ export class Share {
     }
   }
 
-  /** The first slot, as long as there is one; more, while as many are left. */
+  /** A destination's first permit is given while one is free; further ones while at least as many are free. */
   #mayTake(): boolean {
     const free = this.#shared.most - this.#shared.taken
     return free > 0 && (this.#taken === 0 || this.#taken < free)
   }
 
-  /** Whether it holds nothing. */
+  /** Whether it holds no memory. */
   get isEmpty(): boolean {
     return this.#bytes === 0
   }
 
-  /** Whether it has no slot either: nothing tells it from a new one. */
+  /** Whether it has no permit either: then it can be replaced by a new one. */
   get isIdle(): boolean {
     return this.#bytes === 0 && this.#taken === 0
   }

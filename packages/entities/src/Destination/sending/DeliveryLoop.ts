@@ -47,7 +47,7 @@ const unknownEveryMs = 1_000
  * that. So all calls end before the actor stops, which only messages keep in memory.
  */
 const nearbyMs = 30_000
-/** When more connections are unknown, they share one limit. */
+/** When more connections are unknown, all are forgotten, so that memory is bounded. */
 const maxUnknown = 1_000
 
 interface Pacing {

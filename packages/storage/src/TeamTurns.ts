@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 
-/** How many may be under way at once, of all teams and of one, and how many of one team may wait for their turn. */
+/** The limits: how many effects may run at once, of all teams and of one team, and how many of one team may wait. */
 export interface TurnBounds {
   readonly atOnce: number
   readonly perTeam: number
@@ -18,15 +18,15 @@ interface Team {
   readonly queue: Set<Turn>
 }
 
-/** Teams take turns at what there are few of, so that whoever asks for most does not hold what the others need. */
+/** A fair semaphore: teams take turns at a scarce resource, so that the busiest team does not take what the others need. */
 export interface TeamSemaphore {
-  /** Runs an effect in a turn of the team; 429 `RATE_LIMITED` where too many of the team's wait already. */
+  /** Runs an effect with one of the team's permits; 429 `RATE_LIMITED` when too many of the team's wait already. */
   readonly during: (team: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GatewayError, R>
 }
 
-/** Turns of this process. `what` is waited for, as a refusal names it: "reports". */
+/** The semaphore of this process. `what` names the resource in a refusal: "reports". */
 export const makeTeamSemaphore = (what: string, { atOnce, perTeam, waiting }: TurnBounds): TeamSemaphore => {
-  // In the order in which teams had their last turn. A team that neither holds nor waits is not kept.
+  // In the order of the teams' last turns. A team that neither holds nor waits is removed.
   const teams = new Map<string, Team>()
   let held = 0
 
@@ -80,7 +80,7 @@ export const makeTeamSemaphore = (what: string, { atOnce, perTeam, waiting }: Tu
         })
         return Effect.ensuring(
           Effect.andThen(restore(wait), restore(effect)),
-          // Whoever is interrupted while it waits gives up its place, or the turn that it has just been given.
+          // An interrupted waiter gives up its place in the queue, or the permit that it has just got.
           Effect.sync(() => {
             if (turn !== null) leave(id, turn)
           })

@@ -13,7 +13,7 @@ import { makeStore, plainly, type Store } from "./Store.ts"
 import { Transformations } from "./Transformations.ts"
 import { Workflows } from "../workflows/Workflows.ts"
 
-/** The stores of the resources that are said by their declarations alone. */
+/** The stores of the resources that their declarations define completely. */
 export class PlainStores extends Context.Service<PlainStores, <R extends AnyResource>(resource: R) => Store<R>>()(
   "@tidegate/storage/PlainStores"
 ) {

@@ -32,7 +32,7 @@ type Groups<Resources extends ReadonlyArray<AnyResource>> = {
   readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
 }
 
-/** The groups of the resources that are said by their declarations alone. */
+/** The groups of the resources that their declarations define completely. */
 const plainGroups = (plain as ReadonlyArray<AnyResource>).map((resource) => groupOf(resource)) as unknown as Groups<
   typeof plain
 >

@@ -11,7 +11,7 @@ import { handle } from "./Resource.ts"
 
 type Handled<Plural extends string> = { [Name in Plural]: HttpApiGroup.Service<"tidegate", Name> }[Plural]
 
-/** The handlers of the resources that are said by their declarations alone. */
+/** The handlers of the resources that their declarations define completely. */
 export const layer = Layer.mergeAll(
   Layer.empty,
   ...(plain as ReadonlyArray<AnyResource>).map((resource) =>

@@ -1,2 +1,2 @@
-/** The copies of stored filters that the rules of connections hold, for whoever stores them. */
+/** The copies of stored filters in the rules of connections, for the code that stores them. */
 export { type FilterVersion, linkedRule } from "@tidegate/rules/StoredFilter"

@@ -8,12 +8,12 @@ import { transformation } from "./Transformation.ts"
 import { workflow } from "./Workflow.ts"
 
 /**
- * The resources that are said by their declarations alone, one a line: their stores, actors, groups and handlers are made of this
- * list.
+ * The resources that their declarations define completely, one per line: their stores, actors, groups and handlers are made from
+ * this list.
  */
 export const plain = [] as const satisfies ReadonlyArray<AnyResource>
 
 export type PlainResource = (typeof plain)[number]
 
-/** Every resource that is declared. */
+/** Every declared resource. */
 export const resources = [filter, source, destination, transformation, connection, workflow, action, ...plain] as const

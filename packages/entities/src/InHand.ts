@@ -180,10 +180,7 @@ export class InHand {
     })
   }
 
-  /**
-   * Runs work while no other recorded work of some weight runs. It waits for the others, and they wait for it, each for a limited
-   * time.
-   */
+  /** Runs work while no heavy recorded work runs. It waits for the others, and they wait for it, each for a limited time. */
   #alone<A, E, R>(work: Named, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Database> {
     const most = patience[work.kind]
     const say = (alone: boolean) =>

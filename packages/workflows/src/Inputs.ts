@@ -122,7 +122,7 @@ const noWarnings: ReadonlyArray<Warning> = []
 const joined = (first: ReadonlyArray<Warning>, second: ReadonlyArray<Warning>): Array<Warning> =>
   first.length + second.length === 0 ? [] : [...first, ...second].slice(0, limits.warnings)
 
-/** The place and the message of a warning contain names of users, which may be long. */
+/** The place and the message of a warning contain names that users wrote, which may be long. */
 const bounded = (warning: Warning): Warning => {
   const { field, message } = warning
   const most = limits.warningLength

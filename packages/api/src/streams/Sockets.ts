@@ -107,8 +107,8 @@ export class Sockets extends Context.Service<
   Sockets,
   {
     /**
-     * Answers a handshake, and completes when the WebSocket has ended. A caller without the right is told by the close code; a
-     * failure for another reason is answered with an HTTP status.
+     * Answers a handshake, and completes when the WebSocket has ended. A caller without the right gets a close code; a failure
+     * for another reason is answered with an HTTP status.
      */
     readonly open: <A extends Guest, R>(
       handshake: Handshake<A, R>

@@ -50,7 +50,7 @@ export class StreamsApi extends HttpApiGroup.make("streams")
     }).annotateMerge(
       operation({
         id: "connectTunnel",
-        // It authorizes on its own, for the scope `tunnel:connect`: a refusal is told by a close code.
+        // It authorizes on its own, for the scope `tunnel:connect`: a refused client gets a close code.
         permission: "public",
         summary: "Hold a tunnel open",
         description: [

@@ -16,7 +16,9 @@ const patience = "5 seconds"
  * a request with an earlier id may be stored after one with a later id.
  */
 const lookBackMs = 30_000
-/** Requests of one source that are read, and shown, at a time. More is a flood, and watchers are told that there was more. */
+/**
+ * Requests of one source that are read, and shown, at a time. More is a flood; then watchers are notified that there was more.
+ */
 const maxSeen = 250
 const maxTold = 100
 /** Bodies of up to 64 KiB each that are read at once. */

@@ -164,7 +164,7 @@ export const membersOf = (shape: Shape): ReadonlyMap<string, Lazy> => {
   return members
 }
 
-/** The union of two shapes. */
+/** A shape that has to match both (as in `allOf`): each object alternative of `left` also gets the members of `right`. */
 const both = (left: Shape, right: Shape): Shape => {
   const others = right.filter((one) => one.kind === "object")
   if (others.length === 0) return left

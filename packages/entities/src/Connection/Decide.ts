@@ -27,7 +27,8 @@ export interface Decider {
   /** Null when the rules name no transformation, or one that cannot run now. */
   readonly transformation: Transformation | null
   /**
-   * Called with the reason when the transformation's code does not suit a reused isolate and is to run in a new one each time.
+   * Called with the reason when the transformation's code does not suit a reused isolate and is to run in a fresh context for
+   * each call.
    */
   readonly pin: (reason: string) => void
 }

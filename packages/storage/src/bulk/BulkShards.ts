@@ -1,6 +1,7 @@
 /**
  * The shard of an operation as its row stores it: negative, so that a process of the previous version does not find it by its
- * shards. That version does not know all members of this version's filters, and would do more than it was told to.
+ * shards. That version does not know all members of this version's filters, and would process more records than the filter
+ * allows.
  */
 export const placeOf = (shard: number): number => -shard
 

@@ -72,7 +72,7 @@ const make = Effect.gen(function* () {
   const destinations = yield* Destinations
 
   /**
-   * Locks the destination against deletion until the transaction ends (null: a foreign key protects it already). Then raises the
+   * Locks the destination against deletion until the transaction ends (null: the destination does not change). Then raises the
    * versions of these sources, so that ingress routes again, and locks them. When the destination does not exist, no source is
    * raised.
    */

@@ -150,8 +150,8 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * A target that accepted nothing for a while may accept deliveries again. The limit starts from one and doubles with each
-   * round.
+   * A target that accepted nothing for a while may accept deliveries again. The limit starts from one; each answer raises it by
+   * one, so it doubles within the target's latency.
    */
   restart(): void {
     this.#limit = 1

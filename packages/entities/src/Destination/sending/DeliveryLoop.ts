@@ -31,7 +31,7 @@ import type { StepSend, StepSent } from "../steps/StepProtocol.ts"
 import { maxThroughTunnel, Tunnel } from "../tunnel/Tunnel.ts"
 import type { Heard, Listening, TunnelResult } from "../tunnel/TunnelProtocol.ts"
 
-/** An actor that is told to stop waits this long for its deliveries under way, so that the next owner need not repeat them. */
+/** An actor that has to stop waits this long for its deliveries under way, so that the next owner need not repeat them. */
 const drainPatience = "10 seconds"
 /** An actor without work stays in memory for one or two periods of this length: new events then need no message. */
 const linger = "1 second"

@@ -157,7 +157,7 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
     fiber.addObserver((exit) => {
       waiting.delete(fiber)
       soon(attempt, () => {
-        // The actor was told to stop, lost its shard, or was disabled, paused or changed meanwhile.
+        // The actor has to stop, or has lost its shard, or its destination was disabled, paused or changed meanwhile.
         const isOff = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
         if (isOff || !holdsLease() || !opening.goesBy(destination)) return otherwise()
         if (Exit.isSuccess(exit)) return exit.value === null ? otherwise() : then(exit.value)

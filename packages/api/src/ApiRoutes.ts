@@ -51,16 +51,16 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 /** What an HTTP server's layer provides to its routes. */
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
-/** What the API works with. */
+/** The services that the API needs. */
 type Needed = Egress | Platform | RateLimiter | RedisStatus | Secrets | Sharding | Sockets | Stores | Streams
 
 /**
- * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
- * loop: it is done before any lease is held.
+ * Builds `/openapi.json`, which is cached from then on. This takes a quarter of a second and must not block the event loop during
+ * calls, so it is done before any lease is held.
  */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
-/** The open streams: of the routes, and of `drainStreams`. */
+/** The open streams: used by the routes and by `drainStreams`. */
 export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = Streams.layer.pipe(
   Layer.provide(Watches.layer),
   Layer.provideMerge(Sockets.layer)
@@ -69,8 +69,8 @@ export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = S
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
 /**
- * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs` (where
- * `GET /` leads a browser), the manual at `GET /docs/guides/`, and the answers to routes there are not.
+ * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try the API at `GET /docs` (to
+ * which `GET /` redirects browsers), the manual at `GET /docs/guides/`, and the answers for unknown routes.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
@@ -108,5 +108,5 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
   Layer.provide([Credentials.layer, KeyAudit.layer, KeyLimits.layer, idTokens])
 )
 
-/** Ends the streams before the server waits for its connections to end: it is built behind the server. */
+/** Ends the streams before the server waits for its connections to end: its layer is built after the server's. */
 export const drainStreams: Layer.Layer<never, never, Sockets> = Sockets.layerDraining

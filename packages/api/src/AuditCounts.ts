@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { KeyDecision, KeyPermission, KeyReason } from "@tidegate/model/ProjectKey"
 import type { CountedDecisions } from "@tidegate/storage/teams/KeyAudit"
 
-/** Decisions of one kind within so long (ms), by the clock of UTC, are one. */
+/** Decisions of one kind within this time (ms), by the UTC clock, are counted together. */
 const windowMs = 300_000
 
 /** One decision about a key. */
@@ -12,18 +12,19 @@ export interface Decision {
   readonly permission: KeyPermission
   readonly decision: KeyDecision
   readonly reason: KeyReason | null
-  /** Whether the key was let in: not where something was done about it. */
+  /** Whether the key was allowed by it; false for a change of the key itself. */
   readonly isUse: boolean
 }
 
 type Count = { -readonly [Name in keyof CountedDecisions]: CountedDecisions[Name] } & { written: number }
 
 /**
- * The decisions of this process, counted until they are written. A count is written whole, under an id of its own: it may be written as often as
- * it takes. One that has been written and whose window is over is forgotten; one that is forgotten sooner, to make room, is
- * followed by another one of the same kind, and readers add them up.
+ * The decisions of this process, counted until they are written. A count is written with its whole value and an id of its own, so
+ * it may be written repeatedly. A count is removed when it has been written and its time window is over. When it has to be
+ * removed earlier, to free memory, later decisions of its kind get a new count, and readers add the counts up.
  *
- * At most `most` kinds at a time. Beyond that decisions are let go and counted in `lost`: no call waits, and none fails, for its audit.
+ * There are at most `most` kinds at a time. Further decisions are dropped and counted in `lost`: no call waits or fails because
+ * of its audit.
  */
 export class AuditCounts {
   private readonly counts = new Map<string, Count>()
@@ -66,7 +67,7 @@ export class AuditCounts {
     }
   }
 
-  /** What has been counted and not been written yet, as it is now. */
+  /** The counts that have changed since they were written last. */
   due(): ReadonlyArray<CountedDecisions> {
     const due: Array<CountedDecisions> = []
     for (const { written, ...counted } of this.counts.values()) {
@@ -75,7 +76,7 @@ export class AuditCounts {
     return due
   }
 
-  /** That has been written. */
+  /** Marks counts as written. */
   written(counted: ReadonlyArray<CountedDecisions>, nowMs: number): void {
     const counts = new Map(counted.map(({ count, entry }) => [entry, count]))
     for (const [kind, count] of this.counts) {

@@ -2,12 +2,15 @@ import { hash, randomBytes } from "node:crypto"
 import { Clock, Context, Effect } from "effect"
 import { newId, type Prefix, seededId } from "@tidegate/model/Ids"
 
-/** What a call with an idempotency key makes its ids of: carried out again after a process has died over it, it makes the same things. */
+/**
+ * The seed for the ids that a call with an idempotency key makes: when the call is carried out again after a process has died, it
+ * makes the same ids.
+ */
 export const Seed = Context.Reference<{ readonly at: number; readonly text: string } | null>("@tidegate/api/Seed", {
   defaultValue: () => null
 })
 
-/** The id of what a call makes, one of a kind. */
+/** The id of the call's new record of a kind; each call makes one per kind. */
 export const idOfCall = (prefix: Prefix): Effect.Effect<string> =>
   Effect.flatMap(Seed, (seed) =>
     seed === null
@@ -15,7 +18,7 @@ export const idOfCall = (prefix: Prefix): Effect.Effect<string> =>
       : Effect.succeed(seededId(prefix, seed.at, seed.text))
   )
 
-/** The same of things whose ids are so many hexadecimal digits, without a time. */
+/** The same for ids of hexadecimal digits, which contain no time. */
 export const hexIdOfCall = (prefix: Prefix, digits: number): Effect.Effect<string> =>
   Effect.map(
     Seed,

@@ -5,7 +5,7 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
 import { Api } from "./contract/Api.ts"
 
-/** What is found out about a call on its way: whose it is. */
+/** What later code finds out about a call: its team. */
 export const CallNotes = Context.Reference<{ team: string | null }>("@tidegate/api/CallNotes", {
   defaultValue: () => ({ team: null })
 })
@@ -16,10 +16,10 @@ interface Route {
   readonly group: string
 }
 
-/** What is not of the contract is told as one group, whatever strangers ask for. */
+/** Unknown routes are one group, whatever strangers request. */
 const elsewhere = { path: "", group: "other" }
 
-/** As the router does, a path is looked for by its words first, and then by what may be any: `/workflows/test` is no workflow's. */
+/** As in the router, fixed segments of a path match before parameters: `/workflows/test` is not a workflow's path. */
 const routes: ReadonlyArray<Route> = [
   ...new Set(
     Object.values(Api.groups).flatMap((group) => Object.values(group.endpoints).map(({ path }) => path as string))
@@ -32,7 +32,7 @@ const routes: ReadonlyArray<Route> = [
     group: path.split("/")[1]!
   }))
 
-/** Not of the API: who asks for them asks all the time. */
+/** Not part of the API, and requested continuously by monitoring. */
 const unwatched = /^\/(?:healthz|readyz|metrics)\/?$/
 
 const idPattern = /^[a-z]{2,3}_[0-9a-z]{26}$/
@@ -49,7 +49,7 @@ export const routeOf = (
   return { ...elsewhere, id: null }
 }
 
-/** The id under which an owner, perhaps in another process, has logged what went wrong. */
+/** The id under which an actor, perhaps in another process, has logged the error. */
 const statedErrorId = ({ body }: HttpServerResponse.HttpServerResponse): string | null =>
   body._tag === "Uint8Array"
     ? (/"error_id":"(err_[0-9a-f]{24})"/.exec(Buffer.from(body.body).toString())?.[1] ?? null)
@@ -58,8 +58,8 @@ const statedErrorId = ({ body }: HttpServerResponse.HttpServerResponse): string 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
 
 /**
- * Counts every call of the control API, and writes a line for each that would change something, and for each that fails by a
- * fault of the gateway: its answer has an `x-error-id` that the line has too.
+ * Counts every call of the control API. Writes a log line for each call that changes something, and for each that fails because
+ * of the gateway: then the answer has an `x-error-id`, which is also in the line.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
@@ -79,9 +79,9 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       const { status } = response
       const { group, id, path: route } = routeOf(path)
       metrics.apiCalls.at(group, String(status)).add()
-      // A stream takes as long as it is watched.
+      // A stream takes as long as it is open.
       if (status !== 101) metrics.apiSeconds.at(group).observe(tookMs / 1_000)
-      // What leads back to the gateway too often is its caller's fault.
+      // A request that leads back to the gateway too often is its caller's fault.
       const isFault = status >= 500 && status !== 508
       if (isRead(request.method) && !isFault) return response
       const error_id = isFault ? (statedErrorId(response) ?? newErrorId()) : null

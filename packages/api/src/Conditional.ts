@@ -2,10 +2,10 @@ import { hash } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
-/** A larger answer has no tag: it would take longer to make than it saves. */
+/** A larger answer (bytes) gets no tag: computing it would take longer than it saves. */
 const maxTagged = 1024 * 1024
 
-/** Whether one has an answer already: it may have several, and a proxy that packs answers makes their tags weak. */
+/** Whether the caller has this answer already: it may have several tags, and a compressing proxy makes tags weak. */
 export const hasTag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch
     .slice(0, 4096)
@@ -14,7 +14,8 @@ export const hasTag = (ifNoneMatch: string, etag: string): boolean =>
     .some((tag) => tag === etag || tag === "*")
 
 /**
- * What is read, with its `ETag`, made of the bytes of the answer; 304 to who has it. What has a tag of its own is left as it is.
+ * Adds an `ETag`, computed from the bytes of the answer, to a read; 304 when the caller has it already. An answer with a tag of
+ * its own is left unchanged.
  */
 export const tagRead = (
   { headers: { "if-none-match": ifNoneMatch }, method }: HttpServerRequest.HttpServerRequest,
@@ -30,8 +31,9 @@ export const tagRead = (
 }
 
 /**
- * Why a change may not be made on that condition; null: it may. A record shows more than what is written to it (counts, health, names of others), so
- * that its tag does not tell whether somebody else has written to it: a condition that cannot be kept is refused, not passed over.
+ * Why a change may not be made under its condition; null: it may. A record shows more than what is written to it (counts, health,
+ * names of other resources), so its tag does not tell whether somebody else has changed it. A condition that cannot be checked is
+ * refused, not ignored.
  */
 export const refusedCondition = ({
   headers: { "if-match": ifMatch },

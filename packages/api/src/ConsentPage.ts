@@ -4,8 +4,8 @@ import { HttpServerResponse } from "effect/http"
 import type { ConsentFor } from "@tidegate/storage/delivery/DestinationTokens"
 
 /**
- * What somebody sees whom a provider has led back: for whom they consent. The link that they followed may be anybody's who may edit a
- * destination of that team, and so nothing is done with what they bring before they have said yes here.
+ * The page for a person whom a provider has redirected back. It names the team and the destination of the consent. The link that
+ * they followed may come from anyone who may edit a destination of that team, so nothing happens until they confirm here.
  */
 
 const style = `body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}
@@ -21,14 +21,14 @@ const headers = {
   ].join("; "),
   "x-frame-options": "DENY",
   "x-content-type-options": "nosniff",
-  // Its URL has the state and the code.
+  // Its URL contains the state and the code.
   "referrer-policy": "no-referrer",
   "cache-control": "no-store"
 }
 
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 
-/** A name may be written in any script: it does not turn around what stands beside it. */
+/** A name may be in any script: it must not change the direction of the text beside it. */
 const named = (name: string, id: string): string =>
   `<strong><bdi>${escaped(name)}</bdi></strong> (<code>${escaped(id)}</code>)`
 
@@ -44,24 +44,27 @@ ${body}
 </html>
 `).pipe(HttpServerResponse.setStatus(status), HttpServerResponse.setHeaders(headers))
 
-/** Signs what the page sends back. Processes that share it take each other's pages; the default is one process's own. */
+/** Signs what the page sends back. Processes with the same key accept each other's pages; the default is a key of the process. */
 export const ConsentKey = Context.Reference<string>("@tidegate/api/ConsentKey", {
   defaultValue: () => randomBytes(32).toString("hex")
 })
 
-/** What somebody has brought back from the provider. */
+/** The parameters with which the person came back from the provider. */
 export interface Brought {
   readonly state: string
   readonly code: string
 }
 
-/** How long a page may be open (ms): as long as the consent may take. */
+/** How long a page is valid (ms): as long as the consent. */
 const openMs = 600_000
 
 const signatureOf = (key: string, { code, state }: Brought, until: number): string =>
   createHmac("sha256", key).update(`consent ${until} ${state} ${code}`).digest("base64url")
 
-/** Whoever says yes sends this back. Nobody has it who was not shown the page, for this state and this code, within the last minutes. */
+/**
+ * The value that a confirmation sends back. Only a person who was shown the page for this state and this code within the last
+ * minutes has it.
+ */
 export const confirmationOf = (key: string, brought: Brought, now: number): string =>
   `${now + openMs}.${signatureOf(key, brought, now + openMs)}`
 
@@ -71,7 +74,10 @@ export const isConfirmation = (key: string, brought: Brought, said: string | und
   return timingSafeEqual(Buffer.from(signed), Buffer.from(signatureOf(key, brought, Number(until))))
 }
 
-/** Asks them. It is a form of its own address, whatever that is called from outside, and is sent by a click alone: no address that a browser fetches says yes. */
+/**
+ * Asks for confirmation. The form posts to its own address, whatever its public form is, and only on a click: no URL that a
+ * browser fetches confirms anything.
+ */
 export const askingPage = (
   { id, name, team_id, team_name, type }: ConsentFor,
   { code, state }: Brought,

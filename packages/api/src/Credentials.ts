@@ -14,12 +14,12 @@ import { perMinute, RateLimits } from "./RateLimit.ts"
 import { isSiteAdmin, SignInSettings } from "./SignInSettings.ts"
 
 const hourMs = 3_600_000
-/** How often what has been let in for long is looked at again. */
+/** How often the credentials of open streams are checked again. */
 const lookedAtEveryMs = 1_000
-/** Whole seconds, rounded up: who waits that long has waited long enough. */
+/** Whole seconds, rounded up: after that time the caller may repeat. */
 const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 
-/** What is counted, by whose allowance it is. */
+/** The counted limits, by whose they are. */
 const spent = {
   key: { what: "calls with this API key", told: "api_key", policy: "key" },
   project_key: { what: "calls with this API key", told: "project_key", policy: "key" },
@@ -33,7 +33,7 @@ const spent = {
 export const bearerOf = (headers: Headers.Headers): string | null =>
   /^bearer +(\S{1,2048})$/i.exec(headers["authorization"] ?? "")?.[1] ?? null
 
-/** Fails, and lets the answer say after how many seconds to come again. */
+/** Fails, and adds the seconds after which to repeat to the answer. */
 export const refuse = Effect.fnUntraced(function* (
   retry: number,
   message: string,
@@ -45,10 +45,10 @@ export const refuse = Effect.fnUntraced(function* (
   return yield* fail("RATE_LIMITED", message, data)
 })
 
-/** In how many whole seconds, at least one. */
+/** The wait in whole seconds, at least one. */
 export const retryIn = (ms: number): number => Math.max(1, seconds(ms))
 
-/** Lets the answer tell what is left; fails when nothing is. */
+/** Adds the remaining calls to the answer; fails when there are none. */
 export const spend = Effect.fnUntraced(function* (
   scope: keyof typeof spent,
   { allowed, limit, remaining, resetMs, retryMs, windowMs }: Verdict
@@ -78,30 +78,33 @@ export const spend = Effect.fnUntraced(function* (
   }
 })
 
-/** The client that calls, as far as its address tells. */
+/** The calling client, by its address. */
 export const client = Effect.map(HttpServerRequest.HttpServerRequest, ({ remoteAddress }) =>
   clientOf(Option.getOrElse(remoteAddress, () => ""))
 )
 
-/** Whether a call has failed by what it brought. Behind one address may be everybody, so that only such calls are counted by it. */
+/** Whether a call failed because of what it sent. Many callers may share an address, so only such calls are counted for it. */
 export const isRefusal = ({ code }: Pick<GatewayError, "code">): boolean => statusOf[code] < 500
 
-/** A session's token, and no API key: those that were made here begin otherwise, and others are not taken when they are of this form. */
+/**
+ * A session's token. No API key has this form: those that the gateway makes begin differently, and a custom key of this form is
+ * refused.
+ */
 export const sessionToken = /^ses_[0-9a-f]{64}$/
 
-/** Is told of a key that was right, and is not let in any more. */
+/** Called with a key that exists but is no longer accepted. */
 type Refused = (key: KeyInUse, reason: KeyReason) => Effect.Effect<void>
 
 const untold: Refused = () => Effect.void
 
 /**
- * Who calls, by an API key or a session's token. Looks it up by its hash with every call, so that a rotated key and an ended session are
- * dead everywhere at once; it is a read of a unique index, which calls at the same time share. Fails closed: a database that does not answer is a 503, never an unchecked call.
+ * Identifies the caller by an API key or a session's token. Each call looks its hash up, so that a rotated key and an ended
+ * session are invalid everywhere at once. It is a read of a unique index, which concurrent calls share. Fails closed: when the
+ * database does not answer, the result is a 503 and never an unchecked call.
  *
- * Counts, of each client address, the calls that bring no valid one, wherever they were made. Beyond its limit an address is
- * answered 429, but a valid key is let in from there all the same: behind a proxy or a NAT one address is many callers, and
- * one of them with a wrong key must not shut out the others. What keeps a key from being guessed is its length.
- * Fails open where there is no Redis to ask: each process counts for itself.
+ * For each client address, calls without a valid credential are counted, on any route. Beyond its limit an address gets 429, but
+ * a valid key from it is still accepted: behind a proxy or NAT, one address is many callers, and one of them with a wrong key
+ * must not lock out the others. The length of a key prevents guessing. Fails open without Redis: each process counts on its own.
  */
 export class Credentials extends Context.Service<
   Credentials,
@@ -111,12 +114,13 @@ export class Credentials extends Context.Service<
       refused?: Refused
     ) => Effect.Effect<Caller, GatewayError, HttpServerRequest.HttpServerRequest>
     /**
-     * Looks at what the credential is, and gives what completes within a second or so of each change of that: revoked, disabled, its scopes others,
-     * its session over. Asked for before it is let in, it misses none. It is no call, and is not in the audit. All that is open in a process
-     * is looked at in the same moment, and so by one statement for each kind of credential. While the database does not answer, nothing has changed.
+     * Reads the state of a credential, and returns an effect that completes within about a second after each change: revoked,
+     * disabled, other scopes, session ended. When it is called before the credential is accepted, no change is missed. It does
+     * not count as a call, and is not in the audit. All open credentials of a process are checked at the same moment, with one
+     * statement per kind of credential. While the database does not answer, nothing counts as changed.
      */
     readonly changes: (credential: string) => Effect.Effect<Effect.Effect<void>>
-    /** Counts a call that brings no credential because it is to get one. */
+    /** Counts a call without a credential, because its purpose is to get one. */
     readonly stranger: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest>
   }
 >()("@tidegate/api/Credentials") {
@@ -137,7 +141,7 @@ export class Credentials extends Context.Service<
         credential: string,
         refused: Refused
       ): Effect.fn.Return<Caller, GatewayError> {
-        // No credential arrives as an empty one.
+        // A missing credential arrives as an empty one.
         if (credential === "") {
           return yield* fail(
             "UNAUTHENTICATED",
@@ -155,7 +159,7 @@ export class Credentials extends Context.Service<
         }
         const found = yield* keyOf(credential)
         if (found !== null && found.status === "active") return { kind: "key", key: found.key }
-        // One answer for all: whether a key was ever valid is told to its owners alone.
+        // One answer for all: only its owners may learn whether a key was ever valid.
         if (found !== null) yield* refused(found.key, found.status === "disabled" ? "key_disabled" : "key_revoked")
         return yield* fail("INVALID_API_KEY", "the API key is not valid")
       })

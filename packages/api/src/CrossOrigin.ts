@@ -1,12 +1,12 @@
 import { Context } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
-/** The origins whose pages may call the control API (`TIDEGATE_CORS_ORIGINS`): none unless the operator names some. */
+/** The origins whose pages may call the control API (`TIDEGATE_CORS_ORIGINS`): none by default. */
 export const CorsOrigins = Context.Reference<ReadonlySet<string>>("@tidegate/api/CorsOrigins", {
   defaultValue: () => new Set<string>()
 })
 
-/** It is for whoever has its token or link: a page of anybody may show it, and no search engine lists it. */
+/** For answers that a token or link gives access to: any page may show them, and search engines must not list them. */
 const openly = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "retry-after",
@@ -19,20 +19,22 @@ const preflighted = (methods: ReadonlyArray<string>, headers: string) => ({
   "access-control-max-age": "600"
 })
 
-/** What a page may send. Never cookies: `Access-Control-Allow-Credentials` is not answered, and a credential is a header. */
+/**
+ * The headers that a page may send. Never cookies: `Access-Control-Allow-Credentials` is not sent, and a credential is a header.
+ */
 const sent = "authorization, content-type, x-team-id, idempotency-key, if-none-match, prefer"
 const shown =
   "etag, idempotent-replayed, preference-applied, ratelimit, ratelimit-policy, retry-after, x-error-id, allow"
 
-/** What a path is to pages of other origins. */
+/** What pages of other origins may do at a path. */
 export interface Openness {
-  /** The methods that pages of any origin may use. */
+  /** The methods for pages of any origin. */
   readonly toAnybody: ReadonlyArray<string>
-  /** All methods that there are. */
+  /** All methods of the path. */
   readonly methods: ReadonlyArray<string>
 }
 
-/** What an answer says to the browser of a page of another origin: nothing, unless the path is open or the operator has named the origin. */
+/** The CORS headers for a page of another origin: none, unless the path is open or the operator has listed the origin. */
 export const crossOrigin = (
   origins: ReadonlySet<string>,
   { headers, method }: HttpServerRequest.HttpServerRequest,
@@ -44,7 +46,7 @@ export const crossOrigin = (
     return isPreflight ? { ...openly, ...preflighted(toAnybody, "authorization, content-type, x-bin-token") } : openly
   }
   if (origins.size === 0) return {}
-  // The same URL is answered otherwise to another origin: no cache may mix them up.
+  // The same URL has another answer for another origin: caches must not mix them up.
   const vary = { vary: "Origin" }
   const { origin } = headers
   if (origin === undefined || !origins.has(origin)) return vary

@@ -6,8 +6,8 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { fail } from "@tidegate/model/GatewayError"
 
 /**
- * What Scalar is told. It may call its makers' services (proxy, sharing, agent, telemetry, fonts); each is off here, and
- * the page's policy lets it reach this gateway only.
+ * The configuration of Scalar. It can call services of its vendor (proxy, sharing, agent, telemetry, fonts): each is off here,
+ * and the page's policy allows connections to this gateway only.
  */
 const configuration = {
   _integration: "html",
@@ -20,7 +20,7 @@ const configuration = {
   authentication: { preferredSecurityScheme: "bearer" }
 }
 
-/** The only scripts that run are those with the answer's own nonce: nothing else that this origin serves, and nothing inline. */
+/** Only scripts with the answer's own nonce run: nothing else from this origin, and nothing inline. */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'none'",
@@ -35,7 +35,7 @@ const policyWith = (nonce: string): string =>
     "form-action 'none'"
   ].join("; ")
 
-/** The page at `/docs`, or at `/docs/`; its links are relative, so that it also works below a prefix. */
+/** The page at `/docs` or `/docs/`. Its links are relative, so that it also works below a prefix. */
 const pageAt = (path: string, script: string, nonce: string): string => {
   const root = path.endsWith("/") ? "../" : ""
   return `<!doctype html>
@@ -65,16 +65,13 @@ const pageAt = (path: string, script: string, nonce: string): string => {
 type Coding = "br" | "gzip" | "identity"
 
 const compress: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
-  // A fifth of a second of another thread, once; the best quality takes five seconds for an eighth less.
+  // A fifth of a second in another thread, once. The best quality takes five seconds and saves another eighth.
   br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
   gzip: (bytes) => promisify(gzip)(bytes),
   identity: (bytes) => Promise.resolve(bytes)
 }
 
-/**
- * Scalar's script as it comes with effect, which has it for pages that hold it inline and exports it to nobody. Loaded
- * when the page is asked for first.
- */
+/** Scalar's script as part of effect, which uses it inline and does not export it. Loaded with the first request for the page. */
 const loadScript = async () => {
   const module = import.meta.resolve("effect/http-api/HttpApiScalar")
   const { javascript } = (await import(new URL("internal/httpApiScalar.js", module).href)) as { javascript: string }
@@ -97,7 +94,7 @@ const codingFor = (accepted: string): Coding => {
   return takes("gzip").test(accepted) ? "gzip" : "identity"
 }
 
-/** What a program is told at `/`; a browser is led to the page. */
+/** The answer to a program at `/`; a browser is redirected to the page. */
 const index = {
   name: "Tidegate",
   docs: "/docs",
@@ -107,7 +104,7 @@ const index = {
   health: "/healthz"
 }
 
-/** `GET /docs`, a page to read and try the API; its script, which changes its name with its content; and `GET /`. */
+/** `GET /docs`, a page to read and try the API; its script, whose name changes with its content; and `GET /`. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const script = yield* Effect.cached(Effect.promise(loadScript))

@@ -3,7 +3,7 @@ import type { FieldError } from "@tidegate/model/GatewayError"
 
 const standard = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** What a schema says of a value it does not take, as it reads behind the parameter's name. */
+/** Converts a schema's message to a sentence that follows the parameter's name. */
 const sentences: ReadonlyArray<readonly [said: RegExp, sentence: (found: ReadonlyArray<string>) => string]> = [
   [/^Expected (?:a string representing a finite number|an integer)$/, () => "must be a whole number"],
   [/^Expected a value greater than or equal to (\S+)$/, ([least]) => `must be at least ${least}`],
@@ -13,7 +13,7 @@ const sentences: ReadonlyArray<readonly [said: RegExp, sentence: (found: Readonl
     /^Expected ("[^"]*"(?: \| "[^"]*")*)$/,
     ([words = ""]) => `must be ${words.replaceAll('"', "").replaceAll(" | ", " or ")}`
   ],
-  // All parameters arrive as texts: what is none was given several times.
+  // All parameters are text: anything else means that it was given several times.
   [/^Expected string$/, () => "must be given once"],
   [/^Expected (.*)$/s, ([what]) => `must be ${what}`]
 ]
@@ -26,7 +26,7 @@ const toSentence = (message: string): string => {
   return message
 }
 
-/** The parameters that are wrong, and why. Never with the value: it may be a secret. */
+/** The wrong parameters with the reasons. Never with the value: it may be a secret. */
 export const fieldFaults = (issue: SchemaIssue.Issue): ReadonlyArray<FieldError> =>
   standard(issue).issues.map(({ message, path }) => ({
     path: (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join("."),

@@ -6,7 +6,7 @@ import MarkdownIt from "markdown-it"
 import { fail } from "@tidegate/model/GatewayError"
 import { headingAnchor } from "./HeadingAnchor.ts"
 
-/** The pages of this version: they come with the source. */
+/** The pages of this version: they are part of the source. */
 const folder = fileURLToPath(new URL("../../../docs/", import.meta.url))
 
 /** Nothing runs in these pages. */
@@ -36,7 +36,7 @@ const pageOf = (title: string, body: string): string =>
 </html>
 `
 
-/** The names of the pages below the folder: `cli.md`, `destinations/email.md`. Whatever else is asked for is none of them. */
+/** The names of the pages below the folder: `cli.md`, `destinations/email.md`. Requests for other names are not found. */
 const pagesIn = async (): Promise<ReadonlySet<string>> => {
   const found = await readdir(folder, { recursive: true, withFileTypes: true })
   return new Set(
@@ -48,17 +48,17 @@ const pagesIn = async (): Promise<ReadonlySet<string>> => {
 
 const titleOf = (text: string, name: string): string => /^# (.+)$/m.exec(text)?.[1] ?? name
 
-/** Those for users: what a version changed, why it is so, and the pages that are made of the code are linked from them. */
+/** The pages for users. Changelog, decisions and generated pages are linked from them. */
 const isGuide = (name: string): boolean => !name.includes("/")
 
 /**
- * `GET /docs/guides/`, a list of the pages of `docs/`, and each of them below it: the manual of the version that runs, also where nobody
- * has a checkout. Nobody needs to be signed in: the pages tell nothing of an installation.
+ * `GET /docs/guides/`, a list of the pages of `docs/`, and each page below it: the manual of the running version, available
+ * without a checkout. No sign-in is needed: the pages contain nothing about an installation.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const names = yield* Effect.cached(Effect.promise(pagesIn))
-    /** As many as there are pages. */
+    /** At most as many entries as there are pages. */
     const rendered = new Map<string, string>()
     const textOf = (name: string) => Effect.promise(() => readFile(`${folder}${name}`, "utf8"))
 
@@ -86,11 +86,11 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
     const answer = (html: string) =>
       HttpServerResponse.setHeader(HttpServerResponse.html(html), "content-security-policy", policy)
 
-    // The folder itself comes here with and without its slash.
+    // The folder itself arrives here with and without its slash.
     yield* router.add("GET", "/docs/guides/*", (request) =>
       Effect.gen(function* () {
         const [, path] = /\/docs\/guides(?:\/(.*))?$/.exec(request.url.split("?", 1)[0] ?? "") ?? []
-        // Links within the pages are relative to the folder.
+        // Links in the pages are relative to the folder.
         if (path === undefined) return HttpServerResponse.redirect("guides/")
         if (path === "") return answer(yield* list)
         if (!(yield* names).has(path)) return yield* Effect.die(fail("ROUTE_NOT_FOUND", "there is no such page"))

@@ -6,35 +6,38 @@ import { parseJson } from "@tidegate/json/JsonText"
 import { seenOf } from "@tidegate/resources/Members"
 import type { Identity } from "@tidegate/storage/teams/People"
 
-/** Whose ID tokens are taken, and for whom they have to be made. */
+/** The accepted issuer of ID tokens, and the required audience. */
 export interface Issuer {
   readonly issuer: string
   readonly audience: string
 }
 
-/** Longer than any issuer's; what is longer is not looked at. */
+/** Longer than any real ID token; a longer token is refused unread. */
 const longestToken = 16_384
-/** Of what an issuer answers: bytes, milliseconds, keys. */
+/** Limits of an issuer's answer: bytes, milliseconds, keys. */
 const largestAnswer = 262_144
 const patienceMs = 5_000
 const maxKeys = 100
-/** For how long keys are taken without asking for them again. */
+/** How long keys are used before they are fetched again. */
 const freshMs = 600_000
-/** How often they are asked for at most, whatever keys are named by tokens. */
+/** The shortest time between two fetches, whatever keys tokens name. */
 const cooldownMs = 30_000
-/** By how much the issuer's clock and this one may differ. */
+/** The tolerated difference between the issuer's clock and this one. */
 const clockTolerance = 30
 
-/** Signatures that only the issuer can make: with a shared secret, or with none, anybody might who knows what the gateway knows. */
+/**
+ * Signatures that only the issuer can make. With a shared secret, or without a signature, anyone who knows the gateway's settings
+ * could make one.
+ */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 
-/** Fails closed: without the issuer's keys nobody can be told from anybody else. */
+/** Fails closed: without the issuer's keys no token can be verified. */
 const unreachable = (why: string): GatewayError =>
   fail("QUEUE_UNAVAILABLE", `the identity provider ${why}; repeat the request`)
 
 const refused = (why: string): GatewayError => fail("INVALID_ID_TOKEN", `the ID token ${why}`)
 
-/** Why a token is not taken. Nothing of it is repeated but the name of a claim. */
+/** Why a token is refused. Only the name of a claim is repeated from it. */
 const refusalOf = (error: unknown): GatewayError => {
   if (error instanceof errors.JWTExpired) return refused("has expired")
   if (error instanceof errors.JWTClaimValidationFailed) return refused(`has a wrong or missing claim: ${error.claim}`)
@@ -42,13 +45,13 @@ const refusalOf = (error: unknown): GatewayError => {
   return refused("is not a valid one of this issuer")
 }
 
-/** A text claim of at most so many characters; null where there is none, or something else. */
+/** A text claim of at most so many characters; null when it is missing or something else. */
 const textOf = (value: unknown, longest: number): string | null =>
   typeof value === "string" && value !== "" && value.isWellFormed() && !value.includes("\u0000")
     ? value.slice(0, longest)
     : null
 
-/** A provider's users write their names themselves: what is not seen of one is left out. */
+/** Users write their own names: invisible characters are removed. */
 const nameOf = (value: unknown): string | null => textOf(typeof value === "string" ? seenOf(value).trim() : null, 120)
 
 const pictureOf = (value: unknown): string | null => {
@@ -72,7 +75,7 @@ const identityOf = (issuer: string, claims: JWTPayload): Identity | null => {
 
 type Keys = ReturnType<typeof createLocalJWKSet>
 
-/** Verifies ID tokens of the one issuer that is configured. */
+/** Verifies ID tokens of the configured issuer. */
 export class IdTokens extends Context.Service<
   IdTokens,
   {
@@ -90,7 +93,7 @@ export class IdTokens extends Context.Service<
 }
 
 const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]) => {
-  /** A JSON object of the issuer's, within bounds. */
+  /** Fetches a JSON object from the issuer, within limits. */
   const get = Effect.fnUntraced(function* (url: string) {
     const answer = yield* Effect.promise((signal) =>
       deliver({
@@ -115,7 +118,7 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
     if (about["issuer"] !== issuer || typeof about["jwks_uri"] !== "string") {
       return yield* unreachable("is not the issuer that is configured")
     }
-    // Keys that come over an open line are nobody's, unless the issuer itself is on one.
+    // Keys over an unencrypted connection are not trusted, unless the issuer itself uses one.
     if (URL.parse(about["jwks_uri"])?.protocol !== "https:" && !issuer.startsWith("http:")) {
       return yield* unreachable("has its keys where anybody could change them")
     }
@@ -131,7 +134,7 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
   let triedAt = Number.NEGATIVE_INFINITY
   const one = Semaphore.makeUnsafe(1)
 
-  /** The issuer's keys, asked for again when they are older than that. Who asks meanwhile waits, and asks no more. */
+  /** The issuer's keys, fetched again when they are older than that. Concurrent callers wait for the same fetch. */
   const keysSince = (since: number): Effect.Effect<Keys, GatewayError> =>
     one.withPermits(1)(
       Effect.gen(function* () {
@@ -141,7 +144,7 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
           return known !== null && known.at >= now - freshMs ? known.keys : yield* unreachable("could not be reached")
         }
         triedAt = now
-        // Carried through when its caller hangs up: it was the one try of the next half minute, for everybody.
+        // It continues when its caller hangs up: it was the only try of the next half minute, for all callers.
         return yield* Effect.uninterruptible(
           Effect.map(load, (keys) => {
             known = { keys, at: now }
@@ -170,14 +173,14 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
     const now = yield* Clock.currentTimeMillis
     const keys = yield* keysSince(now - freshMs)
     const { payload } = yield* verifyWith(keys, token, now).pipe(
-      // The issuer may have changed its keys since.
+      // The issuer may have rotated its keys since.
       Effect.catchIf(
         (error) => error instanceof errors.JWKSNoMatchingKey,
         () => Effect.flatMap(keysSince(now), (newer) => verifyWith(newer, token, now))
       ),
       Effect.mapError((error) => (error instanceof GatewayError ? error : refusalOf(error)))
     )
-    // Made for several, it says which of them asked for it.
+    // A token with several audiences names the one that requested it.
     const party = payload["azp"]
     if (party === undefined ? Array.isArray(payload.aud) && payload.aud.length > 1 : party !== audience) {
       return yield* refused("has a wrong or missing claim: azp")

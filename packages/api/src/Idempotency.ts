@@ -21,11 +21,11 @@ import { read } from "./handlers/Calls.ts"
 import { GivenBody, wholeBody } from "./handlers/JsonBody.ts"
 
 /*
- * `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), for every POST that needs a credential, at the one place that all of them come
- * through: the call is carried out once, and its answer is kept for a day. Keys are apart by team and by caller.
+ * `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), for every POST that needs a credential, in one place for all of
+ * them: the call is carried out once, and its answer is kept for a day. Keys are separate for each team and caller.
  */
 
-/** The key of a header: a string as RFC 9651 writes it, or the same without quotes; null: it is neither. */
+/** The key of a header: a string in the syntax of RFC 9651, or the same without quotes; null: it is neither. */
 export const keyOf = (header: string): string | null => {
   const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/.exec(header)?.[1]
   const key = quoted === undefined ? header : quoted.replaceAll(/\\(.)/g, "$1")
@@ -54,20 +54,20 @@ const keyedCall = (
   return { id, team_id, fingerprint }
 }
 
-/** The body of an answer; null: it is none that could be sent again. */
+/** The body of an answer; null: it cannot be sent again. */
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | null => {
   if (body._tag === "Empty") return ""
   return body._tag === "Uint8Array" ? Buffer.from(body.body).toString() : null
 }
 
-/** Whether what went wrong says that nothing was done. What the router makes of it later is a fault of ours, or of the call's form. */
+/** Whether the failure shows that nothing was done. Other causes are faults of the gateway, or of the call's form. */
 const isRefusal = (cause: Cause.Cause<unknown>): boolean => {
   const error = Cause.squash(cause)
   const inner = typeof error === "object" && error !== null && "error" in error ? error.error : error
   return inner instanceof GatewayError && statusOf[inner.code] < 500
 }
 
-/** Carries out a call once for its key, if it has one. */
+/** Carries a call with a key out once. */
 export const onceByKey = Effect.gen(function* () {
   const services = yield* Effect.context<Database | Secrets>()
   const storing = <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Database | Secrets>) =>
@@ -100,10 +100,11 @@ export const onceByKey = Effect.gen(function* () {
     const carriedOut = answering.pipe(
       Effect.provideService(Seed, { at: begun.at, text: `${call.id} ${call.fingerprint}` }),
       Effect.provideService(GivenBody, body),
-      // What cannot be noted is under way until its hold ends, and is then carried out as the call that it was.
+      // When the result cannot be stored, the call stays under way until its hold ends; then it is carried out again with the
+      // same ids.
       Effect.onExit((exit) => Effect.ignore(settle(call, begun, exit)))
     )
-    // Also when its caller hangs up: who sends it again is to be answered what was done.
+    // It continues when its caller hangs up: a repetition has to get the result.
     return yield* Effect.flatMap(Effect.forkDetach(carriedOut), Fiber.join)
   })
 

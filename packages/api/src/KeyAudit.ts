@@ -8,15 +8,15 @@ const maxCounts = 20_000
 /** Rows of one statement. */
 const writtenAtOnce = 1_000
 const everyMs = 1_000
-/** A denial is written at once, but not each of a flood by itself. */
+/** A denial is written at once, but a flood of them together. */
 const soonMs = 50
-/** A last word, when the process ends, must not keep it from ending. */
+/** The final write when the process ends must not delay its end for longer. */
 const lastMs = 2_000
 
 /**
- * What has been decided about keys: counted in memory, and written beside the calls, each second and when something was denied. What a process
- * has not written when it is killed is lost, at most a second's calls. Fails open: while the database does not answer, calls fail by
- * themselves, and what was counted is written later.
+ * The audit of decisions about keys. They are counted in memory and written in the background, once a second, and soon after a
+ * denial. A killed process loses at most a second's counts. Fails open: while the database does not answer, calls fail anyway,
+ * and the counts are written later.
  */
 export class KeyAudit extends Context.Service<
   KeyAudit,
@@ -46,19 +46,19 @@ export class KeyAudit extends Context.Service<
           counts.lost = 0
         }
       })
-      // What could not be written is, the next time.
+      // Counts that could not be written are written the next time.
       const writeAll = Effect.ignore(
         Effect.onError(write, () => Effect.sync(() => Queue.offerUnsafe(due, null))),
         { log: "Warn" }
       )
 
-      // Before the fiber below, so that it runs after it has ended.
+      // Registered before the fiber below, so that it runs after the fiber has ended.
       yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(writeAll, lastMs)))
       yield* Effect.forkScoped(
         Effect.forever(
           Effect.gen(function* () {
             yield* Queue.take(due)
-            // Until its time, or until something is denied meanwhile.
+            // Waits for the next time, or until something is denied.
             if (!isUrgent) {
               yield* Effect.raceFirst(Effect.sleep(everyMs), Effect.repeat(Queue.take(due), { until: () => isUrgent }))
             }

@@ -6,16 +6,17 @@ import { RateLimiter, type Verdict } from "@tidegate/coordination/RateLimiter"
 import { KeyLimitEntity } from "@tidegate/entities/KeyLimit/KeyLimitProtocol"
 import { perMinute } from "./RateLimit.ts"
 
-/** Keys that a process counts by themselves. */
+/** Keys that a process counts separately. */
 const maxKeys = 100_000
-/** An actor answers within a millisecond or two; while its shard has no owner nobody waits for it much longer. */
+/** An actor answers within a millisecond or two. When its shard has no owner, the wait is hardly longer than this. */
 const patience = "2 seconds"
 
 /**
- * The limits of keys that have one of their own, exact over all processes: in Redis where one answers, else in the key's actor, which in a gateway
- * of one process is memory. A refusal that follows from what is known here asks nobody: who is over a limit costs the others nothing.
+ * The rate limits of keys that have one of their own, exact over all processes: in Redis if it answers, else in the key's actor,
+ * which in a gateway of one process is memory. A refusal that follows from local knowledge asks nobody, so callers over their
+ * limit cost the others nothing.
  *
- * Fails open to this process's own count when neither answers: an operator must reach the API.
+ * Fails open to this process's own count when neither answers: an operator must be able to reach the API.
  */
 export class KeyLimits extends Context.Service<
   KeyLimits,
@@ -47,7 +48,7 @@ export class KeyLimits extends Context.Service<
                 known.learn(key, now, verdict, limit)
                 return verdict
               }),
-              // Also when it loses its shard meanwhile, and so is interrupted.
+              // Also when the actor loses its shard meanwhile and is interrupted.
               Effect.catchCause(() => limiter.take(limit, key))
             )
         })

@@ -1,7 +1,7 @@
 /**
- * The routes that the contract has and this gateway does not yet: `{}` is an id. Whoever builds one takes its line out.
- * They are 404 ROUTE_NOT_FOUND like every route that is not there (the contract has no code of its own for them), and
- * the message says that it is not the caller's mistake.
+ * Routes of the contract that this gateway does not have yet; `{}` is an id. To build one, remove its line. They are 404
+ * ROUTE_NOT_FOUND like every unknown route (the contract has no code of its own for them), and the message says that the caller
+ * made no mistake.
  */
 export const notBuilt: ReadonlyArray<string> = [
   "GET /source-providers",

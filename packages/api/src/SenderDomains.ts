@@ -8,8 +8,8 @@ const isObject = (value: unknown): value is Schema.JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * Fails when a caller writes a destination that sends as the service itself and is not one who runs it: neither to say so nor to change
- * what such a one sends, and to whom. `stored`: what is changed; null for a new one.
+ * Fails when a caller who is no site admin writes a destination that sends in the name of the service: they may neither create
+ * one nor change what it sends and to whom. `stored`: the destination to change; null for a new one.
  */
 export const mayWrite = Effect.fnUntraced(function* <E, R>(
   own: ReadonlySet<string>,
@@ -27,8 +27,8 @@ export const mayWrite = Effect.fnUntraced(function* <E, R>(
 })
 
 /**
- * Fails when inputs of an action are to send as the service itself. Nobody may, because steps bring what is sent and to whom: the
- * destination of a site admin does. What a template stands for is judged when it is sent.
+ * Fails when inputs of an action would send in the name of the service. Nobody may use that, because steps decide what is sent
+ * and to whom; a destination of a site admin can. A template is checked when it is resolved.
  */
 export const mayCall = Effect.fnUntraced(function* (
   own: ReadonlySet<string>,

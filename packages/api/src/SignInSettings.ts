@@ -2,17 +2,19 @@ import { Context } from "effect"
 import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { Issuer } from "./IdTokens.ts"
 
-/** How people get in. */
+/** The settings for signing in. */
 export interface SignIn {
-  /** Whether anybody may be the demo user, who owns the demo team. */
+  /** Whether anyone may sign in as the demo user, who owns the demo team. */
   readonly demo: boolean
-  /** The host names under which that is let: a page of another site that has its name point here must not sign in. */
+  /**
+   * The host names under which demo sign-in is allowed: a page of another site that points its own name here must not sign in.
+   */
   readonly demoHosts: ReadonlySet<string>
-  /** Addresses, folded, of those who may do everything in every team. */
+  /** Addresses, folded, of site admins. */
   readonly siteAdmins: ReadonlySet<string>
-  /** Whether a user who is a member of no team gets one of their own; if not, they are turned away. */
+  /** Whether a user without a team gets one of their own; if not, they are refused. */
   readonly foundsTeams: boolean
-  /** Whose ID tokens are taken; null: nobody's. */
+  /** The accepted issuer of ID tokens; null: none. */
   readonly issuer: Issuer | null
 }
 
@@ -26,7 +28,7 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
   })
 })
 
-/** Looked at with every call, so that who is taken out of the settings is one no longer. */
+/** Checked with every call, so that a removed address loses the rights at once. */
 export const isSiteAdmin = (
   { siteAdmins }: SignIn,
   { email, emailVerified }: { readonly email: string | null; readonly emailVerified: boolean }

@@ -21,7 +21,7 @@ interface KnownPath {
   readonly anyOrigin: boolean
 }
 
-/** The paths there are and what may be done there; matched as the router does, whatever the case and a last slash. */
+/** The known paths and their methods, matched as the router does: ignoring case and a trailing slash. */
 const knownPaths: ReadonlyArray<KnownPath> = [
   ...Object.values(Api.groups)
     .flatMap((group) => Object.values(group.endpoints))
@@ -33,7 +33,7 @@ const knownPaths: ReadonlyArray<KnownPath> = [
   { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"], anyOrigin: false }
 ]
 
-/** What `Allow` says of a path; null when there is no such path. */
+/** The value of `Allow` for a path; null when there is no such path. */
 const allowedOn = (path: string): string | null => {
   const methods = new Set(knownPaths.flatMap((known) => (known.pattern.test(path) ? known.methods : [])))
   if (methods.size === 0) return null
@@ -41,7 +41,7 @@ const allowedOn = (path: string): string | null => {
   return [...methods, "OPTIONS"].join(", ")
 }
 
-/** The methods that there are of a path, and those of them that pages of any origin may use. */
+/** The methods of a path, and those that pages of any origin may use. */
 const opennessOf = (path: string): Openness => {
   const known = knownPaths.filter(({ pattern }) => pattern.test(path))
   return {
@@ -55,7 +55,7 @@ const respond = (error: GatewayError, headers: Record<string, string> = {}): Htt
   return HttpServerResponse.jsonUnsafe(body, { status, headers })
 }
 
-/** Whether a path or query can be stored and compared: well-formed percent-encoding of UTF-8, no NUL. */
+/** Whether a path or query can be stored and compared: valid percent-encoding of UTF-8, no NUL. */
 const isReadable = (url: string): boolean => {
   if (!url.includes("%")) return true
   try {
@@ -65,7 +65,7 @@ const isReadable = (url: string): boolean => {
   }
 }
 
-/** The answer to what went wrong; null for a fault of ours. */
+/** The answer to a failure; null when it is a fault of the gateway. */
 const answerTo = (
   error: unknown,
   request: HttpServerRequest.HttpServerRequest,
@@ -73,14 +73,14 @@ const answerTo = (
 ): HttpServerResponse.HttpServerResponse | null => {
   if (error instanceof GatewayError) return respond(error)
   if (HttpApiError.HttpApiSchemaError.is(error)) {
-    // A record that does not encode is ours, not the caller's.
+    // A record that cannot be encoded is the gateway's fault, not the caller's.
     return error.kind === "Body" || error.kind === "ResponseHeaders"
       ? null
       : respond(invalid(fieldFaults(error.cause.issue)))
   }
   if (!HttpServerError.isHttpServerError(error) || error.reason._tag !== "RouteNotFound") return null
   const allow = allowedOn(path)
-  // An allowed method that found no route: the router takes no id longer than a hundred characters.
+  // An allowed method that found no route: the router accepts no id longer than a hundred characters.
   if (allow === null || (request.method !== "OPTIONS" && allow.split(", ").includes(request.method))) {
     return respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`))
   }
@@ -88,10 +88,7 @@ const answerTo = (
   return respond(fail("METHOD_NOT_ALLOWED", `${request.method} is not one of ${allow}`), { allow })
 }
 
-/**
- * What every answer says, unless it says otherwise: nobody frames it, keeps it, takes it for another type of content, or
- * runs anything in it.
- */
+/** The default headers of every answer: it must not be framed, stored, interpreted as another content type, or run anything. */
 const cautions = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -106,16 +103,13 @@ const demanded = (status: number): Readonly<Record<string, string>> => {
   return status === 503 || status === 429 ? { "retry-after": "1" } : {}
 }
 
-/** The answer with what its status demands, and the cautions; what it has said itself stays. */
+/** Adds the headers that its status requires, and the defaults; the answer's own headers stay. */
 const withHeaders = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.setHeaders(response, { ...cautions, ...demanded(response.status), ...response.headers })
 
 const answer = (response: HttpServerResponse.HttpServerResponse) => Effect.succeed(withHeaders(response))
 
-/**
- * What every call of the control API goes through, once for the whole router: `/v1/…` is the route without it, and
- * whatever goes wrong is answered in the one shape of errors.
- */
+/** Wraps every call of the control API: `/v1/…` is the route without it, and every failure gets the standard error body. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use((router) =>
   Effect.flatMap(Effect.all([Loops, TrustedProxies.Current, CorsOrigins]), ([loops, proxies, origins]) =>
     router.addGlobalMiddleware((app) =>
@@ -136,7 +130,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
           })
           const request = original.modify({
             url: prefixed && !url.startsWith("/") ? `/${url}` : url,
-            // The client's, for whoever counts by it.
+            // The client's address, for code that counts by it.
             remoteAddress: Option.fromNullOr(address)
           })
           const path = request.url.split("?", 1)[0] ?? ""
@@ -145,11 +139,11 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
               respond(invalid([{ path: "url", message: "must be percent-encoded UTF-8 without NUL characters" }]))
             )
           }
-          // The router ends a path at either of them, so what follows would be acted on unread.
+          // The router ends a path at either of them, so the rest would be ignored silently.
           if (/[;#]/.test(path)) {
             return answer(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
           }
-          // A call that the gateway itself has made, for a destination or a step, may come of another such call.
+          // A call that the gateway itself made, for a destination or a step, may belong to a chain of such calls.
           if (!loops.admits(request.headers)) {
             return answer(
               respond(
@@ -168,7 +162,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
           const refused = refusedCondition(request)
           if (refused !== null) return answer(respond(refused))
           const { answered, handled } = handlingOf(request)
-          // Of others it is judged when it is known who asks.
+          // Other calls are checked when the caller is known.
           const judged =
             handled.operation?.isPublic === true
               ? Effect.andThen(Effect.orDie(Effect.andThen(judgeQuery, judgeNoBody)), app)

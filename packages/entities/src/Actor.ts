@@ -15,7 +15,7 @@ interface Written<Body> {
 
 type Answer<A, X> = Effect.Effect<A, GatewayError, X>
 
-/** What is asked of the store in it. */
+/** The store command of a message. */
 export const commandOf = ({ by, command }: Asked["payload"]): Command => ({ id: command, by })
 
 /** The handlers of `Commands`. */
@@ -28,19 +28,19 @@ export type CommandHandlers<R extends AnyResource, X> = {
   readonly Delete: (message: Asked) => Answer<{ readonly id: string; readonly more?: Schema.JsonObject }, X>
 } & { readonly [Name in SwitchOf<R> as Capitalize<Name>]: (message: Asked) => Answer<RecordOf<R>, X> }
 
-/** What is special about the actor of a resource. */
+/** What the actor of a resource does beside the ordinary commands. */
 export interface Special<R extends AnyResource, X> {
-  /** Judges what only the actor can, before anything is stored. */
+  /** Checks what only the actor can check, before anything is stored. */
   readonly check?: (input: R["patch"]["message"]["Type"]) => Answer<void, X>
-  /** Tells whom a committed change concerns, and answers once they go by it. */
+  /** Notifies everyone whom a committed change concerns, and returns when they use it. */
   readonly settle?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
-  /** What every command runs in. */
+  /** Wraps every command. */
   readonly around?: <A>(command: Answer<A, X>) => Answer<A, X>
 }
 
 /**
- * The commands of a resource's actor. It holds nothing: what it knows is in SQL. Each command is one transaction; once begun it is
- * carried through, and what it has committed is settled with everyone it concerns before it is answered.
+ * The commands of a resource's actor. The actor has no state; everything is in SQL. Each command is one transaction. A command
+ * that has begun runs to its end, and is answered only after everyone concerned uses the committed change.
  */
 export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = never>(
   resource: R,

@@ -20,7 +20,7 @@ import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import { Pace, RunPace } from "./Workflow/RunPace.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
-/** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
+/** The actors of this process's shards, the poller that wakes them, and retention on one of the processes. */
 export const layer = (
   limits: Parameters<typeof DeliveryRuntime.layer>[0],
   retention: Parameters<typeof Retention.layer>[0]
@@ -43,7 +43,7 @@ export const layer = (
       Cancellations.layer,
       DeliveryRuntime.layer(limits),
       Dispatcher.layer,
-      // Before any actor: what others have left behind is known by then.
+      // Before any actor, so that the work that dead processes left is known.
       InHand.layer,
       RunJournal.layer,
       Layer.effect(

@@ -2,13 +2,15 @@ import { Context, Effect, Layer, Queue } from "effect"
 import { cancelPending, type PendingOf } from "@tidegate/storage/delivery/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
 
-/** How many may wait. More are dropped: what they would write down is read off all the same. */
+/**
+ * How many connections and destinations may wait. Further ones are dropped: the destinations record their cancellations instead.
+ */
 const waiting = 1_000
 
 /**
- * Writes down, behind the caller's back, the cancellations that a disable or delete has caused: one connection or
- * destination at a time, whatever their backlog. A process that ends in the middle leaves the rest to the destinations,
- * which cancel what they meet in their queues.
+ * Records in the background the cancellations that a disable or delete has caused: one connection or destination at a time,
+ * however large its backlog. When the process ends in the middle, the destinations do the rest: they cancel such events when they
+ * meet them in their queues.
  */
 export class Cancellations extends Context.Service<
   Cancellations,

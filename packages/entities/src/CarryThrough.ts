@@ -3,8 +3,8 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { fault } from "@tidegate/telemetry/Faults"
 
 /**
- * The handler of a message that is answered. A defect becomes 500 and a log line, because an entity restarts on one and is sent the same
- * message again, for ever if the message is what it dies of.
+ * The handler of a message that is answered. A defect becomes a 500 and a log line. Otherwise the entity would restart and get
+ * the same message again, for ever if that message causes the defect.
  */
 export const withoutDefects = <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   Effect.catchDefect(effect, (cause) =>
@@ -19,7 +19,8 @@ export const withoutDefects = <A, R>(effect: Effect.Effect<A, GatewayError, R>):
   )
 
 /**
- * A command's handler. Once begun it is carried through, also when its caller has gone away: what is stored has to reach everyone it concerns.
+ * A command's handler. Once begun it runs to its end, even when its caller has gone: a stored change has to reach everyone it
+ * concerns.
  */
 export const carryThrough = <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   Effect.uninterruptible(withoutDefects(effect))

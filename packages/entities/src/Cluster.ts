@@ -10,19 +10,18 @@ import { shardsPerGroup } from "./Shards.ts"
 import * as ClusterWire from "./Wire/ClusterWire.ts"
 
 /**
- * How fast a dead runner is noticed, the same on every process that reads who is alive. A runner that is silent for
- * `lockExpirationMs` has lost its shards: that is the longest gap in delivery after a crash, and the event loop must
- * never be blocked for that long.
+ * How fast a dead runner is noticed; the same on every process of the cluster. A runner that is silent for `lockExpirationMs`
+ * loses its shards. That is the longest gap in delivery after a crash, and the event loop must never be blocked for that long.
  */
 const lockExpirationMs = 4_000
 
 const timing = {
   shardLockExpiration: lockExpirationMs,
-  // Also the patience with one lock operation: as long as three of them fit into the lease.
+  // Also the time-out of one lock operation: three of them fit into the lease.
   shardLockRefreshInterval: "1300 millis",
   refreshAssignmentsInterval: "500 millis",
   runnerHealthCheckInterval: "1 second",
-  // Nothing is stored as a cluster message; this is only how often a shard that could not be locked is tried again.
+  // No message is stored in the cluster's tables: this is only how often a shard is tried again that could not be locked.
   entityMessagePollInterval: "1 second",
   sendRetryInterval: "50 millis",
   entityTerminationTimeout: "11 seconds"
@@ -37,7 +36,7 @@ const common = {
 
 export interface ClusterOptions {
   readonly url: Redacted.Redacted
-  /** Whoever has one of these keys belongs to the cluster; the same as on the other processes. */
+  /** A process that has one of these keys belongs to the cluster; the same keys as on the other processes. */
   readonly keys: KeyRing
 }
 

@@ -1,8 +1,8 @@
 import { type Context, Effect, type Exit } from "effect"
 
 /**
- * Statements that many ask for, one after the other: what is asked for while one is under way goes into the next. So the order of asking is the order
- * of doing, and under load one statement does for many.
+ * Batches items into statements that run one after the other: items that are added while a statement runs go into the next one.
+ * So items are carried out in the order in which they were added, and under load one statement serves many callers.
  */
 export class Gathered<Item, A, E, R> {
   readonly #carryOut: (items: ReadonlyArray<Item>) => Effect.Effect<A, E, R>
@@ -10,13 +10,13 @@ export class Gathered<Item, A, E, R> {
   #waiting: Array<{ readonly item: Item; readonly done: (exit: Exit.Exit<A, E>) => void }> = []
   #isAtIt = false
 
-  /** `most`: items of one statement. */
+  /** `most`: the largest number of items of one statement. */
   constructor(most: number, carryOut: (items: ReadonlyArray<Item>) => Effect.Effect<A, E, R>) {
     this.#most = most
     this.#carryOut = carryOut
   }
 
-  /** Answers what came of the statement that the item was in. What was asked for is carried out, also for who waits no longer. */
+  /** Returns the result of the item's statement. An item is carried out even when its caller has stopped waiting. */
   add(item: Item): Effect.Effect<A, E, R> {
     return Effect.contextWith((context: Context.Context<R>) =>
       Effect.callback<A, E>((resume) => {

@@ -16,28 +16,28 @@ import {
 import { Gathered } from "./Gathered.ts"
 
 /**
- * What killed a process does not kill the next one. Work that may kill one is written down while a process has it in hand, so that an unclean end leaves
- * it marked. Whoever finds it so begins it after all else, and alone; what processes have ended with three times, the last two times alone, is not begun
- * any more but fails, with a cause of its own.
+ * Keeps work that kills a process from killing the next one too. Work that may do so is recorded in SQL while a process runs it,
+ * so that an unclean end leaves it marked. Marked work starts last, and alone. Work that was in hand at three unclean ends, at
+ * the last two of them alone, is not started again: it fails with a cause of its own.
  *
- * Which work that is: work of some weight, always; all of its kinds in the minute after another process has died; and what is marked. So
- * small work costs nothing, and one that kills a process is found out with the next end. Work of some weight waits while something is alone; small
- * work does not: whatever a process has died of, ordinary work goes on at once.
+ * Recorded are: heavy work, always; all work in the minute after another process has died; and marked work. So small work
+ * normally costs nothing, and small work that kills a process is found at the second crash. Heavy work waits while something runs
+ * alone. Small work does not wait: ordinary work continues at once, whatever a process has died of.
  */
 
-/** Bytes from which on work is written down. */
+/** Work of this many bytes is heavy and always recorded. */
 const weighty = 64 * 1024
-/** After the death of a process everything is written down for so long (ms). */
+/** How long all work is recorded after the death of a process (ms). */
 const carefulFor = 60_000
-/** Ends of processes with which work is set aside. */
+/** Unclean ends after which work is not started again. */
 const maxEnds = 3
 const seenEvery = "2 seconds"
 /**
- * What is suspected waits so long for everything else, then so long for what has begun; and so long it is alone (ms). Others wait for it meanwhile: what a route
- * or a delivery does of its own takes milliseconds, and a target that takes long kills nobody.
+ * How long marked work waits for everything else to finish, then for what has begun, and then how long it runs alone (ms). Others
+ * wait meanwhile: a route or a delivery takes milliseconds of the gateway's own time, and a slow target kills no process.
  */
 const patience: { readonly [kind in WorkKind]: number } = { run: 10_000, bulk: 10_000, route: 1_000, event: 1_000 }
-/** Of one statement. */
+/** Items of one statement. */
 const maxAtOnce = 1_000
 
 export interface Weighed extends Work {
@@ -46,7 +46,10 @@ export interface Weighed extends Work {
 
 type Named = Pick<Work, "kind" | "id">
 
-/** How work is to be carried out. */
+/**
+ * How work is to be run: "as ever": unrecorded; "noted": small and recorded; "written down": heavy and recorded; "alone": marked;
+ * "not again": it fails.
+ */
 export type Manner = "as ever" | "noted" | "written down" | "alone" | "not again"
 
 export const setAside = {
@@ -63,17 +66,17 @@ const mannerOf = ({ bytes, kind }: Weighed, ends: number): Manner => {
   return "not again"
 }
 
-/** What is asked of the rows: to take work in hand, or to let it be forgotten. */
+/** A change of the rows: record work, or remove its record. */
 type Asked =
   | { readonly take: ReadonlyArray<Weighed>; readonly done?: never }
   | { readonly done: Named; readonly take?: never }
 
-/** One for a process. */
+/** One instance per process. */
 export class InHand {
   readonly process: string
   #marked: ReadonlySet<string> = new Set()
   #carefulUntil = Number.NEGATIVE_INFINITY
-  /** Work of some weight that is under way beside other, and that waits while something is alone. */
+  /** Heavy work that is running beside other work. New heavy work waits while something runs alone. */
   #beside = 0
   #waiting = 0
   #isAlone = false
@@ -86,7 +89,7 @@ export class InHand {
     this.#rows = new Gathered(maxAtOnce, (asked) => this.#write(asked))
   }
 
-  /** What others have in hand, and whether some of them have died. */
+  /** Reads which work other processes have recorded, and whether some of those processes have died. */
   readonly look: Effect.Effect<void, SqlError.SqlError, Database> = Effect.suspend(() =>
     Effect.gen({ self: this }, function* () {
       const { died, others } = yield* seeProcesses(this.process)
@@ -95,14 +98,16 @@ export class InHand {
     })
   )
 
-  /** Whether it need not be written down, because nothing of it is suspected: most often. Such work is not taken in hand. */
+  /**
+   * Whether the work need not be recorded, because it is small and not marked: the usual case. Such work is run without `take`.
+   */
   isPlain(work: Weighed, now: number): boolean {
     return (
       work.bytes < weighty && now >= this.#carefulUntil && (this.#marked.size === 0 || !this.#marked.has(keyOf(work)))
     )
   }
 
-  /** Writes down what of this work has to be, and tells how each is to be carried out. */
+  /** Records the work that has to be recorded, and returns how each is to be run. */
   take(works: ReadonlyArray<Weighed>): Effect.Effect<(work: Named) => Manner, SqlError.SqlError, Database> {
     return Effect.gen({ self: this }, function* () {
       const now = yield* Clock.currentTimeMillis
@@ -114,7 +119,7 @@ export class InHand {
     })
   }
 
-  /** First what is done, then what begins, also where both are of the same work. */
+  /** Removes records first, then adds new ones: one batch may do both for the same work. */
   #write(asked: ReadonlyArray<Asked>): Effect.Effect<ReadonlyMap<string, number>, SqlError.SqlError, Database> {
     const over = asked.flatMap(({ done }) => done ?? [])
     const begun = new Map(asked.flatMap(({ take = [] }) => take.map((work) => [keyOf(work), work] as const)))
@@ -135,10 +140,10 @@ export class InHand {
     )
   }
 
-  /** It has come to something, or is set aside: nothing is kept in mind of it. */
+  /** The work has finished or has failed for good: its record is removed. */
   readonly done = (work: Named): Effect.Effect<void, never, Database> => Effect.ignore(this.#rows.add({ done: work }))
 
-  /** Carries work out in its manner. */
+  /** Runs work in its manner. */
   within<A, E, R>(work: Named, manner: Manner, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Database> {
     if (manner === "as ever") return effect
     const carriedOut =
@@ -175,7 +180,7 @@ export class InHand {
     })
   }
 
-  /** While nothing else is under way that is written down: as long as it is patient, and others are. */
+  /** Runs work while no heavy recorded work runs. It waits for the others, and they wait for it, each for a limited time. */
   #alone<A, E, R>(work: Named, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Database> {
     const most = patience[work.kind]
     const say = (alone: boolean) =>
@@ -198,7 +203,7 @@ export class InHand {
       )
       yield* say(true)
       const going = yield* Effect.forkChild(effect)
-      // What takes longer has killed nobody: others go on beside it.
+      // Work that takes longer than this has not killed the process: others continue beside it.
       if ((yield* Effect.timeoutOption(Fiber.await(going), most))._tag === "None") yield* say(false)
       return going
     })
@@ -207,10 +212,10 @@ export class InHand {
   }
 }
 
-/** Of the process. Without the layer nobody's end is noticed: only work of some weight is written down. */
+/** The process's instance. Without the layer the deaths of other processes are not noticed, and only heavy work is recorded. */
 export const Hand = Context.Reference<InHand>("@tidegate/entities/InHand", { defaultValue: () => new InHand() })
 
-/** Says that the process lives, and looks what others have left behind: once before anything begins, then again and again. */
+/** Reports that this process lives, and reads the work of the others: once before anything starts, then periodically. */
 export const layer: Layer.Layer<never, never, Database> = Layer.effectDiscard(
   Effect.gen(function* () {
     const hand = yield* Hand

@@ -2,24 +2,24 @@ import { Context, Effect, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
-/** Kept back from the lease, so that a delivery that just may start is on the wire before the lease is over (ms). */
+/** Subtracted from the lease, so that a delivery that was just allowed to start is sent before the lease ends (ms). */
 const marginMs = 250
 
 /**
- * Whether this process may still act for a shard that it was given. The cluster's locks end at the server after
- * `expirationMs` without a word from here; this counts the same time from the last answer that named the shard as held, on
- * the monotonic clock, from before it was asked for. Shard by shard, because a process that was frozen is soon answered
- * again, and the answer is that it holds nothing: its actors learn that later than their timers fire.
+ * Whether this process may still act for a shard. The cluster's locks expire on the server after `expirationMs` without a
+ * refresh. The lease measures the same time on the monotonic clock, from before the request whose answer last named the shard as
+ * held. It is kept per shard, because a process that was frozen soon gets an answer again, and that answer names no shard: its
+ * timers may fire before its actors learn of it.
  */
 export class Lease extends Context.Service<
   Lease,
   {
     readonly isHeld: (shard: number) => boolean
-    /** For how long it has been held without a break (ms); 0 when it is not. */
+    /** How long the shard has been held without interruption (ms); 0 when it is not held. */
     readonly heldMs: (shard: number) => number
   }
 >()("@tidegate/entities/Lease") {
-  /** For processes without shards, and tests of one runner. */
+  /** For processes without shards, and for tests of one runner. */
   static readonly layerAlways: Layer.Layer<Lease> = Layer.succeed(Lease, {
     isHeld: () => true,
     heldMs: () => Number.POSITIVE_INFINITY
@@ -32,7 +32,7 @@ export class Lease extends Context.Service<
     Layer.effectContext(
       Effect.gen(function* () {
         const storage = yield* RunnerStorage.RunnerStorage
-        /** Since when and until when each shard is held, by its number. */
+        /** Since when and until when each shard is held, by shard number. */
         const terms = new Map<number, { readonly since: number; readonly until: number }>()
         const termOf = (shard: number) => {
           const term = terms.get(shard)

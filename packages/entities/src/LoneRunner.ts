@@ -1,14 +1,15 @@
 import { Clock, Effect, Layer } from "effect"
 import { RunnerStorage } from "effect/cluster"
 
-/** How long a runner that was alone goes by that (ns): another one that comes waits so much longer for its shards. */
+/** How long (ns) a runner that was alone relies on that: a new runner waits that much longer for its shards. */
 const aloneFor = 2_000_000_000n
 
 type Runners = Effect.Success<RunnerStorage.RunnerStorage["Service"]["getRunners"]>
 
 /**
- * A runner asks twice a second who else is there, because one that is gone is noticed by it. While nobody else is, there is nobody to
- * be noticed, and it asks less. It may see itself alone when it is no longer: what it holds others cannot take, and they wait.
+ * A runner reads the list of runners twice a second, to notice one that has died. A runner that is alone has no other to notice,
+ * and reads less often. It may think itself alone when it no longer is. That is safe: others cannot take the shards that it
+ * holds, and they wait.
  */
 export const layerAskingLess: Layer.Layer<RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =
   Layer.effect(

@@ -4,37 +4,41 @@ import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Values } from "@tidegate/model/Message"
 import { type LoopKeys, readChain, writeChain } from "@tidegate/outbound-auth/LoopMark"
 
-/** How far what leads back to the gateway may go. */
+/** The limits of requests that lead back to the gateway. */
 export interface LoopLimits {
   /** How often a chain of requests may have left the gateway. */
   readonly hops: number
-  /** Requests that one may have come to in a minute, whichever way. */
+  /** Requests that may follow from one request within a minute, over all paths. */
   readonly descendants: number
 }
 
 export const loopLimits: LoopLimits = { hops: 10, descendants: 1_000 }
 
 const windowMs = 60_000
-/** First requests that are counted, some 200 bytes each. The one that was begun to be counted first goes first: a chain is still as deep as it is. */
+/**
+ * First requests that are counted, some 200 bytes each. When there are more, the one counted for the longest time is dropped: the
+ * depth of its chain stays limited.
+ */
 const maxRoots = 20_000
 
-/** The chains of requests that lead back to the gateway, bounded in depth and in breadth. */
+/** Limits the depth and the breadth of chains of requests that lead back to the gateway. */
 export interface Loops {
-  /** The value of `gateway-loop` for whatever leaves the gateway because of the request `id` with those headers. */
+  /** The value of `gateway-loop` for anything that leaves the gateway because of the request `id` with these headers. */
   readonly next: (headers: Values, id: string) => string
   /**
-   * Whether a request with those headers may begin anything; counts it when it is in a chain.
+   * Whether a request with these headers may start anything; counts it when it is in a chain.
    *
-   * The depth is exact, because it is in the request. The breadth is counted by each process for itself, in memory: the door asks nobody, and what a count
-   * that is lost lets through is bounded by the depth all the same. So of N processes with doors or workflows, each takes the limit once. Whoever has been sent a
-   * mark can use up what is left of it: it stops nothing but what comes of the request that they were sent.
+   * The depth is exact, because it is in the request. The breadth is counted by each process in its memory: ingress asks no other
+   * process. When a count is lost, the depth still limits what follows. So with N processes that have ingress or workflows, the
+   * limit holds N times. A receiver of a mark can use up the rest of its limit: that stops only what follows from the request
+   * that was sent to it.
    */
   readonly admits: (headers: Values) => boolean
 }
 
 export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number = () => performance.now()): Loops => {
   const counted = new Map<string, { readonly since: number; count: number }>()
-  /** Deliveries of one request follow each other. */
+  /** Deliveries of one request usually follow each other. */
   let lastHeaders: Values | null = null
   let lastId = ""
   let lastNext = ""
@@ -66,14 +70,14 @@ export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number 
   }
 }
 
-/** The keys of marks, of the keys of the ring: marks of a process are taken by all that have its key. */
+/** The keys of loop marks, derived from the keys of the ring: all processes that have the key accept each other's marks. */
 export const loopKeysOf = ([first, ...others]: readonly [KeyObject, ...ReadonlyArray<KeyObject>]): LoopKeys => {
   const derived = (key: KeyObject): string =>
     Buffer.from(hkdfSync("sha256", key, "", "tidegate loop marks v1", 32)).toString("hex")
   return [derived(first), ...others.map(derived)]
 }
 
-/** The process's; with a key of its own unless the application gives it those of the ring. */
+/** The loop limits of the process, with a random key unless the application provides those of the ring. */
 export const Loops = Context.Reference<Loops>("@tidegate/entities/Loops", {
   defaultValue: () => makeLoops([randomBytes(32).toString("hex")], loopLimits)
 })

@@ -6,8 +6,9 @@ import { GatewayError } from "@tidegate/model/GatewayError"
 import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/Resource"
 
 /**
- * What every command says of whoever asks for it. `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does
- * not repeat. `by`: the user who asks; null, or left out by a process of the version before: no user does.
+ * What every command has about its caller. `command`: an id that the caller makes once; a repeated command with the same id
+ * changes nothing. Absent for commands that are not repeated. `by`: the user; null, or absent from a process of the previous
+ * version: no user.
  */
 export const asked = {
   team_id: Schema.String,
@@ -16,21 +17,21 @@ export const asked = {
 }
 
 /**
- * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals
- * alone, which two rules share.
+ * A body or a record between processes, as JSON. The transport's own encoding tells the members of a union apart by their
+ * literals alone, and two rules share those.
  */
 export const carried = <S extends Schema.Top>(schema: S) => fromJsonText(Schema.toCodecJson(schema))
 
 type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
 
 const Deleted = Schema.Struct({ id: Schema.String })
-/** `more`: what there is to tell beside its id. */
+/** `more`: what else is returned beside the id. */
 const DeletedWithMore = Schema.Struct({ id: Schema.String, more: Schema.optionalKey(carried(Schema.JsonObject)) })
 type Deleted = Schema.Codec<{ readonly id: string; readonly more?: Schema.JsonObject }, unknown>
 
 type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>
 
-/** A command that carries one of a resource's bodies, and is answered with its record. */
+/** A command with one of a resource's bodies, which returns the record. */
 type Write<Name extends string, R extends AnyResource, Of extends "write" | "patch"> = Rpc.Rpc<
   Name,
   Payload<{ readonly input: Carried<R[Of]["message"]> }>,
@@ -50,10 +51,10 @@ export type Commands<R extends AnyResource> =
   | Rpc.Rpc<"Delete", Payload<{}>, Deleted, typeof GatewayError>
 
 /**
- * The commands of one resource, and what else its actor is sent. The entity id is the resource's id, `team_id` has to be its team's.
- * Inputs have been found right by themselves; what is stored is the actor's to judge them by. Each answers with the record as
- * stored: when it has answered, everything later is handled by what it stored. `Update` writes a part, `Upsert` what an upsert that
- * found it writes, `Replace` the whole.
+ * The commands of one resource, and the other messages of its actor. The entity id is the resource's id; `team_id` has to be the
+ * resource's team. Inputs have been validated on their own; the actor validates them against what is stored. Each command returns
+ * the stored record. After it has returned, everything later uses what it stored. `Update` writes a part, `Upsert` the body of an
+ * upsert that found the resource, `Replace` the whole.
  */
 export const protocolOf = <R extends AnyResource, const Others extends ReadonlyArray<Rpc.Any> = readonly []>(
   resource: R,

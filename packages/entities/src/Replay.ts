@@ -11,7 +11,7 @@ import { shardOf } from "./Shards.ts"
 
 export type { Replay, Replayed } from "@tidegate/storage/bulk/Replays"
 
-/** How replays are routed on this cluster. An ordering that cannot be read puts nothing in a line, as at the doors. */
+/** How replays are routed in this cluster. An ordering setting that cannot be read gives no ordering key, as at ingress. */
 export const replayRouting: Effect.Effect<Routing, never, Sharding.Sharding> = Effect.map(
   Sharding.Sharding,
   (sharding) => ({
@@ -24,15 +24,15 @@ export const replayRouting: Effect.Effect<Routing, never, Sharding.Sharding> = E
 )
 
 /**
- * Makes a request happen again, as a new one of its source, on all of its connections and workflows, or on the connections named. It answers when that is stored: what it
- * becomes the connections' actors decide, by the rules that hold then, but for deduplication.
+ * Repeats a request as a new one of its source, on all of its connections and workflows or on the named connections. Returns when
+ * the new request is stored. The connections' actors route it by their current rules, without deduplication.
  */
 export const replay = Effect.fnUntraced(function* (
   given: Replay
 ): Effect.fn.Return<Replayed, GatewayError, Database | Secrets | Sharding.Sharding> {
   const replayed = yield* storeReplay(given, yield* replayRouting)
   const { wakeConnection, wakeWorkflow } = yield* actors
-  // Hints: the sweep finds what is not told.
+  // Wake-up notifications: the poller finds what they miss.
   yield* Effect.forEach(replayed.connections, wakeConnection, { concurrency: 16, discard: true })
   yield* Effect.forEach(replayed.workflows, wakeWorkflow, { concurrency: 16, discard: true })
   return replayed

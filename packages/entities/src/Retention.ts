@@ -3,12 +3,12 @@ import { Singleton } from "effect/cluster"
 import { retain, type RetentionDefaults } from "@tidegate/storage/retention/Retention"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
-/** A runner that has just taken over has more urgent things to do; one that keeps changing does not begin at all. */
+/** A runner that has just taken over has more urgent work. When the owner keeps changing, retention does not begin at all. */
 const patience = "1 minute"
 
 /**
- * Retention, on one runner of the cluster, once an hour. What a run has not done, because it failed or its runner was lost, the
- * next one does, wherever that is.
+ * Runs retention on one runner of the cluster, once an hour. When a run fails or its runner is lost, the next run does the rest,
+ * on whichever runner that is.
  */
 export const layer = (defaults: RetentionDefaults) =>
   Singleton.make(

@@ -5,7 +5,7 @@ import type { Concerned } from "@tidegate/storage/control/Store"
 import { Cancellations } from "./Cancellations.ts"
 import { reloadDestinations } from "./dispatch/Dispatcher.ts"
 
-/** What a committed change owes to others: answers once everyone whom it concerns goes by it. */
+/** What has to follow a committed change: returns when everyone whom it concerns uses it. */
 export const settling: Effect.Effect<
   (concerned: Concerned) => Effect.Effect<void, GatewayError>,
   never,

@@ -9,7 +9,7 @@ export const shardOf = (sharding: Sharding.Sharding["Service"], entityId: string
 
 const idsOn = new WeakMap<Sharding.Sharding["Service"], Map<number, string>>()
 
-/** An entity id that lives on this shard, the same on every process. */
+/** An entity id that is on this shard; the same on every process. */
 export const idOn = (sharding: Sharding.Sharding["Service"], shard: number): string => {
   let ids = idsOn.get(sharding)
   if (ids === undefined) idsOn.set(sharding, (ids = new Map()))

@@ -13,7 +13,7 @@ const Config = Schema.Struct({
   rate_limit_period: RatePeriod
 }).annotate({ identifier: "ActionConfig" })
 
-/** An action of a provider that was saved, with its credentials, for steps of workflows to name. */
+/** A saved action: an action of a provider with its credentials, which workflow steps name. */
 export const Action = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,

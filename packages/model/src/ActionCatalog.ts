@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 import * as Characters from "./Characters.ts"
 
-/** What there is to choose from for a workflow's steps, as it is documented. What there is of it says the list of providers. */
+/** The choices for a workflow's steps, as the API documents them. The list of providers has their values. */
 
-/** An object of at most so many members. */
+/** An object with at most that many members. */
 const Members = (most: number) =>
   Schema.JsonObject.annotate({ message: "must be an object" }).check(
     Schema.isMaxProperties(most, { message: `must have at most ${most} members` })
@@ -79,7 +79,7 @@ const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.
 const object = Members(50)
 const limit = "must be a whole number from 1 to 100"
 
-/** What is asked for. */
+/** The question: which choices an input has. */
 export const ActionOptionsInput = Schema.Struct({
   provider_key: text(96),
   resource: text(96).annotate({ description: "What is chosen from: see the guide" }),
@@ -105,7 +105,7 @@ const Choice = Schema.Struct({
 }).annotate({ identifier: "ActionChoice" })
 export type Choice = typeof Choice.Type
 
-/** What there is to choose from. */
+/** The choices of an input. */
 export const ActionChoices = Schema.Struct({
   models: Schema.Array(Choice),
   next_cursor: Schema.NullOr(Schema.String)

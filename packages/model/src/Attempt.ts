@@ -9,8 +9,8 @@ export const AttemptTrigger = Schema.Literals(["INITIAL", "AUTOMATIC", "MANUAL",
 export type AttemptTrigger = typeof AttemptTrigger.Type
 
 /**
- * One finished try to deliver an event, as the API shows it. Latencies in milliseconds. `body` is the captured answer:
- * text, or base64 (`body_encoding`) when it is not UTF-8.
+ * One finished attempt to deliver an event, as the API shows it. Latencies in milliseconds. `body` is the captured answer: text,
+ * or base64 (`body_encoding`) when it is not UTF-8.
  */
 export const Attempt = Schema.Struct({
   id: Schema.String,

@@ -1,6 +1,6 @@
-/** Why an attempt has failed, in the contract's words (gateway contract, section (e)). */
+/** Why an attempt has failed, as the contract names it (gateway contract, section (e)). */
 export type AttemptErrorCode =
-  /** It has answered, and not with success. */
+  /** The target has answered, but not with success. */
   | "BAD_RESPONSE"
   | "TIMEOUT"
   | "CONNECTION_REFUSED"
@@ -23,25 +23,28 @@ export type AttemptErrorCode =
   | "INVALID_URL"
   | "MISSING_URL"
   | "TARGET_NOT_ALLOWED"
-  /** Found by who prepares the request: its path would lead out of the URL that the operator wrote. */
+  /** Found while the request was prepared: its path would lead outside the URL that the operator wrote. */
   | "PATH_NOT_ALLOWED"
-  /** Likewise: its URL and headers are more than is sent to anybody. */
+  /** Found while the request was prepared: its URL and headers exceed what is sent to any target. */
   | "REQUEST_TOO_LARGE"
-  /** Likewise: a template makes nothing of it where something is needed, or too much, or not what it has to be. */
+  /**
+   * Found while the request was prepared: a template gave nothing where a value is required, too much, or a value of the wrong
+   * kind.
+   */
   | "TEMPLATE_ERROR"
-  /** The target does not take the credentials of the destination. */
+  /** The target rejects the credentials of the destination. */
   | "AUTH_REJECTED"
   /** The client of a tunnel could not reach its own target. */
   | "CLI"
-  /** No client has held the tunnel open for as long as is waited for one. */
+  /** No client has held the tunnel open for as long as an event waits for one. */
   | "CLI_UNAVAILABLE"
-  /** No token for the destination can be obtained. */
+  /** No token for the destination could be obtained. */
   | "OAUTH2_HANDSHAKE_FAILED"
   /** A constraint of the table does not allow the row. */
   | "DB_CONSTRAINT"
-  /** The database server takes no statements now. */
+  /** The database server accepts no statements now. */
   | "DB_UNAVAILABLE"
-  /** The process ended again and again while it made this attempt: it is not made any more. */
+  /** The process has died several times during this attempt: it is not repeated. */
   | "PROCESS_ENDED"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

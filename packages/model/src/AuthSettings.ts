@@ -3,7 +3,7 @@ import * as Characters from "./Characters.ts"
 import { isGateways, setByClient } from "./HeaderRules.ts"
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 
-/** What is wrong with an `auth_type` and its `auth`, by path in the written body. */
+/** The faults of an `auth_type` and its `auth`, by path in the written body. */
 export type FieldErrors = ReadonlyArray<FieldError>
 
 export const fieldError = (path: string, message: string): Result.Result<never, FieldErrors> =>
@@ -16,7 +16,7 @@ export const isHeaderName = (name: string): boolean => headerName.test(name)
 
 export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 
-// Tested by code point, because a pattern with control characters in it is hard to read and easy to get wrong.
+// Compared by code point, because a pattern with control characters is hard to read and easy to get wrong.
 export const hasControl = (value: string): boolean =>
   Array.from(value).some((char) => char < " " || (char >= "\u007f" && char <= "\u009f"))
 
@@ -25,13 +25,13 @@ export const HeaderName = text.check(
   Schema.isPattern(headerName, { message: "must be a valid HTTP header name" }).abort()
 )
 
-/** Whether the gateway sets a header itself, or it belongs to one hop of the connection: nobody's to set. */
+/** Whether the gateway sets a header itself, or the header belongs to one hop of the connection: settings may not set it. */
 export const isSetByGateway = (name: string): boolean => {
   const lower = name.toLowerCase()
   return setByClient.has(lower) || isGateways(lower)
 }
 
-/** The name of a header that calls of the gateway carry by somebody's settings. */
+/** The name of a header that settings may add to the gateway's requests. */
 export const OutboundHeaderName = HeaderName.check(
   Schema.makeFilter(
     (name: string) => !isSetByGateway(name) || "must not be a header that the gateway or HTTP itself sets",
@@ -39,12 +39,12 @@ export const OutboundHeaderName = HeaderName.check(
   )
 )
 
-/** Text that authenticates somebody: never empty or blank, because what everybody can guess verifies nothing. */
+/** Text that authenticates somebody: never empty or blank, because a value that anyone can guess verifies nothing. */
 export const Secret = text.check(
   Schema.makeFilter((value: string) => value.trim() !== "" || "must not be empty"),
   Characters.upTo(16_384),
-  // A lone surrogate has no UTF-8 bytes, and U+FFFD stands for bytes that were lost: the key would not be the one that
-  // was meant, and broken input would decode to it.
+  // A lone surrogate has no UTF-8 bytes, and U+FFFD stands for bytes that were lost. The key would not be the intended one, and
+  // broken input would decode to it.
   Schema.makeFilter(
     (value: string) => (value.isWellFormed() && !value.includes("\ufffd")) || "must be valid Unicode text"
   )
@@ -79,9 +79,9 @@ const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1({
 })
 
 /**
- * Decodes the settings of one `auth_type`. `null` means not given; another name of a setting is accepted and replaced
- * by its canonical one; unknown settings are dropped, so that nothing is stored that nobody checked.
- * Errors name the setting as it was written, and say one thing about each.
+ * Decodes the settings of one `auth_type`. `null` means not given. Another name of a setting is accepted and replaced by its
+ * canonical one. Unknown settings are dropped, so that nothing unchecked is stored. Errors name the setting as it was written,
+ * with one error for each.
  */
 export const decodeAuth = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,

@@ -8,7 +8,7 @@ import {
 } from "./RecordFilter.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What an operation does: retries requests or events, cancels events that wait, or replays what a connection has ignored. */
+/** What an operation does: retries requests or events, cancels waiting events, or replays ignored events. */
 export const BulkKind = Schema.Literals([
   "request_bulk_retry",
   "event_bulk_retry",
@@ -17,24 +17,27 @@ export const BulkKind = Schema.Literals([
 ])
 export type BulkKind = typeof BulkKind.Type
 
-/** What an operation is of. */
+/** The kind of records of an operation. */
 export type BulkOf = "requests" | "events" | "ignored_events"
 
-/** The kinds of operations of each. */
+/** The kinds of operations for each kind of records. */
 export const kindsOf: { readonly [of in BulkOf]: ReadonlyArray<BulkKind> } = {
   requests: ["request_bulk_retry"],
   events: ["event_bulk_retry", "event_bulk_cancel"],
   ignored_events: ["ignored_event_bulk_retry"]
 }
 
-/** The filters of each: those of its list. */
+/** The filters for each kind of records: those of its list. */
 export const filtersOf = {
   requests: requestFilters,
   events: eventFilters,
   ignored_events: ignoredEventFilters
 } as const satisfies { readonly [of in BulkOf]: RecordFilters }
 
-/** PLANNED: what it is of is looked for, and waits to be confirmed unless it is. RUNNING: that is carried out. The other three are final. */
+/**
+ * PLANNED: the targets are being collected, then the plan waits for confirmation if it needs one. RUNNING: the targets are being
+ * processed. The other three are final.
+ */
 export const BulkStatus = Schema.Literals(["PLANNED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"])
 export type BulkStatus = typeof BulkStatus.Type
 
@@ -45,10 +48,10 @@ const filters = Object.entries<RecordFilter>({ ...ignoredEventFilters, ...reques
   ([name, declared]) => [name, Schema.optionalKey(stored(declared))] as const
 )
 
-/** A filter as it was taken: what the list of the same filters takes, under the filters' own names. */
+/** A validated filter: the values of the list's filters, by the filters' own names. */
 export type BulkNarrowing = { readonly [name: string]: boolean | string | ReadonlyArray<string> }
 
-/** What it is of: the filters of the list, as they were taken; times are those of the creation. */
+/** The filter as validated. Its times are resolved when the operation is created. */
 export const BulkFilter = Schema.Struct({
   from: Timestamp,
   to: Timestamp,
@@ -57,18 +60,19 @@ export const BulkFilter = Schema.Struct({
   })
 }).annotate({ identifier: "BulkFilter" })
 
-/** As it is stored and shown. */
+/** A filter as it is stored and shown. */
 export type BulkFilter = { readonly from: string; readonly to: string } & BulkNarrowing
 
-/** Targets a second that an operation may be told not to exceed. */
+/** The range of an operation's own rate, in targets per second. */
 export const rateBounds = { minimum: 1, maximum: 2_000 }
-/** So many targets of a plan are shown. */
+/** How many targets of a plan are shown. */
 export const sampleSize = 10
 
 /**
- * An operation on all that a filter found. `total_count` is how many that are, `sample` some of them, once `planned_at` is there; of them
- * `queued_count` have been carried out (`done_count` repeats it: what is queued is stored), `failed_count` could not be, because their source, connection or
- * destination is switched off, their payload is gone, or their state is another by now.
+ * An operation on everything that a filter found. Once `planned_at` is set, `total_count` is the number of targets and `sample`
+ * has some of them. `queued_count` of them were processed (`done_count` repeats it: what is queued is stored). `failed_count`
+ * could not be processed, because their source, connection or destination is disabled, their payload is gone, or their state has
+ * changed.
  */
 export const BulkOperation = Schema.Struct({
   id: Schema.String,
@@ -101,6 +105,6 @@ export const BulkOperation = Schema.Struct({
 
 export interface BulkOperation extends Schema.Schema.Type<typeof BulkOperation> {}
 
-/** All, those that are not at their end, or those that are. */
+/** All operations, unfinished ones, or finished ones. */
 export const BulkBucket = Schema.Literals(["all", "ongoing", "history"])
 export type BulkBucket = typeof BulkBucket.Type

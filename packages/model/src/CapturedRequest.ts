@@ -3,8 +3,8 @@ import { RequestData, RequestStatus } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /**
- * A request as whoever watches its source is shown it: what was received, and nothing of what became of it. `data` is null when
- * retention took it; a larger body than a list shows is left out of it.
+ * A request as it is shown to those who watch its source: what was received, without its results. `data` is null when retention
+ * has removed it; a body larger than a list shows is left out.
  */
 export const CapturedRequest = Schema.Struct({
   id: Schema.String,
@@ -15,10 +15,10 @@ export const CapturedRequest = Schema.Struct({
 
 export interface CapturedRequest extends Schema.Schema.Type<typeof CapturedRequest> {}
 
-/** The feed's channel where the doors tell that the source has a new request: a hint to look. */
+/** The channel on which ingress announces new requests of the source: a wake-up notification. */
 export const capturedChannel = (source: string): string => `captured:${source}`
 
-/** What a stream tells: that it has begun, each request that was stored since, that there were more than it tells, and that it is there. */
+/** The messages of a stream: it has begun; each request stored since; there were more than it shows; it is still open. */
 export const StreamFrame = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("hello"),

@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 
 /**
- * How long names and texts may be: in characters of Unicode, as the documents and JSON Schema's `maxLength` count them. `length` counts those beyond the
- * first 65,536 twice. What a text costs, in bytes or in work, is bounded where it costs that.
+ * Limits of names and texts, in Unicode characters, as the documents and JSON Schema's `maxLength` count them. `length` counts
+ * characters beyond the first 65,536 twice. Bytes and work are limited where they arise.
  */
 
-/** How many characters a text has. */
+/** The number of characters of a text. */
 export const count = (text: string): number => {
   let characters = text.length
   for (let at = 1; at < text.length; at++) {
@@ -17,17 +17,17 @@ export const count = (text: string): number => {
 const isHigh = (unit: number): boolean => (unit & 0xfc00) === 0xd800
 const isLow = (unit: number): boolean => (unit & 0xfc00) === 0xdc00
 
-/** Whether a text has at most so many characters. One that is far longer is not looked through. */
+/** Whether a text has at most that many characters. A text that is far longer is not read to its end. */
 export const isUpTo = (text: string, most: number): boolean =>
   text.length <= most || (text.length <= 2 * most && count(text) <= most)
 
-/** The check of a text that has at most so many characters. */
+/** Checks that a text has at most that many characters. */
 export const upTo = (most: number) =>
   Schema.makeFilter((text: string) => isUpTo(text, most) || `must be at most ${most} characters`, {
     toJsonSchema: () => ({ maxLength: most })
   })
 
-/** The same of one that has at least so many, too. */
+/** The same with a minimum. */
 export const between = (least: number, most: number) =>
   Schema.makeFilter(
     (text: string) =>

@@ -1,12 +1,12 @@
 import { Result } from "effect"
 import { NetAddress } from "effect/net"
 
-/** What is no address at all is cut to this, because it is kept. */
+/** Text that is not an address is cut to this length, because it is stored. */
 const longestAddress = 64
 
 /**
- * Whom an address stands for where clients are counted: an IPv4 address for itself, an IPv6 address for its /64, because one
- * household or machine has all of that.
+ * The client that an address counts as: an IPv4 address itself, an IPv6 address its /64, because one household or machine has all
+ * of that.
  */
 export const clientOf = (address: string): string => {
   const parsed = Result.getOrNull(NetAddress.ipFromString(address.replace(/%.*$/, "")))

@@ -4,7 +4,7 @@ import { Ordering } from "./Ordering.ts"
 import { Source } from "./Source.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** One rule as stored and shown: its members are those of its type, checked when it was written. */
+/** One rule as stored and shown. Its members depend on its type and were validated when it was written. */
 export const ConnectionRule = Schema.JsonObject
 
 /** A connection as the API shows it, with its source and destination in full. `rules` are in normalised order. */

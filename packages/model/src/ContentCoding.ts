@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib"
 
-/** How a body may be compressed, by the name in `content-encoding` (RFC 9110, 8.4.1). */
+/** The decoders of compressed bodies, by the name in `content-encoding` (RFC 9110, 8.4.1). */
 const decoders: Readonly<Record<string, (body: Uint8Array, options: { readonly maxOutputLength: number }) => Buffer>> =
   {
     gzip: gunzipSync,
@@ -13,8 +13,8 @@ const decoders: Readonly<Record<string, (body: Uint8Array, options: { readonly m
 const mark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * A body as text is read from it: decompressed, and without a byte order mark. Null: it is compressed in a way that is not known or by
- * several, is no such thing, or has more than `maxBytes` then. To be asked of small bodies: it is done at once.
+ * A body ready to be read as text: decompressed, and without a byte order mark. Null: its compression is unknown, multiple or
+ * invalid, or the result has more than `maxBytes`. It is synchronous, so only for small bodies.
  */
 export const decodedBody = (
   body: Buffer,

@@ -5,11 +5,11 @@ import { Timestamp } from "./Timestamp.ts"
 export const DeliveryMethod = Schema.Literals(["POST", "PUT", "PATCH", "DELETE"])
 export type DeliveryMethod = typeof DeliveryMethod.Type
 
-/** The window that `rate_limit` counts in. */
+/** The period that `rate_limit` counts in. */
 export const RatePeriod = Schema.Literals(["second", "minute", "hour", "day"])
 export type RatePeriod = typeof RatePeriod.Type
 
-/** How long it is (ms). */
+/** The length of a period (ms). */
 export const ratePeriodMs: Readonly<Record<RatePeriod, number>> = {
   second: 1_000,
   minute: 60_000,
@@ -18,8 +18,8 @@ export const ratePeriodMs: Readonly<Record<RatePeriod, number>> = {
 }
 
 /**
- * A destination as the API shows it. `config` has the settings of its type, `auth_type`, and in `auth` masks for secrets.
- * `attempts_24h_bins`: six buckets of four hours, the oldest first, the last one ending now; `attempts_24h_count` is their sum.
+ * A destination as the API shows it. `config` has the settings of its type and `auth_type`; secrets in `auth` are masked.
+ * `attempts_24h_bins`: six buckets of four hours, oldest first, the last one ending now; `attempts_24h_count` is their sum.
  */
 export const Destination = Schema.Struct({
   id: Schema.String,

@@ -4,15 +4,15 @@ import { storedPayload } from "./StoredPayload.ts"
 import { Timestamp } from "./Timestamp.ts"
 import { Values } from "./Message.ts"
 
-/** SCHEDULED waits for a time, QUEUED for its turn, HOLD for its connection; the other three are final. */
+/** SCHEDULED waits for a time, QUEUED for its turn, HOLD for its paused connection; the other three are final. */
 export const EventStatus = Schema.Literals(["SCHEDULED", "QUEUED", "HOLD", "SUCCESSFUL", "FAILED", "CANCELLED"])
 export type EventStatus = typeof EventStatus.Type
 
-/** Whether an event of that state is still to be delivered. */
+/** Whether an event with that status is still to be delivered. */
 export const isPending = (status: EventStatus): boolean =>
   status === "SCHEDULED" || status === "QUEUED" || status === "HOLD"
 
-/** What is sent, and the answer of the last attempt. */
+/** The payload to send, and the answer of the last attempt. */
 export const EventData = Schema.Struct({
   request: Schema.Struct({
     method: Schema.String,
@@ -38,10 +38,10 @@ export const EventData = Schema.Struct({
 export interface EventData extends Schema.Schema.Type<typeof EventData> {}
 
 /**
- * An outbound delivery as the API shows it; `webhook_id` repeats `connection_id`. `next_attempt_at` is there exactly in
- * SCHEDULED. `resolved_at` is when a later retry of a failed or cancelled one has succeeded, `resolved_by_event_id` that retry; its status
- * stays. `created_at` is the time that lists and metrics go by: that of its request, or of its
- * retry; `stored_at` is later where slow rules came between. `data` is there when it was asked for, null when retention took the payload.
+ * An outbound delivery as the API shows it; `webhook_id` repeats `connection_id`. `next_attempt_at` is set exactly in SCHEDULED.
+ * `resolved_at` is when a later retry of a failed or cancelled event succeeded, and `resolved_by_event_id` that retry; the status
+ * stays. `created_at` orders lists and metrics: it is the time of the request, or of the retry. `stored_at` is later when slow
+ * rules came between. `data` is present when requested, and null when retention has removed the payload.
  */
 export const Event = Schema.Struct({
   id: Schema.String,

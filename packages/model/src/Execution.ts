@@ -3,7 +3,7 @@ import { RequestData } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
 import { Runtime } from "./Transformation.ts"
 
-/** The highest line of an execution's log; `fatal`: it threw, or was ended. `error` and `fatal` count as failed. */
+/** The highest level in an execution's log; `fatal`: the code threw or was stopped. `error` and `fatal` count as failed. */
 export const LogLevel = Schema.Literals(["debug", "info", "warn", "error", "fatal"])
 export type LogLevel = typeof LogLevel.Type
 
@@ -43,17 +43,17 @@ const fields = {
 }
 
 /**
- * One run of a transformation for one request on one connection, as the API shows it; `webhook_id` repeats
- * `connection_id`. `event_id` is null when no event came of it; `transformed_event_data_id` when the code failed, and the
- * original's when it changed nothing. `error_code` is one of SYNTAX_ERROR, RUNTIME_ERROR, TIMEOUT, MEMORY_LIMIT,
- * OUTPUT_TOO_LARGE, INVALID_OUTPUT, NO_HANDLER, ASYNC_NOT_SUPPORTED. Lists and traces show the first lines of a long log
- * (`logs_truncated`); the detail has all of it.
+ * One run of a transformation for one request on one connection, as the API shows it; `webhook_id` repeats `connection_id`.
+ * `event_id` is null when there is no event. `transformed_event_data_id` is null when the code failed, and the original's id when
+ * it changed nothing. `error_code` is one of SYNTAX_ERROR, RUNTIME_ERROR, TIMEOUT, MEMORY_LIMIT, OUTPUT_TOO_LARGE,
+ * INVALID_OUTPUT, NO_HANDLER, ASYNC_NOT_SUPPORTED. Lists and traces show the first lines of a long log (`logs_truncated`); the
+ * detail has all of it.
  */
 export const Execution = Schema.Struct(fields).annotate({ identifier: "Execution" })
 
 export interface Execution extends Schema.Schema.Type<typeof Execution> {}
 
-/** An execution with what the code was given and what it made of it; null when retention took it, or the code failed. */
+/** An execution with the input and the result of the code; null when retention has removed it, or the code failed. */
 export const ExecutionDetail = Schema.Struct({
   ...fields,
   original_event_data: Schema.NullOr(RequestData),

@@ -30,10 +30,13 @@ const listed = {
 
 const times = { created_at: Timestamp, updated_at: Timestamp }
 
-/** A stored filter as lists show it. Each of its conditions is there twice: under `conditions`, and by itself, null where there is none. */
+/**
+ * A stored filter as lists show it. Each of its conditions appears twice: in `conditions`, and as a member of its own, which is
+ * null without a condition.
+ */
 export const ListedFilter = Schema.Struct({ ...listed, ...times }).annotate({ identifier: "ListedFilter" })
 
-/** A stored filter. Of the connections that link it, so many are shown at the most. */
+/** A stored filter, with a limited number of the connections that link it. */
 export const Filter = Schema.Struct({
   ...listed,
   connections: Schema.Array(FilterConnection),

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { RequestData } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** A request that was kept to be replayed. Its snapshot is never changed, and outlives the request. */
+/** A request that is kept to be replayed. Its copy never changes, and outlives the request. */
 export const Fixture = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,

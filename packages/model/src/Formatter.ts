@@ -2,9 +2,9 @@ import { Schema } from "effect"
 import * as Characters from "./Characters.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What the formatter answers, as it is documented. What there is of it says the catalog. */
+/** The answers of the formatter, as the API documents them. The catalog has the operations. */
 
-/** The largest body of a trial, in bytes. */
+/** The largest body of a test, in bytes. */
 export const maxFormatterBody = 262_144
 
 const Versions = Schema.Struct({
@@ -139,7 +139,7 @@ export const FormatterTrialInput = Schema.Struct({
   )
 }).annotate({ identifier: "FormatterTrialInput", description: "A step, and a sample for it." })
 
-/** What a program needs to know of a step that gave no value. */
+/** Machine-readable details of a step that gave no value. */
 export const FormatterFault = Schema.Struct({
   stage: Schema.Literals(["config", "input", "execution"]),
   operation: Schema.String,

@@ -1,4 +1,4 @@
-/** Where in a run a formatter's step failed: what it is set to, what it was given, or what it did with it. */
+/** Where a formatter step failed: in its settings, in its inputs, or in its execution. */
 export type FormatterStage = "config" | "input" | "execution"
 
 interface About {
@@ -11,8 +11,8 @@ const input = (when: string): About => ({ stage: "input", when })
 const execution = (when: string): About => ({ stage: "execution", when })
 
 /**
- * Why an operation of the formatter gives no value. What is wrong with a setting is of the stage `config`; the same of a value that was
- * mapped is of `input`.
+ * Why an operation of the formatter gives no value. A fault of a setting has the stage `config`; the same fault of a mapped value
+ * has `input`.
  */
 export const formatterCodes = {
   FORMATTER_UNKNOWN_OPERATION: config("The formatter has no such operation."),

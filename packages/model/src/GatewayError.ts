@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { type FormatterCode, formatterCodes } from "./FormatterCode.ts"
 
-/** The codes of the formatter all are of one status: the call is right, and the step is not. */
+/** All codes of the formatter have one status: the call is valid, but the step is not. */
 const ofFormatter = Object.fromEntries(Object.keys(formatterCodes).map((code) => [code, 422])) as Record<
   FormatterCode,
   422
 >
 
-/** Every machine-readable code an answer of the control API or of an ingress URL may carry, with its HTTP status. */
+/** Every machine-readable code that an answer of the control API or of an ingress URL may have, with its HTTP status. */
 export const statusOf = {
   INVALID_JSON: 400,
   VALIDATION_ERROR: 400,
@@ -116,8 +116,8 @@ const labels: Record<number, string> = {
 }
 
 /**
- * The one error of the gateway's interfaces: entities fail with it, the control API and the doors answer it.
- * `data` holds what a program needs to react (the field errors, the id of the conflicting resource).
+ * The only error of the gateway's interfaces: actors fail with it, and the control API and ingress answer with it. `data` has
+ * what a program needs to react (the field errors, the id of the conflicting resource).
  */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(Object.keys(statusOf) as ReadonlyArray<ErrorCode>),
@@ -134,7 +134,10 @@ export interface FieldError {
 export const fail = (code: ErrorCode, message: string, data?: Schema.Json): GatewayError =>
   new GatewayError(data === undefined ? { code, message } : { code, message, data })
 
-/** 400 VALIDATION_ERROR; the message says the first field's, and how many more there are, so that it reads well without `data`. */
+/**
+ * 400 VALIDATION_ERROR. The message has the first field's error and the number of further ones, so that it is useful without
+ * `data`.
+ */
 export const invalid = (fields: ReadonlyArray<FieldError>): GatewayError => {
   const [first, ...others] = fields
   const more = others.length === 0 ? "" : ` (and ${others.length} more, see data.fields)`

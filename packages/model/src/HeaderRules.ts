@@ -1,6 +1,6 @@
 import type { Values } from "./Message.ts"
 
-/** Header names that belong to one connection, or frame a message on it: whoever passes a message on sets its own. */
+/** Header names that belong to one connection, or frame a message on it: a proxy sets its own. */
 export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -13,12 +13,13 @@ export const hopByHop: ReadonlySet<string> = new Set([
   "upgrade"
 ])
 
-/** Those, and what the HTTP client says for itself: never copied from another message, and nobody's to set. */
+/** Those, and the headers that the HTTP client sets itself: never copied from another message, and not settable. */
 export const setByClient: ReadonlySet<string> = new Set([...hopByHop, "content-length", "expect", "host"])
 
 /**
- * Headers by which an answer changes more than itself for a browser: its whole origin, or what the browser keeps of that. What is answered
- * under an ingress URL is another party's and may share its origin with the control API, so none of these goes out with it.
+ * Response headers that affect a browser beyond the one answer: the whole origin, or data that the browser stores for it. An
+ * answer under an ingress URL comes from another party and may share its origin with the control API, so none of these is sent
+ * with it.
  */
 export const originWide: ReadonlySet<string> = new Set([
   // Cookies and sessions of the origin.
@@ -27,7 +28,7 @@ export const originWide: ReadonlySet<string> = new Set([
   "set-login",
   "sec-session-registration",
   "secure-session-registration",
-  // What is stored for the origin, and who answers for it from then on.
+  // What is stored for the origin, and what answers for it from then on.
   "clear-site-data",
   "service-worker-allowed",
   "use-as-dictionary",
@@ -37,11 +38,11 @@ export const originWide: ReadonlySet<string> = new Set([
   "public-key-pins-report-only",
   "expect-ct",
   "alt-svc",
-  // Where the browser reports what it does on the origin.
+  // Where the browser reports activity on the origin.
   "nel",
   "report-to",
   "reporting-endpoints",
-  // What pages of the origin may do, and what the browser tells it with each request.
+  // What pages of the origin may do, and what the browser sends to it with each request.
   "accept-ch",
   "accept-ch-lifetime",
   "critical-ch",
@@ -50,7 +51,7 @@ export const originWide: ReadonlySet<string> = new Set([
   "speculation-rules",
   "supports-loading-mode",
   "activate-storage-access",
-  // What the browser keeps of the origin for advertisers.
+  // What the browser stores about the origin for advertisers.
   "observe-browsing-topics",
   "attribution-reporting-register-source",
   "attribution-reporting-register-trigger",
@@ -63,25 +64,25 @@ export const originWide: ReadonlySet<string> = new Set([
   "x-permitted-cross-domain-policies"
 ])
 
-/** Headers that say what a browser may do with an answer. Of what is answered under an ingress URL, the gateway says it. */
+/** Headers that tell a browser what it may do with an answer. Under an ingress URL the gateway sets them. */
 export const policies: ReadonlySet<string> = new Set([
   "content-security-policy",
   "content-security-policy-report-only",
   "x-content-type-options"
 ])
 
-/** Nothing that a browser shows of it runs, has the origin it came from, or loads anything. */
+/** A browser that shows the answer runs nothing, gives it no origin, and loads nothing. */
 export const inertPolicy = "default-src 'none'; sandbox"
 
-/** Where a request tells which gateways it has come through, and what began it (`LoopMark.ts`). */
+/** The header that shows which gateways a request has passed, and which request it started from (`LoopMark.ts`). */
 export const loopHeader = "gateway-loop"
 
-/** Whoever reads the gateway's own headers has to know that the gateway wrote them. `name` in lower case. */
+/** Headers that only the gateway may set, so that receivers can trust them. `name` in lower case. */
 export const isGateways = (name: string): boolean => name.startsWith("x-gateway-") || name === loopHeader
 
 const noNames: ReadonlySet<string> = new Set()
 
-/** The header names that a Connection header declares to be the connection's own too. */
+/** The header names that a Connection header declares to belong to the connection. */
 export const connectionNames = (connection: string | ReadonlyArray<string> | undefined): ReadonlySet<string> =>
   connection === undefined || connection === "keep-alive" || connection === "close"
     ? noNames
@@ -91,7 +92,7 @@ export const connectionNames = (connection: string | ReadonlyArray<string> | und
           .map((name) => name.trim().toLowerCase())
       )
 
-/** Adds a header to a flat list of names and values; one with several values is sent repeatedly. */
+/** Adds a header to a flat list of names and values; a header with several values is added repeatedly. */
 export const pushHeader = (flat: Array<string>, name: string, value: Values[string] | undefined): void => {
   if (value === undefined) return
   if (typeof value === "string") flat.push(name, value)

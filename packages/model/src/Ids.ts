@@ -1,9 +1,8 @@
 import { hash, randomFillSync } from "node:crypto"
 
 /**
- * Identifiers: a fixed prefix and 26 lower-case Crockford base32 characters, ULID-shaped: 10 of time (ms), 16 of
- * entropy. Compared byte by byte (collation "C") they sort by creation time, and the time inside an id names the
- * day partition its row lives in.
+ * Identifiers: a fixed prefix and 26 lower-case Crockford base32 characters, ULID-shaped: 10 of time (ms), 16 of entropy.
+ * Compared byte by byte (collation "C") they sort by creation time. The time in an id determines the day partition of its row.
  */
 export const prefixes = {
   source: "src_",
@@ -33,7 +32,7 @@ export const prefixes = {
   user: "usr_"
 } as const
 
-/** Those above, and those of the resources that are declared elsewhere: two or three letters each. */
+/** Those above, and the prefixes of resources that are declared elsewhere: two or three letters each. */
 export type Prefix = `${string}_`
 
 /** Crockford's base32, in lower case. */
@@ -76,7 +75,7 @@ const timePart = (ms: number): string => {
   return lastTime
 }
 
-/** A new random id whose time is `nowMs` (Unix milliseconds). */
+/** A new random id with the time `nowMs` (Unix ms). */
 export const newId = (prefix: Prefix, nowMs: number): string => {
   if (poolAt === pool.length) {
     randomFillSync(pool)
@@ -88,15 +87,15 @@ export const newId = (prefix: Prefix, nowMs: number): string => {
 }
 
 /**
- * The id of what `requestId` becomes on `connectionId` (its event, or its ignored event): the request's time, and a
- * hash of both. The same step taken twice yields the same id, so routing is exactly once by primary key.
+ * The id of the result of `requestId` on `connectionId` (its event, or its ignored event): the request's time, and a hash of
+ * both. Repeating the step yields the same id, so the primary key makes routing exactly once.
  */
 export const derivedId = (prefix: Prefix, requestId: string, connectionId: string): string => {
   const digest = hash("sha1", `${requestId}/${connectionId}`, "buffer")
   return prefix + requestId.slice(4, 4 + timeLength) + encodeEntropy(digest, 0)
 }
 
-/** The id of what is made at a time out of a text: the same for the same. */
+/** An id with a given time, derived from a text: the same text gives the same id. */
 export const seededId = (prefix: Prefix, ms: number, text: string): string =>
   prefix + encodeTime(ms) + encodeEntropy(hash("sha256", `${prefix}${text}`, "buffer"), 0)
 
@@ -108,7 +107,7 @@ const pattern = /^[a-z]{2,3}_[0-9a-hjkmnp-tv-z]{26}$/
 /** Whether `id` has the shape of a generated id with this prefix. */
 export const isId = (prefix: Prefix, id: string): boolean => id.startsWith(prefix) && pattern.test(id)
 
-/** The time inside an id (Unix milliseconds), or null when it is not a generated id. */
+/** The time of an id (Unix ms), or null when it is not a generated id. */
 export const idTime = (id: string): number | null => {
   const at = id.indexOf("_") + 1
   if (at === 0 || id.length < at + timeLength) return null

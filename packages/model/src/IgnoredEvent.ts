@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
 /**
- * Why a connection made no event of a request it was routed to. HANDSHAKE: the request was the provider's greeting, which
- * the gateway has answered. PROCESS_ENDED: the process ended again and again while it decided about it.
+ * Why a connection made no event from a request that was routed to it. HANDSHAKE: the request was the provider's handshake, which
+ * the gateway has answered. PROCESS_ENDED: the process died several times while it decided about the request.
  */
 export const IgnoredCause = Schema.Literals([
   "FILTERED",
@@ -15,7 +15,7 @@ export const IgnoredCause = Schema.Literals([
   "PROCESS_ENDED"
 ])
 
-/** A request that a connection's rules kept from becoming an event; `meta` tells what decided it. */
+/** A request that a connection's rules did not make an event; `meta` has the details. */
 export const IgnoredEvent = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,

@@ -1,9 +1,9 @@
 import { Context, Layer } from "effect"
 
-/** The path that the URLs of all sources begin with. */
+/** The path that the URLs of all sources start with. */
 export const ingressPath = "/e/"
 
-/** Where the gateway is found from outside. */
+/** The gateway's public addresses. */
 export class Ingress extends Context.Service<
   Ingress,
   {
@@ -13,7 +13,7 @@ export class Ingress extends Context.Service<
     readonly publicUrl: string
   }
 >()("@tidegate/model/Ingress") {
-  /** `ingressUrl`: where sources alone are found; null: where the control API is, too. */
+  /** `ingressUrl`: an origin for sources only; null: sources share the control API's origin. */
   static readonly layer = (publicUrl: string, ingressUrl: string | null = null): Layer.Layer<Ingress> =>
     Layer.succeed(Ingress, {
       baseUrl: withoutSlash(ingressUrl ?? publicUrl) + withoutSlash(ingressPath),
@@ -23,12 +23,12 @@ export class Ingress extends Context.Service<
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, "")
 
-/** What the path of a request to a source is appended to, to be the URL that its sender has called. */
+/** The base to which the path of a request to a source is appended to get the URL that its sender has called. */
 export const ingressOrigin = ({ baseUrl }: Ingress["Service"]): string => baseUrl.slice(0, -ingressPath.length + 1)
 
 /**
- * What names a source in its URL beside its id, chosen by its owner. An id has an underscore and a slug has none, so that
- * neither can be taken for the other.
+ * Whether the text may be a slug: the owner's own name for a source in its URL, beside its id. An id has an underscore and a slug
+ * has none, so they cannot be confused.
  */
 export const isSlug = (text: string): boolean => slug.test(text)
 

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { RequestData } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What a connection's source received last; `payload_key` names the stored payload. */
+/** The last request that a connection's source received; `payload_key` is the id of the stored payload. */
 export const LatestInput = Schema.Struct({
   source_id: Schema.String,
   request_id: Schema.String,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What a list was ordered by and how many rows it was asked for, as applied (a limit above the maximum is clamped). */
+/** The order and limit of a list as applied (a limit above the maximum is reduced to it). */
 export const Pagination = Schema.Struct({
   order_by: Schema.String,
   dir: Schema.Literals(["asc", "desc"]),
@@ -13,7 +13,7 @@ const Cursor = Schema.NullOr(Schema.String)
 /** A window of time, both ends included. */
 export const TimeRange = Schema.Struct({ from: Timestamp, to: Timestamp })
 
-/** Sources, destinations, connections: one page, no cursor. `has_more`: there are more than it shows. */
+/** Sources, destinations, connections: one page without a cursor. `has_more`: there are more than it shows. */
 export const ResourceList = <S extends Schema.Top>(model: S) =>
   Schema.Struct({
     pagination: Pagination,
@@ -37,9 +37,9 @@ const paged = {
 const partial = { partial: Schema.Boolean, unavailable_shard_count: Schema.Int }
 
 /**
- * `count` is the rows of this page; `total` is exact when `next_cursor` is null, else the rows seen so far. A page may be
- * shorter than its limit, even empty, and still have a `next_cursor`: a rare match in a busy window is looked for in
- * bounded steps.
+ * `count` is the number of rows of this page; `total` is exact when `next_cursor` is null, otherwise the rows seen so far. A page
+ * may be shorter than its limit, even empty, and still have a `next_cursor`: rare matches in a busy window are searched in
+ * limited steps.
  */
 export const EventList = <S extends Schema.Top>(model: S) =>
   Schema.Struct({
@@ -50,7 +50,7 @@ export const EventList = <S extends Schema.Top>(model: S) =>
     models: Schema.Array(model)
   })
 
-/** As `EventList`; requests also tell whether every shard answered (there is one). */
+/** As `EventList`; lists of requests also say whether every shard answered (there is one). */
 export const RequestList = <S extends Schema.Top>(model: S) =>
   Schema.Struct({ ...paged, ...partial, models: Schema.Array(model) })
 
@@ -64,7 +64,7 @@ const counted = {
 export const EventCount = Schema.Struct(counted).annotate({ identifier: "EventCount" })
 export const RequestCount = Schema.Struct({ ...counted, ...partial }).annotate({ identifier: "RequestCount" })
 
-/** Attempts: cursors both ways, inside `pagination`. */
+/** Attempts: cursors in both directions, inside `pagination`. */
 export const AttemptList = <S extends Schema.Top>(model: S) =>
   Schema.Struct({
     pagination: Schema.Struct({ ...Pagination.fields, next: Cursor, prev: Cursor }),

@@ -4,10 +4,10 @@ import { Schema } from "effect"
 export const Values = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
 export type Values = typeof Values.Type
 
-/** An HTTP request in the one shape that it keeps from the door to its target, without its body. */
+/** An HTTP request in the form that it has from ingress to its target, without its body. */
 export interface MessageHead {
   readonly method: string
-  /** What follows a source's (or a destination's) own URL, undecoded; begins with a slash. */
+  /** The part after a source's (or a destination's) own URL, undecoded; begins with a slash. */
   readonly path: string
   /** Without the question mark, undecoded. */
   readonly query: string
@@ -15,20 +15,20 @@ export interface MessageHead {
   readonly headers: Values
 }
 
-/** The same with its body. */
+/** A message with its body. */
 export interface Message extends MessageHead {
   readonly body: Uint8Array
 }
 
-/** A head as a row holds it: `headers` is the text of a JSON object. */
+/** A head as it is stored: `headers` is the text of a JSON object. */
 export interface StoredHead extends Omit<MessageHead, "headers"> {
   readonly headers: string
 }
 
-/** The headers of a stored head. They were written by us, and bounded then. */
+/** The headers of a stored head. We wrote them, with limited size. */
 export const storedHeaders = ({ headers }: StoredHead): Values => JSON.parse(headers) as Values
 
-/** A query as text by name; a repeated name is a list. It inherits no name that nobody wrote. */
+/** Parses a query into values by name; a repeated name is a list. The object has no inherited names. */
 export const parseQuery = (query: string): Values => {
   const parsed: Record<string, string | Array<string>> = Object.create(null)
   for (const [name, value] of new URLSearchParams(query)) {

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
-/** How long a bucket of a series may be, and in milliseconds. */
+/** The possible lengths of a bucket of a series, in milliseconds. */
 export const granularities = {
   "1s": 1_000,
   "5s": 5_000,
@@ -16,7 +16,10 @@ export const granularities = {
 export type Granularity = keyof typeof granularities
 export const Granularity = Schema.Literals(["1s", "5s", "10s", "30s", "1m", "5m", "15m", "1h"])
 
-/** A series has at most so many buckets; one whose granularity is not told has at most so many, if the coarsest does. */
+/**
+ * The largest number of buckets in a series; and, when no granularity is requested, the number to stay below if the coarsest one
+ * can.
+ */
 export const maxBuckets = 3_000
 export const defaultBuckets = 300
 
@@ -45,7 +48,7 @@ const series = <Fields extends Schema.Struct.Fields>(identifier: string, fields:
     series: Schema.Array(Schema.Struct({ timestamp: Timestamp, ...fields }))
   }).annotate({ identifier })
 
-/** Buckets from `start` on, the last one ends at `end`; each has the measures that were asked for. */
+/** The buckets start at `start`, and the last one ends at `end`. Each has the requested measures. */
 export const EventSeries = series("EventSeries", {
   count: wanted,
   delivered_count: wanted,
@@ -61,7 +64,7 @@ export const RequestSeries = Schema.Struct({ ...requestSeries.fields, unavailabl
   identifier: "RequestSeries"
 })
 
-/** Six counts of four hours, the oldest first, the last one ending now. */
+/** Six counts of four hours, oldest first, the last one ending now. */
 const bins = Schema.Array(count)
 
 const events = {
@@ -101,7 +104,7 @@ export const DestinationMetrics = Schema.Struct({
 }).annotate({ identifier: "DestinationMetrics" })
 export type DestinationMetrics = typeof DestinationMetrics.Type
 
-/** `source_id` and `destination_id` are null where there is no such connection (any more). */
+/** `source_id` and `destination_id` are null when the connection does not exist (any more). */
 export const ConnectionMetrics = Schema.Struct({
   id: Schema.String,
   connection_id: Schema.String,
@@ -124,7 +127,7 @@ export const TransformationMetrics = Schema.Struct({
 }).annotate({ identifier: "TransformationMetrics" })
 export type TransformationMetrics = typeof TransformationMetrics.Type
 
-/** By the time of the requests that began them; what ends again by a step retry is counted again. */
+/** By the time of the requests that began the runs. A run that ends again after a step retry is counted again. */
 export const WorkflowMetrics = Schema.Struct({
   id: Schema.String,
   workflow_id: Schema.String,
@@ -139,5 +142,5 @@ export const WorkflowMetrics = Schema.Struct({
 }).annotate({ identifier: "WorkflowMetrics" })
 export type WorkflowMetrics = typeof WorkflowMetrics.Type
 
-/** A row for each id that was asked for; of one that nothing is known of, zeros. */
+/** One row for each requested id; zeros for an unknown one. */
 export const MetricsList = <S extends Schema.Top>(model: S) => Schema.Struct({ count, models: Schema.Array(model) })

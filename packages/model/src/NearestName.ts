@@ -1,12 +1,12 @@
-/** Longer names are not compared: nobody mistypes them, and what is compared comes from strangers. */
+/** Longer names are not compared: they are no typing errors, and the text comes from strangers. */
 const longest = 64
 
-/** A name as its writer may have meant it: `sourceId` and `source-id` are `source_id`. */
+/** A name without differences of spelling: `sourceId` and `source-id` equal `source_id`. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9$]/g, "")
 
 /**
- * How many characters have to be put in, left out, replaced or swapped with their neighbour to make `a` of `b`; `most + 1` for more
- * than `most`. Optimal string alignment, in three rows.
+ * How many characters have to be inserted, deleted, replaced or swapped with their neighbour to turn `b` into `a`; `most + 1` for
+ * more than `most`. Optimal string alignment, in three rows.
  */
 const distance = (a: string, b: string, most: number): number => {
   if (Math.abs(a.length - b.length) > most) return most + 1
@@ -27,7 +27,10 @@ const distance = (a: string, b: string, most: number): number => {
   return Math.min(last[b.length]!, most + 1)
 }
 
-/** The name among `known` that `written` was probably meant to be; null when none is near. At most a third of it may be wrong, and never more than three characters. */
+/**
+ * The name among `known` that `written` was probably meant to be; null when none is near. At most a third of it may differ, and
+ * at most three characters.
+ */
 export const nearestName = (written: string, known: Iterable<string>): string | null => {
   if (written.length > longest) return null
   const asked = plain(written)
@@ -46,7 +49,7 @@ export const nearestName = (written: string, known: Iterable<string>): string | 
   return nearest
 }
 
-/** The end of a sentence that refuses a name: `; did you mean status?`, or nothing. */
+/** The end of an error message about a name: `; did you mean status?`, or nothing. */
 export const didYouMean = (written: string, known: Iterable<string>): string => {
   const nearest = nearestName(written, known)
   return nearest === null ? "" : `; did you mean ${nearest}?`

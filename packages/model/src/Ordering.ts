@@ -1,9 +1,12 @@
 import { Schema } from "effect"
 
-/** What becomes of an event's place in its key's line when it has failed and will be tried again: kept, or given up. */
+/**
+ * What happens to the other events of an ordering key when one has failed and will be retried: "block": they wait; "skip": they
+ * go on.
+ */
 export const OnFailure = Schema.Literals(["block", "skip"])
 
-/** Events with one value at `key` are delivered one at a time, in the order in which they came. */
+/** Events with the same value at `key` are delivered one after the other, in the order in which they were received. */
 export const Ordering = Schema.Struct({
   /** A path into body, headers or query. */
   key: Schema.String,

@@ -1,13 +1,13 @@
-/** The `Prefer` header of RFC 7240, as far as the gateway knows preferences. */
+/** The `Prefer` header of RFC 7240, for the preferences that the gateway knows. */
 
-/** Of a header that is longer nothing is read: no preference is needed to understand a call. */
+/** A longer header is ignored: a call can be understood without any preference. */
 const longest = 4_096
 
 const blank = /[ \t]*/y
 const token = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y
 const quoted = /"((?:[^"\\]|\\.)*)"/y
 
-/** Reads from the beginning to the end, and never goes back. */
+/** Reads a text from beginning to end without going back. */
 class Reading {
   private at = 0
   private readonly text: string
@@ -20,7 +20,7 @@ class Reading {
     return this.at >= this.text.length
   }
 
-  /** What `pattern` fits here; null when it does not. */
+  /** The match of `pattern` at the current position; null when there is none. */
   take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.at
     const found = pattern.exec(this.text)
@@ -28,7 +28,7 @@ class Reading {
     return found
   }
 
-  /** Whether `mark` stands here, with any space around it. */
+  /** Whether `mark` is at the current position, with optional spaces around it. */
   skip(mark: string): boolean {
     this.take(blank)
     if (this.text[this.at] !== mark) return false
@@ -37,7 +37,7 @@ class Reading {
     return true
   }
 
-  /** `name` or `name=value`, with what it means; null for none. */
+  /** Reads `name` or `name=value`; null when there is neither. */
   pair(): { readonly name: string; readonly value: string } | null {
     const name = this.take(token)?.[0]
     if (name === undefined) return null
@@ -48,8 +48,8 @@ class Reading {
 }
 
 /**
- * The value of a preference; undefined without it. Several `Prefer` headers are one, joined by commas. Of a preference that is
- * stated twice the first holds (RFC 7240, section 2); names are compared without case. What is no preference ends the reading.
+ * The value of a preference; undefined without it. Several `Prefer` headers count as one, joined by commas. The first of a
+ * repeated preference is used (RFC 7240, section 2); names are compared without case. Reading stops at malformed text.
  */
 export const preferenceOf = (header: string | undefined, name: string): string | undefined => {
   if (header === undefined || header.length > longest) return undefined

@@ -3,7 +3,10 @@ import { Schema } from "effect"
 import { type Scope, scopes } from "./Permission.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** The keys of a team that hold only what they were given, each revocable by itself. The key of the team is shown as one of them. */
+/**
+ * The keys of a team. Each has only the rights that it was given, and can be revoked on its own. The team's API key is listed
+ * among them.
+ */
 
 export const KeyStatus = Schema.Literals(["active", "disabled", "revoked"])
 export type KeyStatus = typeof KeyStatus.Type
@@ -12,9 +15,9 @@ export const maxNameCharacters = 100
 export const maxGrants = 50
 export const maxPerMinute = 10_000
 export const usualPerMinute = 240
-/** Of a team, those that are revoked left out. */
+/** The limit of one team, not counting revoked keys. */
 export const maxKeys = 50
-/** What a list shows: of revoked keys the newest. */
+/** The length of the list, including the newest revoked keys. */
 export const maxListed = 100
 
 export const KeyScope = Schema.Literals(scopes)
@@ -40,21 +43,21 @@ export const ProjectKey = Schema.Struct({
 }).annotate({ identifier: "ProjectKey", description: "A key of a team, without what it is recognised by." })
 export type ProjectKey = typeof ProjectKey.Type
 
-/** What creating one answers. */
+/** The answer when a key is created. */
 export const NewProjectKey = Schema.Struct({
   ...ProjectKey.fields,
   api_key: Schema.String.annotate({ description: "The key itself, shown this once" })
 }).annotate({ identifier: "NewProjectKey", description: "A key that has just been made." })
 export type NewProjectKey = typeof NewProjectKey.Type
 
-/** What a call needs of a key, as its audit says it. */
+/** What a call needs from a key, as the audit names it. */
 export const KeyPermission = Schema.Literals(["read", "edit", "execute", "tunnel-connect", "rotate-secret"])
 export type KeyPermission = typeof KeyPermission.Type
 
 export const KeyDecision = Schema.Literals(["allowed", "denied", "rate_limited"])
 export type KeyDecision = typeof KeyDecision.Type
 
-/** Why a call was not let in; `legacy_shadow_denied`: it was, and will not be from the cut-over on. */
+/** Why a call was refused. `legacy_shadow_denied`: it was allowed, and will be refused after the cut-over. */
 export const KeyReason = Schema.Literals([
   "scope_missing",
   "grant_missing",
@@ -83,24 +86,24 @@ export const KeyDecisions = Schema.Struct({
 }).annotate({ identifier: "KeyDecisions", description: "Decisions of one kind about one key within five minutes." })
 export type KeyDecisions = typeof KeyDecisions.Type
 
-/** A key that a call was made with, as far as it decides about the call. */
+/** The key of a call, with what decides about the call. */
 export interface KeyInUse {
   readonly id: string
   readonly team: string
-  /** The API key of the team, which acts as an owner as far as it is not narrowed. */
+  /** The team's API key, which acts as an owner unless it was narrowed. */
   readonly isTeamKey: boolean
   readonly scopes: ReadonlyArray<Scope>
   /** Null: every route. */
   readonly grants: ReadonlyArray<string> | null
-  /** Null: as many calls as the installation lets a team's key make. */
+  /** Null: the installation's limit for a team's key. */
   readonly perMinute: number | null
-  /** Whether its scopes and grants hold already; until then what they would refuse is let in, and noted. */
+  /** Whether its scopes and grants are enforced already; until then, calls that they would refuse are allowed and recorded. */
   readonly isEnforced: boolean
 }
 
 /*
- * `gwp_`, 8 characters that it is looked up by and may be seen, `_`, 32 that are secret (190 bits), and 6 of a checksum of all before
- * them, by which a typing error is told without a look at the database, and a scanner of secrets is sure of what it has found.
+ * `gwp_`, 8 visible characters that identify the key, `_`, 32 secret characters (190 bits), and a checksum of 6 characters over
+ * all of them. The checksum finds typing errors without a query, and lets secret scanners recognize a key with certainty.
  */
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const lookupLength = 8
@@ -118,14 +121,14 @@ const checksumOf = (text: string): string => {
   return sum
 }
 
-/** Whether a credential says of itself that it is one of these keys. */
+/** Whether a credential has the form of a project key. */
 export const isProjectKey = (credential: string): boolean => credential.startsWith("gwp_")
 
-/** What a key is looked up by; null: it is none. */
+/** The identifying characters of a key; null: it is not a valid key. */
 export const lookupOf = (key: string): string | null =>
   pattern.test(key) && key.endsWith(checksumOf(key.slice(0, -checksumLength))) ? key.slice(4, 4 + lookupLength) : null
 
-/** A new key. `digit`: a number below its argument, each as likely as the others and known to nobody. */
+/** A new key. `digit` returns a random number below its argument, uniformly distributed and unpredictable. */
 export const newProjectKey = (digit: (below: number) => number): string => {
   const some = (length: number) => Array.from({ length }, () => digits.charAt(digit(digits.length))).join("")
   const key = `gwp_${some(lookupLength)}_${some(secretLength)}`

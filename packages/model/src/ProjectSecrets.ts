@@ -29,7 +29,7 @@ const Pair = { team_id: Schema.String, created_at: Timestamp, updated_at: Timest
 export const SecretName = Schema.Literals(["api_key", "signing_secret"])
 export type SecretName = typeof SecretName.Type
 
-/** A team's API key and signing secret, as they may be read. */
+/** A team's API key and signing secret, in readable form. */
 export const ProjectSecrets = Schema.Struct({
   ...Pair,
   api_key: ProjectSecret,
@@ -40,7 +40,7 @@ export const ProjectSecrets = Schema.Struct({
 })
 export type ProjectSecrets = typeof ProjectSecrets.Type
 
-/** The same with the values that have just been made. */
+/** The same with the new values. */
 export const RotatedSecrets = Schema.Struct({
   ...Pair,
   api_key: RotatedSecret,

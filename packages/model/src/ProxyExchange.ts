@@ -3,9 +3,9 @@ import { Timestamp } from "./Timestamp.ts"
 import { Values } from "./Message.ts"
 
 /**
- * What the upstream of a proxy source answered to one request, as the API shows it. `response_latency` in milliseconds.
- * `response_body` is the captured part (`response_body_truncated`): text, or base64 (`response_body_encoding`) when it is
- * not UTF-8. An exchange without a response has an `error_code` and null in all that belongs to a response.
+ * The answer of a proxy source's upstream to one request, as the API shows it. `response_latency` in milliseconds.
+ * `response_body` is the captured part (`response_body_truncated`): text, or base64 (`response_body_encoding`) when it is not
+ * UTF-8. An exchange without a response has an `error_code`, and null in all members of a response.
  */
 export const ProxyExchange = Schema.Struct({
   id: Schema.String,

@@ -2,14 +2,14 @@ import { Schema } from "effect"
 import { CapturedRequest } from "./CapturedRequest.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** How long a bin lives that nobody claims. */
+/** The life of an unclaimed bin. */
 export const binLife = { seconds: 3_600 } as const
 
-/** What a bin takes until it is claimed. */
+/** The limits of a bin until it is claimed. */
 export const binLimits = {
-  /** Requests that are stored, of all its life. */
+  /** Requests stored over its whole life. */
   requests: 500,
-  /** Requests that are stored in a minute of the clock. */
+  /** Requests stored within a minute of the clock. */
   perMinute: 60,
   /** Bytes of a body. */
   body: 1024 * 1024
@@ -22,7 +22,7 @@ const members = {
   ttl_seconds: Schema.Int.annotate({ description: "Seconds that a bin lives" })
 }
 
-/** A bin that has just been made. */
+/** A bin that was just created. */
 export const NewPublicBin = Schema.Struct({
   ...members,
   token: Schema.String.annotate({ description: "Shown this once; sent as `x-bin-token: <token>`" })
@@ -30,7 +30,7 @@ export const NewPublicBin = Schema.Struct({
 
 export interface NewPublicBin extends Schema.Schema.Type<typeof NewPublicBin> {}
 
-/** A bin with what it has received. */
+/** A bin with its received requests. */
 export const PublicBin = Schema.Struct({
   ...members,
   requests: Schema.Array(CapturedRequest),

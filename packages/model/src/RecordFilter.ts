@@ -3,18 +3,21 @@ import { IgnoredCause } from "./IgnoredEvent.ts"
 import { RequestStatus, RetryKind } from "./Request.ts"
 
 /*
- * What lists of records are narrowed by: declared here once. Lists, counts, series and bulk operations take the same filters under the same
- * names, and storage has to have SQL for each of them, or it does not compile.
+ * The filters of lists of records, each declared once. Lists, counts, series and bulk operations take the same filters under the
+ * same names. Storage must have SQL for each of them, otherwise it does not compile.
  */
 
 interface Declared {
   readonly description: string
   readonly aliases?: ReadonlyArray<string>
-  /** What it is of never changes after the record was stored. Only such a filter is for a feed: of others the moment of the look would decide. */
+  /**
+   * Whether the filtered value never changes after the record was stored. A feed accepts only such filters: for others the result
+   * would depend on the time of the read.
+   */
   readonly lasts: boolean
 }
 
-/** One of these words, or several: in either case, repeated or separated by commas. `atMost`: so many of them. */
+/** One or more of these words; case does not matter; repeated or separated by commas. `atMost`: the largest number of them. */
 export interface Words<Word extends string = string> extends Declared {
   readonly kind: "words"
   readonly words: ReadonlyArray<Word>
@@ -32,7 +35,7 @@ export interface Ids extends Declared {
   readonly kind: "ids"
 }
 
-/** Codes in capitals, taken in either case, repeated or separated by commas. */
+/** Codes in capitals; case does not matter; repeated or separated by commas. */
 export interface Codes extends Declared {
   readonly kind: "codes"
 }
@@ -64,7 +67,7 @@ type Value<F> =
           ? boolean
           : string
 
-/** Every name of every filter, and the filter's own. */
+/** All names of every filter, with the filter's own name. */
 export const namesOf = (
   filters: RecordFilters
 ): ReadonlyArray<readonly [name: string, own: string, declared: RecordFilter]> => {
@@ -76,7 +79,7 @@ export const namesOf = (
   return all
 }
 
-/** What a caller has narrowed to, under the filters' own names; what is not there narrows nothing. */
+/** The caller's filter values, under the filters' own names. Absent members do not filter. */
 export type Narrowing<Filters extends RecordFilters> = { readonly [Name in keyof Filters]?: Value<Filters[Name]> }
 
 const ids = (description: string, ...aliases: ReadonlyArray<string>) =>
@@ -184,12 +187,12 @@ export type RequestNarrowing = Narrowing<typeof requestFilters>
 export type EventNarrowing = Narrowing<typeof eventFilters>
 export type IgnoredEventNarrowing = Narrowing<typeof ignoredEventFilters>
 
-/** How a status of answers, or a range of them, is written. */
+/** The form of a status of answers, or a range of them. */
 export const answerPattern = /^[1-9][0-9]{2}(?:-[1-9][0-9]{2})?$/
-/** How a code is written. */
+/** The form of a code. */
 export const codePattern = /^[A-Z][A-Z0-9_]{0,63}$/
 
-/** Attempts have filters of their own beside these. */
+/** Lists of attempts have filters of their own beside these. */
 export const attemptFilters = {
   error_code: { kind: "codes", description: "Only attempts that failed with these codes", lasts: true },
   response_status: {

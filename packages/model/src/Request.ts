@@ -9,13 +9,13 @@ export type RequestStatus = typeof RequestStatus.Type
 
 export const RetryKind = Schema.Literals(["single", "bulk"])
 
-/** How `body` is written: as the JSON value it is, as text, or (bytes that are not UTF-8) in base64. */
+/** The form of `body`: a JSON value, text, or base64 (bytes that are not UTF-8). */
 export const BodyEncoding = Schema.Literals(["json", "text", "base64"])
 export type BodyEncoding = typeof BodyEncoding.Type
 
 /**
- * What was received. `is_large_payload`: `body` is too large for where it is shown, and is null or its beginning as text; an
- * empty body is the empty text. `reason` says why a body that may be JSON is shown as text; rules see it so, too.
+ * The received request. `is_large_payload`: `body` is too large for this place, and is null or its beginning as text; an empty
+ * body is the empty text. `reason` says why a JSON body is shown as text; rules see it as text too.
  */
 export const RequestData = Schema.Struct({
   method: Schema.String,
@@ -33,14 +33,14 @@ export const RequestData = Schema.Struct({
 
 export interface RequestData extends Schema.Schema.Type<typeof RequestData> {}
 
-/** How many of a request's events are in each status; the statuses that none is in are left out. */
+/** How many of a request's events have each status; statuses without events are left out. */
 export const EventSummary = Schema.StructWithRest(Schema.Struct({ total: Schema.Int }), [
   Schema.Record(Schema.String, Schema.Int)
 ])
 
 /**
- * An inbound delivery as the API shows it. `data` is there when it was asked for, null when retention took the payload.
- * `proxy_exchange` is there in the detail, null unless its source is a proxy.
+ * An inbound delivery as the API shows it. `data` is present when requested, and null when retention has removed the payload.
+ * `proxy_exchange` is present in the detail, and null unless its source is a proxy.
  */
 export const Request = Schema.Struct({
   id: Schema.String,

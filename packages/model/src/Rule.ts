@@ -4,8 +4,8 @@ import { Effect, Schema } from "effect"
 export type Json = Schema.Json
 
 /**
- * A predicate over one JSON value: a plain value (equality), an object of fields, an object of operators, or a list.
- * The language is the rules package's; here it is any JSON, kept with the spelling it was written in.
+ * A predicate over one JSON value: a plain value (equality), an object of fields, an object of operators, or a list. The rules
+ * package defines the language; here it is any JSON, kept as it was written.
  */
 export const Condition = Schema.Json
 export type Condition = Schema.Json
@@ -17,18 +17,21 @@ const conditionTargets = {
   path: Schema.optionalKey(Condition)
 }
 
-/** What a filter asks of a request. Every target that is present must match; a filter without any is not valid. */
+/** The conditions of a filter on a request. Every present target must match; a filter without any is invalid. */
 export const FilterConditions = Schema.Struct(conditionTargets)
 export type FilterConditions = typeof FilterConditions.Type
 
-/** Requests of one connection that agree in the chosen fields within `window` ms: the later ones are ignored. */
+/**
+ * Within `window` ms, requests of one connection that have the same values in the chosen fields are duplicates of the first one
+ * and are ignored.
+ */
 export const DeduplicateRule = Schema.Struct({
   type: Schema.Literal("deduplicate"),
   /** Milliseconds from the first accepted request; it does not slide. */
   window: Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 3_600_000 })),
   include_fields: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isBetweenLength(1, 50))),
   exclude_fields: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isBetweenLength(1, 50))),
-  /** With predicates, only the requests that match them take part. */
+  /** With predicates, the rule applies only to the requests that match them. */
   headers: conditionTargets.headers,
   body: conditionTargets.body
 })
@@ -53,17 +56,17 @@ export const InlineTransformRule = Schema.Struct({
   transformation: InlineTransformation
 })
 
-/** Reshapes the request. On input the type may also read `transformation`; it is read back as `transform`. */
+/** Changes the request. `type` may also be written as `transformation`; it is read back as `transform`. */
 export const TransformRule = Schema.Union([LinkedTransformRule, InlineTransformRule])
 export type TransformRule = typeof TransformRule.Type
 
-/** What a stored filter that was deleted leaves beside its conditions, where a rule or a step named it. */
+/** What remains of a deleted stored filter, beside its conditions, in a rule or step that named it. */
 export const DetachedFilter = Schema.Struct({ id: Schema.String, name: Schema.String, detached_at: Schema.String })
 export type DetachedFilter = typeof DetachedFilter.Type
 
 /**
- * Lets through what matches every target. A rule linked to a stored filter carries `filter_id` and a copy of that
- * filter's conditions (`filter_snapshot` names the version); routing reads only the copy.
+ * Accepts requests that match every target. A rule linked to a stored filter has `filter_id` and a copy of that filter's
+ * conditions (`filter_snapshot` names the version); routing reads only the copy.
  */
 export const FilterRule = Schema.Struct({
   type: Schema.Literal("filter"),
@@ -78,7 +81,7 @@ export const FilterRule = Schema.Struct({
 })
 export type FilterRule = typeof FilterRule.Type
 
-/** Holds every event back for `delay` milliseconds from its creation, once. */
+/** Delays every event once, by `delay` milliseconds from its creation. */
 export const DelayRule = Schema.Struct({
   type: Schema.Literal("delay"),
   delay: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
@@ -88,7 +91,7 @@ export type DelayRule = typeof DelayRule.Type
 export const RetryStrategy = Schema.Literals(["linear", "exponential"])
 export type RetryStrategy = typeof RetryStrategy.Type
 
-/** Delivers again after a failure: `count` retries after the first attempt, `interval` milliseconds as the base. */
+/** Retries after a failure: `count` retries after the first attempt, with `interval` milliseconds as the base. */
 export const RetryRule = Schema.Struct({
   type: Schema.Literal("retry"),
   strategy: RetryStrategy.pipe(Schema.withDecodingDefaultKey(Effect.succeed("exponential" as const))),

@@ -3,7 +3,7 @@ import type { Role } from "./Permission.ts"
 import type { KeyInUse } from "./ProjectKey.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** Somebody who signs in. */
+/** A person who signs in. */
 export const User = Schema.Struct({
   id: Schema.String,
   email: Schema.NullOr(Schema.String),
@@ -22,7 +22,7 @@ export type Membership = typeof Membership.Type
 
 const Ends = Schema.Struct({ expires_at: Timestamp })
 
-/** What is told of who is calling. */
+/** The data about the caller. */
 export const Session = Schema.Struct({
   user: Schema.NullOr(User).annotate({ description: "Null: the caller is an API key" }),
   active_team_id: Schema.String.annotate({ description: "What a call that names no team acts on" }),
@@ -31,7 +31,7 @@ export const Session = Schema.Struct({
 }).annotate({ identifier: "Session", description: "Who is calling." })
 export type Session = typeof Session.Type
 
-/** What signing in answers. */
+/** The answer to a sign-in. */
 export const NewSession = Schema.Struct({
   token: Schema.String.annotate({ description: "Shown this once; sent as `Authorization: Bearer <token>`" }),
   user: User,
@@ -41,13 +41,13 @@ export const NewSession = Schema.Struct({
 }).annotate({ identifier: "NewSession", description: "A session that has just begun." })
 export type NewSession = typeof NewSession.Type
 
-/** Somebody signed in: what a session's token stands for. */
+/** A signed-in person, identified by a session's token. */
 export interface SignedIn {
   readonly tokenHash: string
   readonly user: User
-  /** Whether the issuer vouches for the address: only then does it make anybody a site admin. */
+  /** Whether the issuer has verified the address: only then can it make the person a site admin. */
   readonly emailVerified: boolean
-  /** What a call that names no team acts on. */
+  /** The team of a call that names none. */
   readonly team: string
   readonly expiresAt: Date
   readonly memberships: ReadonlyArray<Membership>
@@ -61,5 +61,5 @@ export type Caller =
 /** The user who calls; null: a key does. */
 export const userOf = (caller: Caller): string | null => (caller.kind === "session" ? caller.signedIn.user.id : null)
 
-/** The team that a caller acts on who names none. */
+/** The caller's default team, for a call that names none. */
 export const ownTeam = (caller: Caller): string => (caller.kind === "key" ? caller.key.team : caller.signedIn.team)

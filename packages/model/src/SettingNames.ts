@@ -2,10 +2,10 @@ import { Predicate, Result } from "effect"
 import { didYouMean } from "./NearestName.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 
-/** A name as somebody may have meant it: `topicArn`, `topic-arn` and `TOPIC_ARN` are `topic_arn`. */
+/** A name without differences of spelling: `topicArn`, `topic-arn` and `TOPIC_ARN` become `topic_arn`. */
 export const meant = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
-/** What decides, beside the settings of `auth`, whether and how a source verifies, by what its name means. */
+/** Settings beside `auth` that decide whether and how a source verifies, by their normalized names. */
 export const besideAuth: ReadonlyMap<string, string> = new Map([
   ["auth", "config.auth"],
   ["authtype", "config.auth_type"],
@@ -16,10 +16,10 @@ export const besideAuth: ReadonlyMap<string, string> = new Map([
 export const belongs = (place: string): string =>
   place.includes(".") ? `belongs into ${place}` : `belongs at the top, as ${place}`
 
-/** What is told of one body: nobody reads a longer list to its end. */
+/** The largest number of faults that are reported for one body: nobody reads a longer list. */
 export const maxFaults = 20
 
-/** The names that the settings of one kind of verification have. */
+/** The names of the settings of one kind of verification. */
 export interface OwnNames {
   readonly names: ReadonlyArray<string>
   /** Other spellings accepted on write. */
@@ -27,8 +27,8 @@ export interface OwnNames {
 }
 
 /**
- * The members of a written `auth` that are none of its `own`; `whose` says what has those. Refused, because a name that is
- * only nearly right is a check that is only believed in.
+ * The members of a written `auth` that are not its `own`; `whose` says what they belong to. They are refused, because with a
+ * misspelled setting a check would not take place although the writer believes it does.
  */
 export const unknownSettings = (whose: string, { aliases, names }: OwnNames, written: unknown): FieldErrors => {
   if (!Predicate.isObject(written) || Array.isArray(written)) return []
@@ -49,7 +49,7 @@ export const unknownSettings = (whose: string, { aliases, names }: OwnNames, wri
     })
 }
 
-/** What was decoded, unless some of what was written is refused already: then all that is wrong, once each. */
+/** Returns the decoded value, unless some of the written settings were refused already: then all faults, each once. */
 export const unlessRefused = <A>(
   refused: FieldErrors,
   decoded: Result.Result<A, FieldErrors>

@@ -4,7 +4,7 @@ import { RequestStatus } from "./Request.ts"
 import { storedPayload } from "./StoredPayload.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** A request as strangers see it: what is secret reads `[redacted]`. */
+/** A request as strangers see it: secrets read `[redacted]`. */
 export const SharedRequest = Schema.Struct({
   id: Schema.String,
   status: RequestStatus,
@@ -23,7 +23,7 @@ export const SharedRequest = Schema.Struct({
 
 export interface SharedRequest extends Schema.Schema.Type<typeof SharedRequest> {}
 
-/** A link to one request that anybody may open until it ends. `token` is the link's credential, and told only here. */
+/** A link to one request that anyone may open until it expires. `token` is the link's credential, and is returned only here. */
 export const Share = Schema.Struct({
   id: Schema.String,
   token: Schema.String,
@@ -48,7 +48,7 @@ export interface Share extends Schema.Schema.Type<typeof Share> {}
 export const ShareStatus = Schema.Literals(["active", "expired", "revoked"])
 export type ShareStatus = typeof ShareStatus.Type
 
-/** A share in a list: without its link, of which only the hash is kept, and without what it shows. */
+/** A share in a list: without its link, of which only the hash is stored, and without the data that it shows. */
 export const ListedShare = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,
@@ -67,7 +67,7 @@ export const ListedShare = Schema.Struct({
 
 export interface ListedShare extends Schema.Schema.Type<typeof ListedShare> {}
 
-/** What whoever has the link is shown. */
+/** The data for anyone who has the link. */
 export const PublicShare = Schema.Struct({
   title: Schema.NullOr(Schema.String),
   expires_at: Timestamp,

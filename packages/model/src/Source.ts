@@ -6,11 +6,11 @@ import { Timestamp } from "./Timestamp.ts"
 export const SourceMethod = Schema.Literals(["HEAD", "GET", "POST", "PUT", "PATCH", "DELETE"])
 export type SourceMethod = typeof SourceMethod.Type
 
-/** How a source verifies what it receives; null: it does not. */
+/** How a source verifies its requests; null: it does not. */
 export const SourceAuthType = Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC"])
 export type SourceAuthType = typeof SourceAuthType.Type
 
-/** A setting that may be left out or null: both mean its default. */
+/** A setting that may be absent or null: both mean its default. */
 const setting = <S extends Schema.Top>(schema: S, message: string) =>
   Schema.optionalKey(Schema.NullOr(schema).annotate({ message }))
 
@@ -24,20 +24,20 @@ export const ResponseContentType = Schema.Literals(["json", "text", "xml"]).anno
 export type ResponseContentType = typeof ResponseContentType.Type
 
 /**
- * What senders are answered instead of the plain acknowledgement. The first enabled rule whose `match` holds decides,
- * else `body`, with status 200. Bodies and header values may hold placeholders like `{{body.order.id}}`.
+ * The answer to senders instead of the plain acknowledgement. The first enabled rule whose `match` holds decides; otherwise
+ * `body`, with status 200. Bodies and header values may contain placeholders like `{{body.order.id}}`.
  */
 export const CustomResponse = Schema.Struct({
-  /** `json` unless told. */
+  /** Default: `json`. */
   content_type: setting(ResponseContentType, "must be json, text or xml"),
-  /** The fallback; without it, what no rule matches gets the plain acknowledgement. */
+  /** The fallback; without it, requests that match no rule get the plain acknowledgement. */
   body: setting(Schema.String, "must be a string"),
   rules: setting(
     Schema.Array(
       Schema.Struct({
-        /** True unless told. */
+        /** Default: true. */
         enabled: setting(Schema.Boolean, "must be true, false or null"),
-        /** Conditions of the filter language, all of which must hold; none match every request. */
+        /** Conditions of the filter language, all of which must hold; without any, every request matches. */
         match: setting(
           Schema.Struct({
             method: condition,
@@ -50,7 +50,7 @@ export const CustomResponse = Schema.Struct({
         ),
         response: setting(
           Schema.Struct({
-            /** 200 unless told. */
+            /** Default: 200. */
             status: setting(
               Schema.Number.check(
                 Schema.isInt({ message: statusMessage }),
@@ -58,9 +58,9 @@ export const CustomResponse = Schema.Struct({
               ),
               statusMessage
             ),
-            /** The fallback's unless told. */
+            /** Default: that of the fallback. */
             content_type: setting(ResponseContentType, "must be json, text or xml"),
-            /** Empty unless told. */
+            /** Default: empty. */
             body: setting(Schema.String, "must be a string"),
             headers: setting(
               Schema.Record(Schema.String, Schema.String.annotate({ message: "must be a string" })),
@@ -76,16 +76,16 @@ export const CustomResponse = Schema.Struct({
 }).annotate({ message: "must be an object" })
 export interface CustomResponse extends Schema.Schema.Type<typeof CustomResponse> {}
 
-/** How a source in proxy mode reaches its upstream. In webhook mode it is kept and not `enabled`. */
+/** How a source in proxy mode reaches its upstream. In webhook mode it is stored but not `enabled`. */
 export const ProxySettings = Schema.Struct({
   /** Whether the source's mode is `proxy`. */
   enabled: Schema.Boolean,
   /** An absolute http or https URL. */
   target_url: Schema.String,
-  /** Whether the path behind the source's URL is appended to the target's. */
+  /** Whether the path after the source's URL is appended to the target's. */
   path_forwarding: Schema.Boolean,
   query_forwarding: Schema.Boolean,
-  /** Whether the upstream gets what the source itself verifies its senders by. Absent in what older versions stored: false. */
+  /** Whether the upstream gets the credentials that the source itself verifies. Absent in rows of older versions: false. */
   forward_credentials: Schema.optionalKey(Schema.Boolean),
   timeout_ms: Schema.Int.annotate({ description: "Milliseconds that the upstream may take" }),
   capture_response_bytes: Schema.Int.annotate({
@@ -113,7 +113,7 @@ export const Source = Schema.Struct({
     proxy: Schema.NullOr(ProxySettings),
     /** Whether the first answer to an interaction of the chat (type DISCORD) is shown to its sender only. */
     chat_defer_ephemeral: Schema.Boolean,
-    /** Requests that are accepted in a period; null: all. */
+    /** Requests accepted per period; null: unlimited. */
     rate_limit: Schema.NullOr(Schema.Int),
     rate_limit_period: Schema.NullOr(RatePeriod)
   }),

@@ -3,9 +3,9 @@ import { RatePeriod } from "./Destination.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /**
- * How a source is doing: what became of its requests in the last 24 hours, and where its ingest limit stands. What was `limited`
- * is counted and not stored. `period`: null without a limit, and while no period is under way; `leased`: what its requests
- * have used, and what the doors hold in advance for those to come.
+ * The state of a source: the results of its requests in the last 24 hours, and its ingest limit. `limited` requests are counted
+ * and not stored. `period`: null without a limit, and while no period is under way; `leased`: what its requests have used, and
+ * what ingress processes hold in advance.
  */
 export const SourceHealth = Schema.Struct({
   source_id: Schema.String,

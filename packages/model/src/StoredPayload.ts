@@ -1,12 +1,10 @@
 import type { Schema, SchemaAST } from "effect"
 
-/**
- * Marks the schemas of what senders have sent, so that who may be answered it follows from the schema of the answer.
- */
+/** Marks schemas of received data, so that the schema of an answer determines who may get it. */
 
 const mark = "tidegate/storedPayload"
 
-/** Annotations of a schema whose values hold something of a stored payload. */
+/** Annotation for a schema whose values contain parts of a stored payload. */
 export const storedPayload = { [mark]: true } as const
 
 const childrenOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> => {
@@ -26,7 +24,7 @@ const childrenOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> => {
   }
 }
 
-/** Whether a value of the schema, or anything in it, may hold something of a stored payload. */
+/** Whether a value of the schema, or any part of it, may contain parts of a stored payload. */
 export const holdsStoredPayload = ({ ast }: Schema.Top): boolean => {
   const seen = new Set<SchemaAST.AST>()
   const waiting: Array<SchemaAST.AST> = [ast]

@@ -3,7 +3,7 @@ import { Timestamp } from "./Timestamp.ts"
 
 export const TeamRole = Schema.Literals(["owner", "member"])
 
-/** For how long a team's data is kept, in days. */
+/** How long a team's data is kept, in days. */
 export const TeamRetention = Schema.Struct({
   payload_days: Schema.Int.annotate({ description: "Days for which bodies, headers, queries and logs are kept" }),
   record_days: Schema.Int.annotate({ description: "Days for which requests, events, attempts and runs are kept" }),

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** A moment as the interfaces show it: ISO 8601 in UTC with milliseconds. */
+/** A time as the interfaces show it: ISO 8601 in UTC with milliseconds. */
 export const Timestamp = Schema.String.annotate({
   format: "date-time",
   description: "ISO 8601, UTC, milliseconds",
@@ -27,7 +27,7 @@ export const parseTime = (text: string, now: number): number | null => {
     .toUpperCase()
   const at = Date.parse(`${day}T${time}${offset}`)
   if (Number.isNaN(at)) return null
-  // Date.parse takes the 31st of a short month for the 1st of the next.
+  // Date.parse reads the 31st of a short month as the 1st of the next.
   if (new Date(`${day}T00:00:00Z`).toISOString().slice(0, 10) !== day) return null
   return Math.max(0, at)
 }

@@ -8,7 +8,7 @@ import { Request } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
 import { WorkflowRun } from "./WorkflowRun.ts"
 
-/** The kinds of a timeline, in the order in which ties of time are listed. */
+/** The kinds of timeline items, in the order that is used for equal times. */
 export const timelineKinds = [
   "request",
   "proxy_exchange",
@@ -20,7 +20,7 @@ export const timelineKinds = [
   "attempt"
 ] as const
 
-/** A connection of the request's source that the request was not routed to, because it was off when the request came, and still is. */
+/** A connection of the request's source that the request was not routed to, because it was off at that time and still is. */
 export const SkippedConnection = Schema.Struct({
   connection_id: Schema.String,
   connection_name: Schema.String,
@@ -32,8 +32,8 @@ export const SkippedConnection = Schema.Struct({
 export interface SkippedConnection extends Schema.Schema.Type<typeof SkippedConnection> {}
 
 /**
- * Why a request has no event. REJECTED: it was not accepted. IGNORED: each connection that it was routed to ignored it. DISABLED: no connection
- * was on. NO_CONNECTION: the source had none. PENDING: it is being routed.
+ * Why a request has no event. REJECTED: it was not accepted. IGNORED: each connection that it was routed to ignored it. DISABLED:
+ * no connection was enabled. NO_CONNECTION: the source had none. PENDING: it is being routed.
  */
 export const NoEventReason = Schema.Struct({
   code: Schema.Literals(["REJECTED", "IGNORED", "DISABLED", "NO_CONNECTION", "PENDING"]),
@@ -42,7 +42,7 @@ export const NoEventReason = Schema.Struct({
 
 export interface NoEventReason extends Schema.Schema.Type<typeof NoEventReason> {}
 
-/** One thing that happened to a request; the ids say to what. */
+/** One thing that happened to a request; the ids identify the records. */
 export const TimelineItem = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literals(timelineKinds),
@@ -64,9 +64,9 @@ export const TimelineItem = Schema.Struct({
 export interface TimelineItem extends Schema.Schema.Type<typeof TimelineItem> {}
 
 /**
- * A request with all that became of it. Lists are bounded (see `truncated`): a request with more than three hundred
- * attempts, or with more than 4 MiB of what they were answered, shows the oldest of them, the counts are those of what is shown. Of the data of transformations, bodies above
- * 64 KiB are left out (`is_large_payload`); an execution's detail has them.
+ * A request with everything that followed from it. Lists are limited (see `truncated`): with more than three hundred attempts, or
+ * more than 4 MiB of their answers, the oldest ones are shown, and the counts are of what is shown. Bodies above 64 KiB in the
+ * data of transformations are left out (`is_large_payload`); an execution's detail has them.
  */
 export const Trace = Schema.Struct({
   request: Request,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What runs a transformation's code: its name changes when code could come to mean something else. */
+/** The runtime of a transformation's code. Its name changes when the same code could behave differently. */
 export const Runtime = Schema.Literal("js-v1")
 export const runtime = "js-v1" as const
 
@@ -9,7 +9,7 @@ export const runtime = "js-v1" as const
 export const Env = Schema.Record(Schema.String, Schema.String)
 export type Env = typeof Env.Type
 
-/** Where code runs that may run in either; see the sandbox. */
+/** Where code runs: `sealed` in a reused isolate, `fresh` in a fresh context for each call; see the sandbox. */
 export const Isolation = Schema.Literals(["sealed", "fresh"])
 export type Isolation = typeof Isolation.Type
 
@@ -17,10 +17,10 @@ const count = Schema.Int
 const bins = Schema.Array(Schema.Int)
 
 /**
- * A transformation as the API shows it. `code_hash`: SHA-256 of the code, hex. The counts are of the last 24 hours; bins
- * are six buckets of four hours, the oldest first, the last one ending now. `connections_count`: connections whose rules
- * name it. `isolation`: as asked for, null for the default; `isolation_reason`: why its code runs in fresh worlds although
- * that was not asked for, null when it does not. A list that was not asked for counts shows zeros.
+ * A transformation as the API shows it. `code_hash`: SHA-256 of the code, hex. The counts are of the last 24 hours; bins are six
+ * buckets of four hours, oldest first, the last one ending now. `connections_count`: connections whose rules name it.
+ * `isolation`: the requested one, null for the default. `isolation_reason`: why its code runs in a fresh context although that
+ * was not requested; null when it does not. A list without requested counts shows zeros.
  */
 export const Transformation = Schema.Struct({
   id: Schema.String,

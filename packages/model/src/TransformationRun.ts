@@ -4,7 +4,7 @@ import { Timestamp } from "./Timestamp.ts"
 import { Isolation, Runtime } from "./Transformation.ts"
 import { Values } from "./Message.ts"
 
-/** A request sample as the code returned it: `query` in the form it was sent in, text or object. */
+/** A sample request as the code returned it: `query` as text or object, as it was sent. */
 export const TransformedSample = Schema.Struct({
   headers: Values,
   body: Schema.Json,
@@ -14,7 +14,7 @@ export const TransformedSample = Schema.Struct({
   method: Schema.String
 })
 
-/** How code has failed; `line` is that of the code, from 1. */
+/** How code has failed; `line` is the line of the code, from 1. */
 const CodeProblem = Schema.Struct({
   code: Schema.String,
   name: Schema.String,
@@ -23,8 +23,8 @@ const CodeProblem = Schema.Struct({
 })
 
 /**
- * What running a transformation against a sample answers. A sample's run is not an execution: nothing is stored or
- * counted. When the code fails, `request` is null and `error` says why; `line` is that of the code, from 1.
+ * The result of running a transformation over a sample. Such a run is not an execution: nothing is stored or counted. When the
+ * code fails, `request` is null and `error` has the reason; `line` is the line of the code, from 1.
  */
 export const TransformationRun = Schema.Struct({
   transformation_id: Schema.NullOr(Schema.String),
@@ -58,7 +58,7 @@ export interface TransformationValidation extends Schema.Schema.Type<typeof Tran
 const most = Schema.Int
 const mostBytes = most.annotate({ description: "Bytes at the most" })
 
-/** What code may use, and what it may come to. Bytes are of UTF-8. */
+/** What code may use, and its limits. Bytes are of UTF-8. */
 export const TransformationCapabilities = Schema.Struct({
   runtime: Runtime,
   runtimes: Schema.Array(Runtime),

@@ -1,19 +1,19 @@
 import { Context, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 
-/** The headers by which a proxy says for whom it asks, as Node has them: those that come repeatedly are joined by commas. */
+/** The headers in which a proxy names its client, as Node provides them: repeated ones are joined by commas. */
 export interface ForwardingHeaders {
   readonly "x-forwarded-for"?: string | ReadonlyArray<string> | undefined
   readonly forwarded?: string | ReadonlyArray<string> | undefined
 }
 
-/** Of what proxies have said: characters, from the right, and addresses. Nobody has so many proxies in a row. */
+/** Limits for these headers: characters, counted from the right, and addresses. Nobody has that many proxies in a row. */
 const maxText = 2_048
 const maxEntries = 32
 
 /**
- * Whom a request comes from. An operator names the networks of the proxies that stand before the gateway; nobody else is believed what they say of whom
- * they ask for.
+ * Determines the client of a request. An operator names the networks of the proxies in front of the gateway; forwarding headers
+ * from anyone else are ignored.
  */
 export class TrustedProxies {
   readonly #networks: ReadonlyArray<IpNetwork.IpNetwork>
@@ -22,7 +22,7 @@ export class TrustedProxies {
     this.#networks = networks
   }
 
-  /** Whether a connection from that address is a proxy's. */
+  /** Whether the address of a connection belongs to a trusted proxy. */
   trusts(address: string | undefined): boolean {
     if (this.#networks.length === 0) return false
     const ip = ipOf(address ?? "")
@@ -30,12 +30,12 @@ export class TrustedProxies {
   }
 
   /**
-   * The address of the client: that of the connection, unless it is a trusted proxy's. Then the headers are read from the right, as each
-   * proxy has added whom it was asked by, and the first one that is no trusted proxy is the client. Where nobody says who it is (nothing, `unknown`, a name, what is
-   * no address), it is the last proxy that was told.
+   * The client's address: that of the connection, unless it is a trusted proxy's. Then the headers are read from the right,
+   * because each proxy appends its own client, and the first address that is not a trusted proxy's is the client. When there is
+   * no usable address (nothing, `unknown`, a name, malformed text), it is the last proxy that was named.
    *
-   * Fails closed where both headers are there and say different things: a proxy that writes one of them may pass the other on as a client wrote it, so that neither is
-   * believed.
+   * Fails closed when both headers are present and disagree: a proxy that writes one of them may pass the other on as a client
+   * wrote it, so neither is trusted.
    */
   clientOf(address: string | undefined, headers: ForwardingHeaders): string | null {
     if (address === undefined) return null
@@ -63,13 +63,16 @@ export class TrustedProxies {
     return this.#networks.some((network) => IpNetwork.contains(network, ip))
   }
 
-  /** The process's; nobody is trusted unless the application says otherwise. */
+  /** The setting of the process; by default no proxy is trusted. */
   static readonly Current = Context.Reference<TrustedProxies>("@tidegate/model/TrustedProxies", {
     defaultValue: () => new TrustedProxies([])
   })
 }
 
-/** Networks like `10.0.0.0/8` or `fd00::/8`, or single addresses. Fails with the entry that is none, or that is everybody. */
+/**
+ * Networks like `10.0.0.0/8` or `fd00::/8`, or single addresses. Fails with an entry that is malformed, or that covers all
+ * addresses.
+ */
 export const parseTrustedProxies = (entries: ReadonlyArray<string>): Result.Result<TrustedProxies, string> => {
   const networks: Array<IpNetwork.IpNetwork> = []
   for (const entry of entries) {
@@ -82,20 +85,20 @@ export const parseTrustedProxies = (entries: ReadonlyArray<string>): Result.Resu
   return Result.succeed(new TrustedProxies(networks))
 }
 
-/** Without its zone, and an IPv4 address that is written as an IPv6 one as what it is. */
+/** Without its zone; an IPv4 address in IPv6 notation is converted to IPv4. */
 const ipOf = (text: string): NetAddress.IpAddress | null => {
   if (text.length > 64) return null
   const ip = Result.getOrNull(NetAddress.ipFromString(text.replace(/%.*$/, "")))
   return ip === null ? null : NetAddress.toCanonical(ip)
 }
 
-/** The host of what may have a port: `192.0.2.1:80`, `[2001:db8::1]:80`, `2001:db8::1`. */
+/** The host of a text that may have a port: `192.0.2.1:80`, `[2001:db8::1]:80`, `2001:db8::1`. */
 const hostOf = (entry: string): string =>
   /^\[([^\]]*)\](?::\w+)?$/.exec(entry)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\w+$/.exec(entry)?.[1] ?? entry
 
 const textOf = (value: string | ReadonlyArray<string>): string => (typeof value === "string" ? value : value.join(","))
 
-/** Null: there is none. Of one that is too long, what proxies have added last. */
+/** Null: there is none. From a header that is too long, the last part, which proxies have appended. */
 const forwardedFor = (value: ForwardingHeaders["x-forwarded-for"]): ReadonlyArray<string> | null => {
   if (value === undefined) return null
   const entries = textOf(value).slice(-maxText).split(",")
@@ -105,10 +108,13 @@ const forwardedFor = (value: ForwardingHeaders["x-forwarded-for"]): ReadonlyArra
 const element = /(?:[^",]|"(?:[^"\\]|\\.)*")+/g
 const forParameter = /(?:^|;)\s*for\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))\s*(?:;|$)/i
 
-/** All of it: a quote that a client leaves open would take in what the proxies have added, up to a quote of theirs. */
+/** The whole header must match: an open quote by a client would swallow what the proxies appended, up to a quote of theirs. */
 const wellQuoted = /^(?:[^"]|"(?:[^"\\]|\\.)*")*$/
 
-/** Each element's `for` (RFC 7239); empty where it has none. Of one that is too long nothing is read: it cannot be cut without looking at all of it. */
+/**
+ * Each element's `for` (RFC 7239); empty where it has none. A header that is too long is ignored: it cannot be cut without
+ * reading all of it.
+ */
 const forwarded = (value: ForwardingHeaders["forwarded"]): ReadonlyArray<string> | null => {
   if (value === undefined) return null
   const text = textOf(value)

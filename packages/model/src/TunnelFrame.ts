@@ -2,7 +2,7 @@ import { Schema } from "effect"
 
 const Headers = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
 
-/** What the gateway says over a tunnel: that it is open, what is to be delivered, and that it is still there. */
+/** The messages of the gateway over a tunnel: it is open, a delivery, and it is still connected. */
 export const TunnelFrame = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("hello"),

@@ -1,8 +1,8 @@
 import { isUpTo } from "./Characters.ts"
 
 /**
- * Why the text is not an absolute http or https URL of at most `longest` characters, without fragment and credentials;
- * null when it is. `instead` says where credentials belong. Where the URL leads is checked when it is connected to.
+ * Why the text is not an absolute http or https URL of at most `longest` characters without fragment and credentials; null when
+ * it is one. `instead` says where credentials belong. The URL's target is checked on connecting.
  */
 export const urlFault = (text: string, longest: number, instead = ""): string | null => {
   const url = URL.parse(text)

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What a write that is accepted leaves open. */
+/** A problem that a write does not prevent. */
 export const Warning = Schema.Struct({
   code: Schema.String.annotate({ description: "For programs" }),
   message: Schema.String.annotate({ description: "For people" }),

@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
-/** `active`: each request of its source makes a run. `paused`: too, but the runs wait. The others make none. */
+/** `active`: each request of its source begins a run. `paused`: too, but the runs wait. The others begin none. */
 export const WorkflowStatus = Schema.Literals(["draft", "active", "paused", "disabled"])
 export type WorkflowStatus = typeof WorkflowStatus.Type
 
 const textOrNull = Schema.NullOr(Schema.String)
 
-/** The source that starts a workflow's runs, and what is known of what comes from it. */
+/** The source that begins a workflow's runs, and what is known about its requests. */
 const Trigger = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -23,7 +23,7 @@ const Trigger = Schema.Struct({
   sample: Schema.Json
 }).annotate({ identifier: "WorkflowTrigger" })
 
-/** Why a workflow that is stored cannot run as it stands. */
+/** Why a stored workflow cannot run in its current state. */
 const RuntimeIssue = Schema.Struct({
   code: Schema.Literals(["workflow_resource_missing", "workflow_resource_disabled", "workflow_action_disabled"]),
   message: Schema.String,
@@ -43,7 +43,7 @@ const Capabilities = Schema.Struct({
   runtime_issue: Schema.NullOr(RuntimeIssue)
 }).annotate({ identifier: "WorkflowCapabilities" })
 
-/** A workflow as the API shows it: a list leaves steps and edges out. */
+/** A workflow as the API shows it; a list leaves out steps and edges. */
 export const Workflow = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,

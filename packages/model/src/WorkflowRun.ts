@@ -45,12 +45,12 @@ const row = {
 export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRun" })
 export type WorkflowRun = typeof WorkflowRun.Type
 
-/** The beginning of the next page is `next_cursor`; null when there is none. */
+/** `next_cursor` starts the next page; null when there is none. */
 export const RunList = Schema.Struct({ count, next_cursor: textOrNull, models: Schema.Array(WorkflowRun) }).annotate({
   identifier: "WorkflowRunList"
 })
 
-/** What people see of a payload: secrets are masked, what is large is shown in part or not at all. */
+/** A payload as people see it: secrets are masked, and large values are shown in part or not at all. */
 export const PayloadPreview = Schema.Struct({
   available: Schema.Boolean,
   redacted: Schema.Boolean,
@@ -138,7 +138,7 @@ export const StepExecution = Schema.Struct({
 }).annotate({ identifier: "StepExecution" })
 export type StepExecution = typeof StepExecution.Type
 
-/** What a step named when the run began. */
+/** A resource that a step named when the run began. */
 const ResourceEvidence = Schema.Struct({
   step_id: Schema.String,
   type: Schema.String,
@@ -150,7 +150,7 @@ const ResourceEvidence = Schema.Struct({
 }).annotate({ identifier: "ResourceEvidence" })
 export type ResourceEvidence = typeof ResourceEvidence.Type
 
-/** What exactly ran. */
+/** The version that ran. */
 export const VersionEvidence = Schema.Struct({
   number: Schema.Int,
   definition_hash: Schema.String,
@@ -176,7 +176,7 @@ const source = {
   trigger_name: Schema.String
 }
 
-/** What began the run. What is not known any more is null. */
+/** What began the run. Members that are no longer known are null. */
 export const RunTrigger = Schema.Struct({
   type: Schema.Literal("request"),
   request_id: Schema.String,
@@ -199,7 +199,7 @@ const StepRetries = Schema.Struct({
   retryable_step_ids: Schema.Array(Schema.String)
 }).annotate({ identifier: "StepRetries" })
 
-/** A run with what ran, what began it, and its steps: those that ran in their order, then those that did not. */
+/** A run with its version, its trigger and its steps: first those that ran, in their order, then the others. */
 export const WorkflowRunDetail = Schema.Struct({
   ...row,
   version: VersionEvidence,
@@ -209,7 +209,7 @@ export const WorkflowRunDetail = Schema.Struct({
 }).annotate({ identifier: "WorkflowRunDetail" })
 export type WorkflowRunDetail = typeof WorkflowRunDetail.Type
 
-/** A run among those of the whole team. */
+/** A run in the list of the whole team. */
 export const WorkflowActivity = Schema.Struct({
   id: row.id,
   request_id: row.request_id,
@@ -236,7 +236,7 @@ export const WorkflowActivity = Schema.Struct({
 }).annotate({ identifier: "WorkflowActivity" })
 export type WorkflowActivity = typeof WorkflowActivity.Type
 
-/** `total` is of the window when `total_exact`, else there are at least so many. */
+/** `total` is of the window when `total_exact`; otherwise it is a lower bound. */
 export const WorkflowActivityList = Schema.Struct({
   total: count,
   total_exact: Schema.Boolean,
@@ -245,7 +245,7 @@ export const WorkflowActivityList = Schema.Struct({
   models: Schema.Array(WorkflowActivity)
 }).annotate({ identifier: "WorkflowActivityList" })
 
-/** A run whose failed step is to run again. */
+/** A run whose failed step will run again. */
 export const RetriedStep = Schema.Struct({
   id: Schema.String,
   workflow_id: Schema.String,
@@ -256,7 +256,7 @@ export const RetriedStep = Schema.Struct({
 }).annotate({ identifier: "RetriedStep" })
 export type RetriedStep = typeof RetriedStep.Type
 
-/** What clearing a history has done. `has_more`: call again, for what one call does is bounded. */
+/** The result of clearing a history. `has_more`: call again, because one call removes a limited number. */
 export const ClearedRuns = Schema.Struct({
   workflow_id: Schema.String,
   deleted: count,

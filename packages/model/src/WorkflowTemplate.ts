@@ -4,7 +4,7 @@ import { Workflow } from "./Workflow.ts"
 
 const textOrNull = Schema.NullOr(Schema.String)
 
-/** A workflow to begin with, as the API shows it. */
+/** A template for a new workflow, as the API shows it. */
 export const WorkflowTemplate = Schema.Struct({
   key: Schema.String,
   version: Schema.Int,
@@ -26,7 +26,7 @@ export const WorkflowTemplate = Schema.Struct({
 }).annotate({ identifier: "WorkflowTemplate" })
 export interface WorkflowTemplate extends Schema.Schema.Type<typeof WorkflowTemplate> {}
 
-/** The same with what it makes. */
+/** The same with the workflow that it creates. */
 export const WorkflowTemplateDetail = Schema.Struct({
   ...WorkflowTemplate.fields,
   definition: Schema.Struct({ steps: Schema.Array(Schema.Json), edges: Schema.Array(Schema.Json) }).annotate({
@@ -40,7 +40,7 @@ export const WorkflowTemplateList = Schema.Struct({
   models: Schema.Array(WorkflowTemplate)
 }).annotate({ identifier: "WorkflowTemplateList" })
 
-/** A workflow that has just been made of a template. */
+/** A workflow that was just created from a template. */
 export const InstantiatedWorkflow = Schema.Struct({
   ...Workflow.fields,
   template: Schema.Struct({ key: Schema.String, version: Schema.Int })

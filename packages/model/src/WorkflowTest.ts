@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Warning } from "./Warning.ts"
 import { RunTrigger, StepExecution, VersionEvidence, WorkflowRunDetail } from "./WorkflowRun.ts"
 
-/** A run that was only tried: as a run's detail, but that nothing of it is stored. */
+/** A dry run of a workflow: like a run's detail, but nothing is stored. */
 export const WorkflowTest = Schema.Struct({
   ...WorkflowRunDetail.fields,
   test: Schema.Literal(true),

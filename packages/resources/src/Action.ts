@@ -21,17 +21,17 @@ import { Name, OneOf, optional, setting, text } from "./Members.ts"
 import { type Body, type Change, judgedByOwner, type Next, resource } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
 
-/** What of an action is stored in its `config`. */
+/** The stored `config` of an action. */
 export interface ActionConfig {
   readonly auth_mode: string
-  /** Of the action's schema, when it was saved. */
+  /** The version of the action's schema when it was saved. */
   readonly schema_version: string
   readonly inputs: Schema.JsonObject
   readonly rate_limit: number | null
   readonly rate_limit_period: RatePeriod
 }
 
-/** A saved action, checked as far as it can be told without its provider's code. */
+/** A saved action, validated as far as possible without its provider's code. */
 export interface ActionFields {
   readonly name: string
   readonly provider_key: string
@@ -41,14 +41,14 @@ export interface ActionFields {
   readonly disabled: boolean
 }
 
-/** Of a team. */
+/** The limit of one team. */
 export const maxActions = 1_000
 
 const longestName = 128
 const maxInputBytes = 262_144
 
 const Key = text.check(
-  // The flag, because only such patterns are told in the document.
+  // With the flag, because only such patterns appear in the document.
   Schema.isPattern(/^[a-z0-9_.]{1,96}$/u, { message: "must be a key of the catalog: small letters, digits, _ and ." })
 )
 
@@ -102,7 +102,7 @@ const about = {
 
 const names = Object.keys(config)
 
-/** What is judged: the settings stand in `config`, as they are read, or beside it. */
+/** The validated members: settings may be in `config`, as they are read, or beside it. */
 const Judged = Schema.Struct({ ...about, config: Schema.Struct(config) })
 type Written = typeof Judged.Type
 
@@ -161,7 +161,7 @@ const judge = <A>(
 ): Result.Result<A, GatewayError> =>
   orInvalid(Result.flatMap(nestConfig(input, names), (body) => judgeBody(Judged, body, check)))
 
-/** The credentials of a mode, judged by the provider's row. */
+/** The credentials of an authentication mode, checked by the provider's row. */
 const credentialsOf = (
   provider: string,
   mode: string,
@@ -225,7 +225,7 @@ const fixed = (path: string, written: string | undefined, stored: string) =>
 const given = <A>(written: A | null | undefined, stored: A, empty: A): A =>
   written === undefined ? stored : (written ?? empty)
 
-/** Inputs and credentials are replaced whole; what is left out stays. */
+/** Inputs and credentials are replaced as a whole; absent ones stay. */
 const change =
   (input: Members): Next<ActionFields, typeof columns> =>
   (stored) =>
@@ -254,7 +254,7 @@ const change =
       })
     )
 
-/** An action of a provider, saved with its credentials, for steps of workflows to name. */
+/** A saved action: an action of a provider with its credentials, which workflow steps name. */
 export const action = resource({
   name: "action",
   plural: "actions",
@@ -281,7 +281,7 @@ export const action = resource({
   record: Action,
   write: {
     ...judgedByOwner(Write),
-    // No actor is started for a body that creates nothing.
+    // No actor is started for a body that cannot create anything.
     judge: (input, { id }) => (id === null ? Result.map(whole(input), () => input) : Result.succeed(input))
   } satisfies Body<typeof Schema.JsonObject, typeof Write>,
   patch: judgedByOwner(Patch),

@@ -4,7 +4,7 @@ import { providerFor, providerOf } from "@tidegate/verification/Providers"
 import { resolveAuthType, type SourceAuth, validateSourceAuth } from "@tidegate/verification/SourceAuth"
 import { type FieldErrors, fieldError } from "./Input.ts"
 
-/** The `auth` members of a `config`, before they are judged: what they may hold depends on the `auth_type`. */
+/** The `auth` members of a `config` before validation: their valid form depends on the `auth_type`. */
 export const authMembers = {
   auth_type: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ message: "must be a string or null" })),
   auth: Schema.optionalKey(Schema.NullOr(Schema.JsonObject).annotate({ message: "must be an object" }))
@@ -20,14 +20,14 @@ interface Auth<Type> {
   readonly auth: Schema.JsonObject
 }
 
-/** What a change in part makes of stored settings. */
+/** The result of a partial change of stored settings. */
 type Changed<Type> = Auth<Type> | (Omit<Auth<Type>, "auth"> & { readonly auth: "unchanged" })
 
 type Validate<Type> = (authType: unknown, auth: unknown) => Result.Result<Auth<Type>, FieldErrors>
 
 /**
- * Checks written settings with `validate`. Masks are taken back for the secrets they stand for: for those stored under
- * the same `auth_type`, because a secret must not turn up in a setting of another meaning.
+ * Checks written settings with `validate`. Masks are replaced by the stored secrets that they stand for, but only under the same
+ * `auth_type`: a secret must not become a setting of another meaning.
  */
 export const checkAuth = <Type extends string | null>(
   written: Written,
@@ -43,7 +43,7 @@ export const checkAuth = <Type extends string | null>(
 }
 
 /**
- * The same for a change in part. Settings are replaced whole; without any, an `auth_type` that is the stored one
+ * The same for a partial change. Settings are replaced as a whole. Without settings, an `auth_type` that equals the stored one
  * changes nothing, and another one is incomplete.
  */
 export const changeAuth = <Type extends string | null>(
@@ -59,7 +59,7 @@ export const changeAuth = <Type extends string | null>(
   return checkAuth({ ...written, ...(type === undefined ? {} : { auth_type: type }) }, stored, validate)
 }
 
-/** `written` with the `auth_type` that it stands for on a source of `type`. */
+/** Completes `written` with its implied `auth_type`, on a source of `type`. */
 const resolved = (type: string, { auth, auth_type }: Written): Written => {
   const authType = resolveAuthType(type, auth_type, auth)
   return {
@@ -75,14 +75,14 @@ const validateFor =
   (authType, auth) =>
     Result.map(validateSourceAuth(type, authType, auth), ({ auth, auth_type }) => ({ auth_type, auth: { ...auth } }))
 
-/** Checks the settings of a new source of `type`. A provider that needs none is verified without any. */
+/** Checks the settings of a new source of `type`. A provider that needs no settings is verified without any. */
 export const checkSourceAuth = (type: string, written: Written): Result.Result<Auth<SourceAuthType>, FieldErrors> =>
   checkAuth(resolved(type, { auth: {}, ...written }), { auth_type: null, auth: {} }, validateFor(type))
 
 /**
- * Checks the settings of a change in part, after which the source is of `type`. When that is another type than the
- * stored one, settings that are not written anew have to be right for it: those of one provider are not those of
- * another kind of verification, even where their names are the same.
+ * Checks the settings of a partial change, after which the source has `type`. When the type changes, stored settings that are not
+ * written again have to be valid for the new one: settings of one provider are not those of another kind of verification, even
+ * with the same names.
  */
 export const changeSourceAuth = (
   type: string,
@@ -91,7 +91,7 @@ export const changeSourceAuth = (
 ): Result.Result<Changed<SourceAuthType>, FieldErrors> => {
   const validate = validateFor(type)
   const isSameType = type === stored.type
-  // Settings alone are for the stored auth_type, unless there is none, or the new type has one of its own.
+  // Settings without an auth_type belong to the stored one, unless there is none, or the new type has one of its own.
   const isSettingsAlone = written.auth_type === undefined && stored.auth_type !== null
   const isOfStored = isSettingsAlone && (isSameType || providerOf(type) === undefined)
   const next = isOfStored ? written : resolved(type, written)

@@ -18,7 +18,7 @@ import { OneOf, optional, Storable, text } from "./Members.ts"
 import { readNarrowing, separated } from "./Narrowing.ts"
 import { ids } from "./ExampleIds.ts"
 
-/** What a bulk operation is asked for with: the filters of the list, by their declaration, and how it is to go. */
+/** The body of a new bulk operation: the declared filters of the list, and how to run it. */
 
 const day = 86_400_000
 const longest = 200
@@ -28,8 +28,8 @@ const Moment = text.check(
   Schema.makeFilter((at: string) => parseTime(at, 0) !== null || "must be ISO 8601, now, or now-<n><s|m|h|d>")
 )
 /**
- * One value, or several: as a list, or separated by commas. None is no value: a filter that its caller left blank by mistake would
- * be one of everything.
+ * One or several values: as a list, or separated by commas. An empty one is invalid: a filter left blank by mistake would match
+ * everything.
  */
 const Values = Schema.Union([short, Schema.Array(short)])
   .annotate({ message: "must be a string, or a list of strings" })
@@ -40,7 +40,7 @@ const Rate = Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
   message: `must be a whole number from ${rateBounds.minimum} to ${rateBounds.maximum}`
 })
 
-/** The same of a text: a blank one would narrow nothing. */
+/** The same for a text: a blank one would filter nothing. */
 const Said = short.check(Schema.makeFilter((given) => given.trim() !== "" || "must not be blank"))
 
 const inputOf = (declared: RecordFilter): Schema.Top => {
@@ -82,13 +82,13 @@ const inputs = {
   ignored_events: inputsOf("ignored_events")
 }
 
-/** An operation as it is asked for. */
+/** A new operation. */
 export interface BulkRequest {
   readonly type: BulkKind
   readonly filter: BulkFilter
-  /** Targets a second at the most. */
+  /** Targets per second at most. */
   readonly rate: number | null
-  /** Whether it goes on when its plan is made; else it waits until it is told to. */
+  /** Whether it starts when its plan is complete; otherwise it waits for confirmation. */
   readonly confirmed: boolean
 }
 
@@ -100,7 +100,7 @@ const typeOf = (of: BulkOf, { action }: Input): BulkKind => {
 
 const waiting: ReadonlyArray<EventStatus> = ["SCHEDULED", "QUEUED", "HOLD"]
 
-/** What an operation of the kind leaves out unless it is told otherwise, or could never do. */
+/** Adds the default exclusions of an operation's kind, and refuses filters for which it could do nothing. */
 const completed = (type: BulkKind, narrowing: BulkNarrowing): Result.Result<BulkNarrowing, FieldErrors> => {
   if (type === "event_bulk_retry") return Result.succeed({ resolved: false, ...narrowing })
   if (type !== "event_bulk_cancel") return Result.succeed(narrowing)
@@ -130,8 +130,8 @@ const unlimited = [
 ]
 
 /**
- * In absolute times, none of them to come: what is made later is no part of it. Without a beginning it is the window of the list, of a day; `all`
- * means whenever it was, and so does a request that is named.
+ * Resolves the window to absolute times, none in the future: records made later do not belong to it. The default window is that
+ * of the list, one day; `all` and a named request mean any time.
  */
 const inTime = (
   narrowing: BulkNarrowing,

@@ -3,13 +3,13 @@ import * as Characters from "@tidegate/model/Characters"
 import { describedAs } from "./DescribedAs.ts"
 import { optional } from "./Members.ts"
 
-/** The filter language as the document shows it; what compiles a condition judges it, and it may be any JSON until then. */
+/** The filter language for the document. Any JSON is accepted here; the compiler of conditions validates it. */
 
 const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 const comparable = Schema.Union([Schema.Finite, Schema.String])
 const texts = Schema.Union([Schema.String, Schema.Array(Schema.String)])
 const reference = Schema.Struct({ $ref: Schema.String })
-/** Its items are conditions; said so, generated types would be about themselves with nothing between. */
+/** Its items are conditions. If the schema said that, generated types would directly refer to themselves. */
 const list = Schema.Array(Schema.Json)
 const orReference = <S extends Schema.Top>(schema: S) => optional(Schema.Union([schema, reference]))
 
@@ -41,7 +41,7 @@ const Operators = Schema.StructWithRest(
   description: "Operators and field names; all must hold. Names may also be written in snake case, and without the $."
 })
 
-/** A value to equal, a list each item of which some element meets, or an object of fields and operators. */
+/** A value to equal, a list in which each item has to match some element, or an object of fields and operators. */
 export const Condition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
   describedAs(Schema.Union([scalar, list, Operators]))
 ).annotate({
@@ -50,12 +50,12 @@ export const Condition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
     "What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators."
 })
 
-/** The same for a text: the path, the method. */
+/** The same for a text: the path or the method. */
 export const TextCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
   describedAs(Schema.Union([Schema.String, Operators]))
 ).annotate({ identifier: "TextCondition", description: "What a text has to meet: a text to equal, or operators." })
 
-/** The same for headers, or for a query: an object by name. */
+/** The same for headers or a query: an object by name. */
 export const NamedCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
   describedAs(Schema.Union([list, Operators]))
 ).annotate({

@@ -15,7 +15,7 @@ import { Description, Id, Name, optional } from "./Members.ts"
 import { type Body, inParts, resource, type Situation } from "./Resource.ts"
 import { ids } from "./ExampleIds.ts"
 
-/** What a caller can write of a connection, checked and complete. */
+/** The writable fields of a connection, validated and complete. */
 export interface ConnectionFields {
   readonly name: string
   readonly description: string | null
@@ -30,7 +30,7 @@ export interface ConnectionFields {
 
 const isoMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/
 
-/** A time that there is: not the 31st of February, which a lenient parser takes for a day in March. */
+/** A valid time: not the 31st of February, which a lenient parser takes for a day in March. */
 const isMoment = (text: string): boolean => {
   const day = text.slice(0, 10)
   const midnight = Date.parse(`${day}T00:00:00Z`)
@@ -75,7 +75,7 @@ const members = {
 const part = { name: optional(Name), ...members }
 const whole = { name: Name, ...members }
 
-/** Rules as they are written are judged each by itself; those that a message carries are as they will be stored. */
+/** Written rules are validated one by one; a message carries them in stored form. */
 const written = { rules: optional(Schema.Json) }
 const judged = { rules: optional(Schema.Array(Rule)) }
 const described = { rules: optional(Schema.NullOr(Rules)) }
@@ -93,7 +93,7 @@ const ConnectionWrite = Schema.Struct({ ...whole, ...described }).annotate({
   examples: [example.body]
 })
 
-/** What an upsert is written with. */
+/** The body of an upsert. */
 export const ConnectionUpsert = Schema.Struct({
   id: optional(Id.annotate({ description: "Selects the connection; without it, its source and name do" })),
   ...part,
@@ -102,10 +102,10 @@ export const ConnectionUpsert = Schema.Struct({
 
 const ConnectionPatch = Schema.Struct({ ...part, ...described }).annotate({ identifier: "ConnectionPatch" })
 
-/** How far a caller's clock may be ahead of ours (ms): its "now" is then taken for ours. */
+/** How far a caller's clock may be ahead of ours (ms): its "now" then counts as ours. */
 const clockSkew = 60_000
 
-/** A state cannot begin in the future: nothing would switch it on when that comes. */
+/** A state cannot begin in the future, because nothing would switch it on at that time. */
 const moment = (
   path: "disabled_at" | "paused_at",
   body: Pick<Part, "disabled_at" | "paused_at">,
@@ -119,7 +119,7 @@ const moment = (
     : Result.succeed(new Date(Math.min(at, now.getTime())))
 }
 
-/** What a connection is between: one of each. */
+/** The two ends of a connection: one of each is needed. */
 const ends = [
   ["source_id", "source"],
   ["destination_id", "destination"]
@@ -131,8 +131,8 @@ const bothThere = (body: Members): Result.Result<void, FieldErrors> => {
 }
 
 /**
- * What is written, judged in parts: fifty rules may be megabytes of conditions. One that `needs` them names both of its ends. An id beside an object of the same thing wins: a record that is
- * written back has both.
+ * Validates a body, as resumable work, because fifty rules may be megabytes of conditions. With `needs`, both ends are required.
+ * An id takes precedence over an object of the same thing: a record that is sent back has both.
  */
 const judging = (schema: Schema.Codec<Part, unknown>, needs: boolean) =>
   function* (body: Members, { now }: Situation): Resumable<Result.Result<never, GatewayError>> {
@@ -172,7 +172,7 @@ const patch: Body<typeof PatchMessage, typeof ConnectionPatch> = {
   ...inParts(judging(Part, false))
 }
 
-/** What a change in part makes of what is stored; `rules` are replaced whole. */
+/** The result of a partial change; `rules` are replaced as a whole. */
 const change =
   (input: Patch, { now }: Situation) =>
   (stored: ConnectionFields): Result.Result<ConnectionFields, GatewayError> =>
@@ -203,7 +203,7 @@ const nothingStored: Omit<ConnectionFields, "name"> = {
   paused_at: null
 }
 
-/** A link from a source to a destination, with its rules. */
+/** A connection from a source to a destination, with its rules. */
 export const connection = resource({
   name: "connection",
   plural: "connections",
@@ -248,14 +248,14 @@ export const connection = resource({
     paused_at: "plain"
   },
   switches: ["pause", "unpause", "disable", "enable"],
-  // It shows its source and its destination.
+  // Its record includes its source and its destination.
   weight: `octet_length(t.rules::text)
     + coalesce((select octet_length(s.config::text) from sources s where s.id = t.source_id), 0)
     + coalesce((select octet_length(d.config::text) from destinations d where d.id = t.destination_id), 0)`,
   largestBody: maxConnectionBody,
   most: 20_000,
   errors: {
-    // Code in a rule is for those who may write transformations.
+    // Only users who may write transformations may write code in a rule.
     write: [
       "NOT_FOUND",
       "CONNECTION_DISABLED",

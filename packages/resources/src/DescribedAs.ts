@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 
 /**
- * What is described in another way than it is decoded. Many values are judged by their owner, later and in more detail than
- * a schema could, so the contract takes them as they come; and a query is text whatever it means. Both marks change nothing
- * at run time. They travel through the generated JSON Schema and are resolved by `resolveMarks`.
+ * Values whose documented schema differs from the decoded one. Many values are validated later by their owner, in more detail
+ * than a schema can, so the contract accepts any; and a query is text whatever it means. Both marks have no effect at run time.
+ * They pass through the generated JSON Schema, and `resolveMarks` resolves them.
  */
 
 const describedAsMark = "x-described-as"
@@ -24,7 +24,7 @@ export const describedAs =
       ] as unknown as Checks)
     )
 
-/** On an object whose owner refuses, in its own words, members that nobody knows; of all others the API does. */
+/** Marks an object whose owner refuses unknown members with its own messages; for all others the API does. */
 export const closed = Schema.makeFilter<object>(() => true, { toJsonSchema: () => ({ [closedMark]: true }) })
 
 /** Marks that stay in the document: the API reads them there. */
@@ -33,10 +33,10 @@ const stayingMarks = ["x-other-names", "x-members-also-beside"] as const
 const marked = (mark: (typeof stayingMarks)[number], value: unknown) =>
   Schema.makeFilter<unknown>(() => true, { toJsonSchema: () => ({ [mark]: value }) })
 
-/** On a value whose owner takes other names for those that are described, and refuses the rest. */
+/** Marks a value whose owner accepts other spellings of the described names, and refuses the rest. */
 export const otherNames = marked("x-other-names", true)
 
-/** On an object: the members of its member `name` may also stand beside that. */
+/** Marks an object: the members of its member `name` may also stand beside that. */
 export const alsoBeside = (name: string) => marked("x-members-also-beside", name)
 
 interface JsonObject {
@@ -52,19 +52,19 @@ const without = (object: JsonObject, ...names: ReadonlyArray<string>): JsonObjec
 const partsOf = (schema: JsonObject): ReadonlyArray<JsonObject> =>
   Array.isArray(schema["allOf"]) ? schema["allOf"].filter(isObject) : []
 
-/** The part of a schema that has the mark: itself, or one of what it consists of. */
+/** The part of a schema that has the mark: itself, or one of its components. */
 const markedPart = (schema: JsonObject, mark: string): JsonObject | undefined =>
   [schema, ...partsOf(schema)].find((part) => Object.hasOwn(part, mark))
 
-/** JSON Schema's safe integers are every integer that JSON carries: no bound that anyone needs to read. */
+/** JSON Schema's safe integers include every integer in JSON: such bounds tell readers nothing. */
 const isBoundless = (name: string, value: unknown): boolean =>
   (name === "minimum" || name === "maximum") && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
 
-/** The generator closes every object. One whose names follow a pattern is what it says; the others are open. */
+/** The generator closes every object. An object whose names follow a pattern stays as it is; the others are opened. */
 const isOpen = (schema: JsonObject): boolean =>
   schema["additionalProperties"] === false && schema["patternProperties"] === undefined
 
-/** What holds values and not schemas. */
+/** Members that contain values and not schemas. */
 const data: ReadonlySet<string> = new Set(["example", "examples", "default", "enum"])
 
 const resolveMember = (
@@ -80,7 +80,7 @@ const resolveMember = (
 }
 
 /**
- * A generated document with its marks resolved: a value described in another way is that description, and objects take
+ * Resolves the marks of a generated document: a value with another description becomes that description, and objects accept
  * unknown members unless they are closed.
  */
 export const resolveMarks = (value: unknown): unknown => {
@@ -110,7 +110,7 @@ export const resolveMarks = (value: unknown): unknown => {
     return { ...(resolved as JsonObject), additionalProperties: false }
   }
 
-  // A struct with a rest: what the rest is holds for members that are not named.
+  // A struct with a rest: the rest's schema applies to unnamed members.
   const [rest, ...more] = others
   if (isObject(value["properties"]) && isObject(rest?.["additionalProperties"]) && more.length === 0) {
     return resolveMarks({ ...without(value, "allOf"), additionalProperties: rest["additionalProperties"] })

@@ -25,12 +25,12 @@ import {
 import { Description, Name, optional } from "./Members.ts"
 import { type Change, judgedByOwner, type Next, resource } from "./Resource.ts"
 
-/** `config` as stored: the settings of its type, and how it authenticates; `auth` has a column of its own. */
+/** `config` as stored: the settings of its type, and its `auth_type`; `auth` has a column of its own. */
 export type DestinationConfig = Config & { readonly auth_type: string | null }
 
 /**
- * What a caller can write of a destination, checked and complete; secrets in the clear. What is to be stored has its secret settings in
- * `auth` (`SecretSettings.ts`); what is stored is given to a change with them in `config`.
+ * The writable fields of a destination, validated and complete; secrets in plain text. In the stored form, secret settings are in
+ * `auth` (`SecretSettings.ts`); a change gets them in `config`.
  */
 export interface DestinationFields {
   readonly name: string
@@ -71,11 +71,11 @@ interface Body {
   }
 }
 
-/** The body of each type; of a type that there is not, only what all have. */
+/** The body of each type; for an unknown type, only the common members. */
 const bodies = new Map(connectors.map((row) => [row, bodyWith(writtenMembers(row.settings, row.none ?? {}))]))
 const anyBody = bodyWith(writtenMembers(pacing, {}))
 
-/** A setting of another type would be dropped in silence. */
+/** Settings of another type are refused: they would be dropped silently. */
 const settingsOfOthers = ({ none = {}, settings, type }: Connector, config: Members): FieldErrors =>
   Object.keys(config)
     .filter((name) => flat.includes(name) && !(name in authMembers) && !(name in settings) && !(name in none))
@@ -84,7 +84,7 @@ const settingsOfOthers = ({ none = {}, settings, type }: Connector, config: Memb
       message: `is no setting of ${type} destinations${didYouMean(name, Object.keys(settings))}`
     }))
 
-/** Judges what is written, with its settings in `config`, by its type, which is `stored` where it names none. */
+/** Validates a body with its settings in `config` by its type, or by the `stored` type when it names none. */
 const judge = <A>(
   input: Members,
   stored: string,
@@ -96,7 +96,7 @@ const judge = <A>(
       const connector = typeof type === "string" ? connectorOf(type) : undefined
       const foreign = connector === undefined ? [] : settingsOfOthers(connector, body["config"] as Members)
       const judged = judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
-        // A type that there is not has been told of; one that is stored was written by a newer version.
+        // An unknown written type was reported already; an unknown stored one was written by a newer version.
         connector === undefined ? fieldError("type", "is not known to this gateway") : check(decoded, connector)
       )
       return foreign.length === 0
@@ -105,13 +105,13 @@ const judge = <A>(
     })
   )
 
-/** The auth that a type allows. */
+/** The authentication that a type allows. */
 const allowedBy =
   ({ auths }: Connector) =>
   (authType: unknown, auth: unknown) =>
     validateWrittenOutboundAuth(authType, auth, auths)
 
-/** The settings of a type, written whole or on top of others, where masks stand for the secrets of `stored`. */
+/** The settings of a type, complete or merged over others; masks stand for the secrets of `stored`. */
 const settingsOver = (connector: Connector, written: Config, stored: DestinationFields | null, under: Config = {}) =>
   Result.flatMap(unmasked(connector, written, stored?.type === connector.type ? stored.config : {}), (config) =>
     settingsOf(connector, { ...under, ...config })
@@ -119,7 +119,7 @@ const settingsOver = (connector: Connector, written: Config, stored: Destination
 
 const moved = "must be written anew, whole: what is stored was for another address"
 
-/** Settings as they come to be, and the credentials beside them. */
+/** New settings, with their credentials. */
 interface Credited {
   readonly connector: Connector
   readonly config: Config
@@ -128,8 +128,8 @@ interface Credited {
 }
 
 /**
- * Fails closed: a secret that its writer does not give goes only where it was written for. Else whoever may change an address would have
- * it sent there, who may not read it.
+ * Fails closed: a secret that the writer does not repeat may go only to the target that it was written for. Otherwise a user who
+ * may change the address, but may not read the secret, could have it sent to a server of their own.
  */
 const stays = <A extends Credited>(
   next: A,
@@ -151,14 +151,14 @@ const stays = <A extends Credited>(
     : Result.succeed(next)
 }
 
-/** Null: it leads nowhere, or nobody can tell. */
+/** Null: it has no target, or the target is not known. */
 const targetOf = ({ config, type }: DestinationFields): string | null => {
   const row = connectorOf(type)
   const settings = row === undefined ? undefined : Result.getOrUndefined(settingsOf(row, config))
   return settings === undefined ? null : (row?.leadsTo?.(settings) ?? null)
 }
 
-/** A whole destination as written; masks stand for the secrets of `stored`. */
+/** A complete destination from a body; masks stand for the secrets of `stored`. */
 const whole = (input: Members, stored: DestinationFields | null): Result.Result<DestinationFields, GatewayError> =>
   judge(input, defaultType, ({ config, description, name }, connector) =>
     Result.map(
@@ -187,7 +187,7 @@ const whole = (input: Members, stored: DestinationFields | null): Result.Result<
     )
   )
 
-/** What of the stored settings stays: of another type, those that are the very same setting. */
+/** The stored settings that stay; after a change of type, only settings that are the same in both types. */
 const kept = (stored: DestinationFields, next: Connector): Config => {
   if (stored.type === next.type) return stored.config
   const before = connectorOf(stored.type)?.settings ?? {}
@@ -195,18 +195,18 @@ const kept = (stored: DestinationFields, next: Connector): Config => {
 }
 
 const foreign = "is required with another type: what is stored is the credential of another API"
-/** Whether it is something that only one API has given out. */
+/** Whether it is a credential that one particular API has issued. */
 const isOfApi = (authType: string | null): boolean =>
   authType !== null && !["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"].includes(authType)
 
-/** How a changed destination authenticates. What its writer leaves as it is must be what its type allows. */
+/** The authentication of a changed destination. An unchanged part must be allowed by the new type. */
 const nextAuth = (config: Body["config"], stored: DestinationFields, connector: Connector) =>
   Result.flatMap(
     changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, allowedBy(connector)),
     (changed) => {
       const fault = authTypeFault(changed.auth_type, connector.auths)
       if (fault !== null) return fieldError("config.auth_type", fault)
-      // A header of one's own goes where the destination leads; the credential of an API is nothing to another one.
+      // A custom header may follow the destination to another type; the credential of an API is not valid for another API.
       const isForeign = changed.auth === "unchanged" && connector.type !== stored.type && isOfApi(changed.auth_type)
       return isForeign ? fieldError("config.auth", foreign) : Result.succeed(changed)
     }
@@ -216,7 +216,7 @@ const columns = { name: "plain", description: "plain", type: "plain", config: "j
 
 export type DestinationChange = Change<DestinationFields, typeof columns>
 
-/** `isWhole`: the input names its target, whatever is stored. */
+/** `isWhole`: the body names its target, whatever is stored. */
 const change =
   (input: Members, isWhole: boolean): Next<DestinationFields, typeof columns> =>
   (stored) =>
@@ -248,7 +248,7 @@ const change =
       )
     )
 
-/** Where events are delivered to, how fast, and with which credentials. */
+/** Where events are delivered to, at what rate, and with which credentials. */
 export const destination = resource({
   name: "destination",
   plural: "destinations",
@@ -279,16 +279,16 @@ export const destination = resource({
   record: DestinationRecord,
   write: {
     ...judgedByOwner(DestinationWrite),
-    // No actor is started for a body that creates nothing.
+    // No actor is started for a body that cannot create anything.
     judge: (input, { id }) => (id === null ? Result.map(whole(input, null), () => input) : Result.succeed(input))
   },
   patch: judgedByOwner(DestinationPatch),
   create: (input) => whole(input, null),
-  // `config` is merged by member, `auth` replaced whole.
+  // `config` is merged by member, `auth` replaced as a whole.
   change: (input) => change(input, false),
-  // It names its target in any case: what it means does not depend on what there is already.
+  // It always names its target: its meaning does not depend on what is stored.
   upsert: (input) => change(input, true),
-  // Nothing stays of what was, but secrets that the input repeats masked.
+  // Nothing of the stored one stays, except secrets that the body repeats as masks.
   replace:
     (input): Next<DestinationFields, typeof columns> =>
     (stored) =>

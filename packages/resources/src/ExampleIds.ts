@@ -1,6 +1,6 @@
 /**
- * The examples of the document tell one small story, whose ids are the same wherever they appear. A test tells it to a gateway,
- * with the ids it really gives.
+ * The document's examples form one scenario, with the same ids wherever they appear. A test runs it on a gateway, with the
+ * gateway's own ids.
  */
 export const ids = {
   team: "tm_demo",
@@ -33,9 +33,9 @@ export const ids = {
 
 export const at = "2026-01-01T00:00:00.000Z"
 
-/** The request that the story is about. */
+/** The request of the scenario. */
 export const headers = { "content-type": "application/json", "x-shop-signature": "sha256=4f2a" }
 export const body = { type: "order.created", id: 1 }
 
-/** What every record of a resource begins and ends with. */
+/** The common members of every record. */
 export const times = { created_at: at, updated_at: at }

@@ -16,12 +16,12 @@ import { optional, setting } from "./Members.ts"
 import { type Body, resource } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
 
-/** Of one team. */
+/** The limit of one team. */
 export const maxFilters = 500
-/** Of the connections that link a filter, so many are shown with it. */
+/** How many of the connections that link a filter are shown with it. */
 export const maxFilterConnections = 100
 
-/** A stored filter, checked and complete. */
+/** A stored filter, validated and complete. */
 export interface FilterFields {
   readonly name: string
   readonly conditions: FilterConditions
@@ -39,7 +39,7 @@ interface Fault {
 /** The operator that a path ends at. */
 const operatorAt = (path: string): string | null => /(\$\w+)(?:\[\d+\])*$/.exec(path)?.[1] ?? null
 
-/** All that is wrong, under the code of what is told first: what is no body of a filter at all goes before the rest. */
+/** All faults, under the code of the first one: a body that is no filter at all comes before the rest. */
 export const refusedConditions = (faults: ReadonlyArray<Fault>): GatewayError => {
   const inShape = faults.filter(({ code }) => code === "VALIDATION_ERROR")
   const told = inShape.length > 0 ? [...inShape, ...faults.filter((fault) => !inShape.includes(fault))] : faults
@@ -70,7 +70,7 @@ const nameOf = (written: unknown): Result.Result<string | undefined, Fault> => {
 
 const emptyFilter = (path: string) => fault("EMPTY_FILTER", path, `needs one of ${conditionTargets.join(", ")}`)
 
-/** Conditions as they are stored. */
+/** Conditions in their stored form. */
 export const judgeConditions = (written: unknown, path = "conditions"): Result.Result<FilterConditions, Fault> => {
   if (written === null) return emptyFilter(path)
   if (!Predicate.isReadonlyObject(written)) return shape(path, "must be an object")
@@ -99,7 +99,7 @@ const conditionsOf = (body: Members): Result.Result<FilterConditions | undefined
       ? Result.succeed(undefined)
       : judgeConditions(Object.fromEntries(flat.map((target) => [target, body[target]])))
   }
-  // A record that is written back has both.
+  // A record that is sent back has both.
   const isSame = (target: string) => isSameJson(body[target], (conditions as Members | null)?.[target])
   const beside = flat.find((target) => body[target] !== null && !isSame(target))
   return beside === undefined
@@ -174,7 +174,7 @@ const asked = {
   path: setting(TextCondition)
 }
 
-/** Conditions as the document shows them; `compileFilter` judges what is written. */
+/** Conditions for the document; `compileFilter` validates what is written. */
 export const Conditions = Schema.Struct(asked).annotate({
   identifier: "FilterConditions",
   description: "What a request has to meet: all that is given, and something has to be.",
@@ -233,7 +233,7 @@ const fieldsOf = (name: string, conditions: FilterConditions): FilterFields => (
   hash: conditionsHash(conditions)
 })
 
-/** Conditions with a name, which the rules of connections link. */
+/** Conditions with a name, which rules of connections link. */
 export const filter = resource({
   name: "filter",
   plural: "filters",

@@ -12,7 +12,7 @@ import { Id, optional } from "./Members.ts"
 import { isQueryTooLong, longestQuery, queryOf, RequestSample, ShownRequestSample } from "./RequestParts.ts"
 import { ids } from "./ExampleIds.ts"
 
-/** A filter, written or stored, tried on a request, written or stored. */
+/** A test of a filter, written or stored, on a request, written or stored. */
 
 const id = Schema.optionalKey(Id)
 
@@ -25,7 +25,7 @@ const Message = Schema.Struct({
   request_id: id
 })
 
-/** What is asked for. */
+/** The body of a test. */
 export interface FilterTrial {
   readonly filter: { readonly conditions: FilterConditions } | { readonly id: string }
   readonly request: FilterInput | { readonly id: string }
@@ -61,14 +61,14 @@ const FilterTestInput = Schema.Struct({
   examples: [trialExample]
 })
 
-/** The headers of a sample are named as those of real requests are. */
+/** Header names of a sample become lower case, as in real requests. */
 const inputOf = (sample: RequestSample): FilterInput => {
   const { body = null, headers = {}, path = "/" } = sample
   const named: Values = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   return { headers: named, query: parseQuery(queryOf(sample)), path, body: () => body }
 }
 
-/** Of these members one may be there. */
+/** At most one of these members may be present. */
 const oneOf = (body: Members, names: ReadonlyArray<string>): FieldErrors => {
   const [first, ...others] = names.filter((name) => body[name] !== undefined)
   return others.map((path) => ({ path, message: `cannot be used together with ${first}` }))
@@ -101,7 +101,7 @@ const judge = (written: Members): Result.Result<FilterTrial, GatewayError> => {
 
 export const filterTrialBody = { described: FilterTestInput, judge }
 
-/** What comes of it: work in parts, as others take turns with it. Values are shown without what is secret in them. */
+/** The result, as resumable work. Values are shown with their secrets masked. */
 export function* tried(
   conditions: FilterConditions,
   input: FilterInput
@@ -115,7 +115,7 @@ export function* tried(
 const target = (what: string) =>
   Schema.NullOr(Schema.Boolean).annotate({ description: `Whether ${what} is as asked; null: it is not asked about` })
 
-/** The answer of a trial. */
+/** The answer of a test. */
 export const FilterTest = Schema.Struct({
   matched: Schema.Boolean,
   targets: Schema.Struct({

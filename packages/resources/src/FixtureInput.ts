@@ -4,7 +4,7 @@ import { nameUpTo, Storable, text } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
 import { ids } from "./ExampleIds.ts"
 
-/** What fixtures are written with. */
+/** The bodies of fixtures. */
 
 const Name = nameUpTo(120).annotate({ description: "For people" })
 

@@ -2,9 +2,9 @@ import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { isSameJson } from "@tidegate/json/ExactNumber"
 import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
-/** How the bodies of all resources are judged. Members that nobody knows are ignored. */
+/** How the bodies of all resources are validated. Unknown members are ignored. */
 
-/** Whether PostgreSQL can keep the text as it is. */
+/** Whether PostgreSQL can store the text unchanged. */
 export const isStorable = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
 
 /** The same for all texts and names in a JSON value. */
@@ -17,7 +17,7 @@ export const isStorableJson = (value: Schema.Json): boolean => {
 
 const missing = "is required"
 
-// What no schema has a message of its own for. Never with the value: it may be a secret.
+// For faults without a message in the schema. Never with the value: it may be a secret.
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => (issue._tag === "MissingKey" ? missing : SchemaIssue.defaultLeafHook(issue))
 })
@@ -27,7 +27,7 @@ export type FieldErrors = ReadonlyArray<FieldError>
 export const fieldError = (path: string, message: string): Result.Result<never, FieldErrors> =>
   Result.fail([{ path, message }])
 
-/** Decodes a body by its schema; tells every member that is wrong, and then every one that is not there. */
+/** Decodes a body by its schema; reports every wrong member, and then every missing one. */
 const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   body: unknown
@@ -52,16 +52,16 @@ const without = (body: Members, faults: FieldErrors): Members => {
   return { ...right(body, ""), ...(isObject(config) ? { config: right(config, "config.") } : {}) }
 }
 
-/** What several checks have found: of one member only what was found first, because the rest follows from it. */
+/** Combines the faults of several checks; for each member only the first one, because the others follow from it. */
 const together = (faults: FieldErrors, further: FieldErrors): FieldErrors => {
   const told = new Set(faults.map(({ path }) => memberOf(path)))
   return [...faults, ...further.filter(({ path }) => !told.has(memberOf(path)))]
 }
 
 /**
- * Decodes a body by its schema, and judges it by `check` as a whole: one answer tells what either of them finds wrong. What
- * does not decode is left out of what `check` sees, which is decoded by `part`: the same, but that nothing is needed. Without a
- * type that is one, nothing can be said of the rest.
+ * Decodes a body by its schema and validates it as a whole by `check`: one answer has the faults of both. Members that do not
+ * decode are left out for `check`, whose input is decoded by `part`: the same schema with nothing required. Without a valid type
+ * nothing more can be checked.
  */
 export const judgeBody = <S extends Schema.ConstraintDecoder<unknown>, A>(
   schema: S,
@@ -79,7 +79,7 @@ export const judgeBody = <S extends Schema.ConstraintDecoder<unknown>, A>(
     }
   })
 
-/** All of the results, or what is wrong in any of them. */
+/** All results, or the faults of any of them. */
 export const every = <Results extends Readonly<Record<string, Result.Result<unknown, FieldErrors>>>>(
   results: Results
 ): Result.Result<
@@ -95,11 +95,11 @@ export const every = <Results extends Readonly<Record<string, Result.Result<unkn
   return Result.succeed(Object.fromEntries(entries.map(([name, result]) => [name, Result.getOrThrow(result)])) as never)
 }
 
-/** A member that has to be there. */
+/** A member that is required. */
 export const required = <A>(path: string, value: A | undefined, what = ""): Result.Result<A, FieldErrors> =>
   value === undefined ? fieldError(path, `is required${what}`) : Result.succeed(value)
 
-/** 400 VALIDATION_ERROR for what is wrong. */
+/** 400 VALIDATION_ERROR for faults. */
 export const orInvalid = <A>(result: Result.Result<A, FieldErrors>): Result.Result<A, GatewayError> =>
   Result.mapError(result, invalid)
 
@@ -112,7 +112,7 @@ const isObject = (value: unknown): value is Members => Predicate.isReadonlyObjec
 export const asObject = (input: Schema.Json): Result.Result<Members, FieldErrors> =>
   isObject(input) ? Result.succeed(input) : fieldError("body", "must be a JSON object")
 
-/** The body with all its settings in `config`: those named may also have been written at its top. */
+/** The body with all its settings in `config`: the named ones may also have been written at its top. */
 export const nestConfig = (input: Schema.Json, names: ReadonlyArray<string>): Result.Result<Members, FieldErrors> =>
   Result.flatMap(asObject(input), (body) => {
     const written: unknown = body["config"] ?? {}

@@ -9,18 +9,16 @@ import {
 } from "@tidegate/model/RecordFilter"
 import { fieldError, type FieldErrors } from "./Input.ts"
 
-/*
- * What a caller narrows records to, read by the declaration of their filters: of a query or of a body, so that both mean the same.
- */
+/* The caller's filters of records, read by their declaration, from a query or a body in the same way. */
 
-/** What may stand under a filter's name: a query's texts come alone or repeated, and its flags are read already. */
+/** The values of a filter's name: a query's texts are single or repeated, and its flags are parsed already. */
 export interface Written {
   readonly [name: string]: unknown
 }
 
 type Read<A> = Result.Result<A | undefined, FieldErrors>
 
-/** Values that were repeated or separated by commas. */
+/** Values that are repeated or separated by commas. */
 export const separated = (lists: ReadonlyArray<string | ReadonlyArray<string> | undefined>): ReadonlyArray<string> => [
   ...new Set(
     lists
@@ -33,7 +31,7 @@ export const separated = (lists: ReadonlyArray<string | ReadonlyArray<string> | 
 
 const isBlank = (value: unknown): boolean => value === undefined || (typeof value === "string" && value.trim() === "")
 
-/** What is said under one of the names. Under two of them it cannot be two things: one would be lost in silence. */
+/** A value that has several names. Different values under two names are an error: one of them would be lost silently. */
 const underOneName = (written: Written, names: ReadonlyArray<string>): Read<string | boolean> => {
   const [first, ...others] = names.filter((name) => !isBlank(written[name]))
   if (first === undefined) return Result.succeed(undefined)
@@ -101,7 +99,7 @@ const readOne = (
   return Result.map(severalOf(name, declared, given), (found) => (found.length === 0 ? undefined : found))
 }
 
-/** The narrowing that is written, under the filters' own names; or what is wrong with it. */
+/** The written filters, under their own names; or their faults. */
 export const readNarrowing = <Filters extends RecordFilters>(
   filters: Filters,
   written: Written

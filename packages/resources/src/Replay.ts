@@ -8,13 +8,13 @@ import { OneOf, optional, text } from "./Members.ts"
 import { headerName, notInValue, Query, scalar, toQueryString } from "./RequestParts.ts"
 import { ids } from "./ExampleIds.ts"
 
-/** How a replay differs from the request that it repeats. What is left out stays as it was. */
+/** The edits of a replay. Parts without an edit stay as in the original request. */
 
 const methods = ["GET", "QUERY", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] as const
 const longestPath = 2048
-/** More than any server takes in a URL. */
+/** More than any server accepts in a URL. */
 const longestQuery = 65_536
-/** More connections than that are all. */
+/** The largest number of named connections; for more, a replay can go to all. */
 const maxConnections = 100
 
 const EditedHeaders = Schema.Record(
@@ -31,7 +31,7 @@ const Headers = EditedHeaders.check(
   })
 )
 
-/** As it stands in a request line: what is not ASCII is escaped there. */
+/** As in a request line: non-ASCII characters are escaped there. */
 const Path = text.check(
   Schema.makeFilter(
     (path: string) =>
@@ -62,7 +62,7 @@ const Input = Schema.Struct({ ...edits, connection_ids: Schema.optionalKey(Conne
 export interface Edits extends Schema.Schema.Type<typeof Edits> {}
 export type ReplayInput = typeof Input.Type
 
-/** Where edits may stand, beside the body itself. */
+/** The members in which edits may stand, beside the body itself. */
 const nestedIn = ["modifications", "request", "replay"]
 
 const nested = (written: Members): Result.Result<Members, FieldErrors> => {
@@ -142,7 +142,7 @@ export const replayBody = {
     orInvalid(Result.flatMap(nested(written), (whole) => judgeBody(Input, whole, check)))
 }
 
-/** Whether a replay differs from what it repeats. */
+/** Whether a replay differs from its original. */
 export const isModified = (edits: Edits): boolean => Object.keys(edits).length > 0
 
 const saysJson = (headers: Values): boolean => {
@@ -150,7 +150,10 @@ const saysJson = (headers: Values): boolean => {
   return type === undefined || (typeof type === "string" && /[/+]json\b/i.test(type))
 }
 
-/** A request with edits. Header names become lower case. What a new body makes untrue in the headers is put right, unless they are edited. */
+/**
+ * A request with edits. Header names become lower case. Headers that a new body makes wrong are corrected, unless they are edited
+ * themselves.
+ */
 export const edited = (message: Message, edits: Edits): Result.Result<Message, GatewayError> => {
   const headers = new Map(Object.entries(message.headers))
   const written = edits.body

@@ -16,7 +16,7 @@ export const Query = Schema.Union([
   Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))
 ]).annotate({ message: "must be a query string, or an object of values" })
 
-/** A query object as it would stand in a URL; a list repeats its name, null is an empty value. */
+/** A query object in the form of a URL; a list repeats its name, null is an empty value. */
 export const toQueryString = (query: Exclude<typeof Query.Type, string>): string => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -35,10 +35,10 @@ const Headers = Values.annotate({ message: "must be an object of strings, or lis
 )
 
 const longestPath = 2048
-/** More than any server takes in a URL. */
+/** More than any server accepts in a URL. */
 export const longestQuery = 65_536
 
-/** A request to try something on, as it is written. */
+/** A sample request for tests, as it is written. */
 export const RequestSample = Schema.Struct({
   headers: Schema.optionalKey(Headers),
   body: Schema.optionalKey(Schema.Json),
@@ -56,13 +56,13 @@ export const RequestSample = Schema.Struct({
 }).annotate({ message: "must be an object" })
 export type RequestSample = typeof RequestSample.Type
 
-/** Its query as it would stand in a URL. */
+/** Its query in the form of a URL. */
 export const queryOf = ({ query = {} }: RequestSample): string =>
   typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
 
 export const isQueryTooLong = (sample: RequestSample): boolean => !Characters.isUpTo(queryOf(sample), longestQuery)
 
-/** The same, as the document shows it. */
+/** The same for the document. */
 export const ShownRequestSample = Schema.Struct({
   headers: optional(Values),
   body: optional(Schema.Json),

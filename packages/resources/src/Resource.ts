@@ -8,33 +8,33 @@ import type { Warning } from "@tidegate/model/Warning"
 import { type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 
 /**
- * A kind of thing that operators create, change and delete, declared once. The store, the actor, the API's group and its
- * handlers, and the document all read the declaration; what is special about a resource stands beside what it is special in.
+ * A kind of resource that operators create, change and delete, declared once. The store, the actor, the API's group and its
+ * handlers, and the document all read the declaration. What is special about a resource is in the place that it affects.
  */
 
-/** What a body is judged in the light of. */
+/** The context in which a body is validated. */
 export interface Situation {
-  /** The resource's id; null while it has none. */
+  /** The resource's id; null: it has none yet. */
   readonly id: string | null
   readonly now: Date
   readonly ingress: Pick<Ingress["Service"], "baseUrl">
 }
 
-/** One kind of body that a resource is written with. */
+/** One kind of body of a resource. */
 export interface Body<Message extends Schema.Codec<unknown>, Described extends Schema.Top = Schema.Top> {
-  /** What its owner is sent: the body, found right as far as it can be told from the body alone. */
+  /** The message to its actor: the body, validated as far as possible without other data. */
   readonly message: Message
-  /** What the document says of it, and the derived client takes. */
+  /** The schema for the document and the derived client. */
   readonly described: Described
-  /** Every fault of a body in one answer. */
+  /** Returns all faults of a body in one answer. */
   readonly judge: (written: Members, situation: Situation) => Result.Result<Message["Type"], GatewayError>
-  /** What is said of names that it has elsewhere, or in another spelling, rather than that nobody knows them. */
+  /** Messages for names that belong elsewhere, or are spelled differently, instead of "unknown". */
   readonly misplaced?: (written: Members) => FieldErrors
-  /** The same in parts, where it may take long. */
+  /** The same as resumable work, when it may take long. */
   readonly judging?: (written: Members, situation: Situation) => Resumable<Result.Result<Message["Type"], GatewayError>>
 }
 
-/** How a body is judged whose judgement is in parts. */
+/** Completes a body whose validation is resumable. */
 export const inParts = <A>(
   judging: (written: Members, situation: Situation) => Resumable<Result.Result<A, GatewayError>>
 ) => ({
@@ -42,7 +42,7 @@ export const inParts = <A>(
   judge: (written: Members, situation: Situation) => runToEnd(judging(written, situation))
 })
 
-/** A body that its schema says all about. */
+/** A body that its schema describes completely. */
 export interface PlainBody<S extends Schema.Codec<unknown>> extends Body<S, S> {
   readonly judge: (written: Members) => Result.Result<S["Type"], GatewayError>
 }
@@ -54,8 +54,8 @@ export const bodyOf = <S extends Schema.Codec<unknown, unknown>>(schema: S): Pla
 })
 
 /**
- * A body that its owner judges, whole: what it may be depends on what is stored, and one answer tells all faults. An id that there is
- * not is told of before them.
+ * A body that its owner validates as a whole: its valid form depends on what is stored, and one answer has all faults. An unknown
+ * id is reported before them.
  */
 export const judgedByOwner = <Described extends Schema.Top>(
   described: Described
@@ -65,7 +65,7 @@ export const judgedByOwner = <Described extends Schema.Top>(
   judge: Result.succeed
 })
 
-/** What can be switched, by a call of its own. Repeated, a switch changes nothing. */
+/** What can be switched, each by a call of its own. A repeated switch changes nothing. */
 export const switches = {
   disable: { column: "disabled_at", on: true },
   enable: { column: "disabled_at", on: false },
@@ -75,12 +75,12 @@ export const switches = {
 export type Switch = keyof typeof switches
 
 /**
- * How a field is stored, in the column of its name. `sealed`: a JSON object, encrypted. `since`: true or false, as the moment since
- * when it is true, in the column of its name with `_at`.
+ * How a field is stored, in the column of its name. `sealed`: an encrypted JSON object. `since`: true or false, stored as the
+ * time since when it is true, in the column of its name with `_at`.
  */
 export type Column = "plain" | "json" | "sealed" | "since"
 
-/** What a change makes of stored fields. A sealed one that the caller did not write stays as it is, even if it cannot be read. */
+/** The changes of stored fields. A sealed field that the caller did not write stays unchanged, even if it cannot be decrypted. */
 export type Change<Fields, Columns> = {
   readonly [Name in keyof Fields]: Name extends keyof Columns
     ? Columns[Name] extends "sealed"
@@ -89,10 +89,10 @@ export type Change<Fields, Columns> = {
     : never
 }
 
-/** The next fields of a resource; asked again when what is stored has changed meanwhile. */
+/** Computes the next fields of a resource; called again when the stored ones have changed meanwhile. */
 export type Next<Fields, Columns> = (stored: Fields) => Result.Result<Change<Fields, Columns>, GatewayError>
 
-/** What the document says of one operation. What is left out is said in general words. */
+/** The document's text about one operation. Absent parts get a general text. */
 export interface Said {
   readonly summary?: string
   readonly description: string
@@ -114,54 +114,56 @@ export interface Resource<
   Columns extends { readonly [Field in keyof Fields]: Column },
   Switches extends Switch
 > {
-  /** In the singular, as errors name it. */
+  /** The singular, for error messages. */
   readonly name: Name
-  /** Its group, its path and its table. */
+  /** The name of its group, its path and its table. */
   readonly plural: Plural
-  /** Of its ids; no other resource's. */
+  /** The prefix of its ids; unique. */
   readonly prefix: Prefix
-  /** What it is, as the document says it. */
+  /** What it is, for the document. */
   readonly description: string
-  /** Who may make its calls, where not every member of the team and every key may. */
+  /** Who may make its calls, if not every member of the team and every key. */
   readonly permissions?: { readonly read?: Permission; readonly edit?: Permission }
-  /** What a create answers with, where that is not 200. */
+  /** The status of a create's answer, if it is not 200. */
   readonly created?: 201
-  /** What is particular about its calls. */
+  /** The text about particular calls. */
   readonly said?: { readonly [Name in Operation | NoInfer<Switches>]?: Said }
-  /** As its owner answers it. */
+  /** The schema of its record. */
   readonly record: Record
-  /** As lists show it, where that is less. */
+  /** The schema of a list's row, if it has less. */
   readonly listed?: Schema.Codec<unknown, unknown>
-  /** What a write of it leaves open; told in its answer, beside the record. `looked up`: whoever handles its calls tells it. */
+  /** The warnings of a write, which are returned beside the record. `looked up`: the handlers of its calls provide them. */
   readonly warnings?: ((record: Record["Type"]) => ReadonlyArray<Warning>) | "looked up"
-  /** What its delete answers beside its id. */
+  /** What a delete returns beside the id. */
   readonly deleted?: { readonly fields: Schema.Struct.Fields; readonly example: Schema.JsonObject }
-  /** The whole of it. */
+  /** The body of the whole resource. */
   readonly write: Write
-  /** A part of it. */
+  /** The body of a part. */
   readonly patch: Patch
-  /** What a create stores. */
+  /** The fields that a create stores. */
   readonly create: (input: Write["message"]["Type"], situation: Situation) => Result.Result<Fields, GatewayError>
   readonly change: (input: Patch["message"]["Type"], situation: Situation) => Next<Fields, Columns>
-  /** How an upsert that found it changes it, where that is not how a part does. */
+  /** How an upsert changes an existing one, if not like a partial change. */
   readonly upsert?: (input: Write["message"]["Type"], situation: Situation) => Next<Fields, Columns>
-  /** How a PUT changes it, where that is not how a part does. */
+  /** How a PUT changes it, if not like a partial change. */
   readonly replace?: (input: Write["message"]["Type"], situation: Situation) => Next<Fields, Columns>
   readonly columns: Columns
   readonly switches: ReadonlyArray<Switches>
-  /** The columns that a list reads of its rows, where these are not all. */
+  /** The columns that a list reads, if not all. */
   readonly outline?: ReadonlyArray<string>
-  /** What its records are large by in a list, in bytes, as an SQL expression over its row `t`: pages end by it. */
+  /** The size of a record in a list, in bytes, as an SQL expression over its row `t`: pages are limited by it. */
   readonly weight: string
-  /** The largest body that it is written with, in bytes. */
+  /** The largest body of a write, in bytes. */
   readonly largestBody: number
-  /** How many a team may have, unless the operator says otherwise, where that is not `usualMost`. */
+  /** The default limit of one team, if it is not `usualMost`; an operator may change it. */
   readonly most?: number
-  /** What a create beyond it fails with, however it is asked for, where that is not `LIMIT_EXCEEDED`; `data` has the `limit`. */
+  /**
+   * The error code of a create beyond the limit, however it is requested, if it is not `LIMIT_EXCEEDED`; `data` has the `limit`.
+   */
   readonly limitCode?: ErrorCode
-  /** The JSON values that it may have, where that is less than of any body. */
+  /** The largest number of JSON values, if it is lower than for any body. */
   readonly maxValues?: number
-  /** What its calls can fail with beyond what any resource's can. */
+  /** The error codes of its calls beyond those of every resource. */
   readonly errors: {
     readonly write?: ReadonlyArray<ErrorCode>
     readonly delete?: ReadonlyArray<ErrorCode>
@@ -201,7 +203,7 @@ export const resource = <
   declared: Resource<Name, Plural, Record, Write, Patch, Fields, Columns, Switches>
 ): Resource<Name, Plural, Record, Write, Patch, Fields, Columns, Switches> => declared
 
-/** The name of a resource as types have it: `Transformation`. */
+/** A resource's name in the form of a type: `Transformation`. */
 export const typeName = <Name extends string>(name: Name): Capitalize<Name> =>
   (name.charAt(0).toUpperCase() + name.slice(1)) as Capitalize<Name>
 
@@ -218,8 +220,8 @@ type Written<Members extends Settings, Defaults> = {
 }
 
 /**
- * The bodies of a resource whose members are its fields: those with a default may be left out, or null, which both mean it;
- * the others are needed. A part has any of them, and what it leaves out stays.
+ * The bodies of a resource whose members are its fields. Fields with a default may be absent or null, which both mean the
+ * default; the others are required. A partial body may have any of them, and absent ones stay.
  */
 export const plainBodies = <
   Needed extends Settings,

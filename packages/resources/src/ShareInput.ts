@@ -5,7 +5,7 @@ import { parseTime } from "@tidegate/model/Timestamp"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { printable, setting, Storable, text } from "./Members.ts"
 
-/** How a request is shared. */
+/** The body of a new share. */
 
 const day = 86_400
 const minSeconds = 60
@@ -62,7 +62,7 @@ const names = [
   ["title", "label"]
 ] as const
 
-/** What stands under two names of one thing, and is not the same. */
+/** Different values under the two names of one member. */
 const contradictions = (input: typeof ShareWrite.Type): Result.Result<void, FieldErrors> => {
   const faults = names.flatMap((all) => {
     const [first, ...others] = all.filter((name) => (input[name] ?? null) !== null)

@@ -19,16 +19,16 @@ import { modeAndProxy } from "./source/Proxy.ts"
 import { at } from "./ExampleIds.ts"
 import { slugOf } from "./source/Url.ts"
 
-/** `config` as stored: all of the record's but `auth`, which has a column of its own. */
+/** `config` as stored: all members of the record's except `auth`, which has a column of its own. */
 export type SourceConfig = Omit<Source["config"], "auth">
 
-/** What a caller can write of a source, checked and complete; secrets in the clear. */
+/** The writable fields of a source, validated and complete; secrets in plain text. */
 export interface SourceFields {
   readonly name: string
   readonly description: string | null
   readonly type: string
   readonly disabled: boolean
-  /** Names it in its URL, beside its id; null: the id alone. */
+  /** Its name in its URL, beside its id; null: only the id. */
   readonly slug: string | null
   readonly config: SourceConfig
   readonly auth: Schema.JsonObject
@@ -55,7 +55,7 @@ const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
   return faults.length === 0 ? Result.succeed(body) : Result.fail(faults)
 }
 
-/** What is written, with its settings in `config`, judged by `check` as well. */
+/** Validates a body with its settings in `config`, also by `check`. */
 const judge = <S extends Schema.Codec<typeof Patch.Type, unknown>, A>(
   schema: S,
   input: Members,
@@ -70,7 +70,7 @@ const judge = <S extends Schema.Codec<typeof Patch.Type, unknown>, A>(
     )
   )
 
-/** Judged by what will run it; what is stored is what was written. An empty one is none. */
+/** Validated by the code that will run it; stored as it was written. An empty one counts as none. */
 const customResponse = (
   written: Schema.JsonObject | null | undefined,
   stored: SourceConfig["custom_response"]
@@ -104,7 +104,7 @@ const chatDefer = (
     : Result.succeed(deferred)
 }
 
-/** The settings of a source of `type`: what is not written stays as it is stored. */
+/** The settings of a source of `type`: absent ones stay as stored. */
 const settled = (
   type: string,
   config: Config,
@@ -182,8 +182,8 @@ const columns = {
 export type SourceChange = Change<SourceFields, typeof columns>
 
 /**
- * What a change in part makes of what is stored: `config` is merged by member, and `auth`, `custom_response` and `proxy`
- * are replaced whole.
+ * The result of a partial change: `config` is merged by member, and `auth`, `custom_response` and `proxy` are replaced as a
+ * whole.
  */
 const change =
   (input: Members, { id, ingress }: Situation): Next<SourceFields, typeof columns> =>
@@ -212,7 +212,7 @@ const change =
       )
     )
 
-/** A provider's type makes its writer believe that requests are verified. */
+/** With a provider's type, the writer expects that requests are verified; a warning says when they are not. */
 const warnings = ({ config, type }: typeof SourceRecord.Type): ReadonlyArray<Warning> => {
   const provider = providerOf(type)
   if (provider === undefined || config.auth_type !== null) return []
@@ -222,7 +222,7 @@ const warnings = ({ config, type }: typeof SourceRecord.Type): ReadonlyArray<War
   return [{ code: "NOT_VERIFIED", message, path: "config.auth" }]
 }
 
-/** Where requests come in: a public URL, who may send, and what senders are answered. */
+/** A source: a public URL, its verification, and the answer to senders. */
 export const source = resource({
   name: "source",
   plural: "sources",

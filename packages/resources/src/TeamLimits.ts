@@ -3,18 +3,18 @@ import { type ErrorCode, fail, type GatewayError } from "@tidegate/model/Gateway
 import type { AnyResource } from "./Resource.ts"
 import { resources } from "./Resources.ts"
 
-/** How many rows of a kind a team may have: what one team may take of the disk, and of lists. */
+/** How many rows of a kind a team may have: this limits one team's use of the disk and of lists. */
 export interface TeamLimit {
   /** What is counted, in the plural. */
   readonly what: string
   readonly most: number
-  /** The environment variable by which an operator says otherwise. */
+  /** The environment variable with which an operator changes it. */
   readonly setting: string
-  /** What fails with it that would make one more; `data` has the `limit`, and what it is of as `resource`. */
+  /** The error code of a create beyond the limit; `data` has the `limit`, and the kind as `resource`. */
   readonly code: ErrorCode
 }
 
-/** Of a resource that says nothing else. */
+/** The default limit of a resource. */
 export const usualMost = 10_000
 
 const settingOf = (kind: string): string => `TIDEGATE_MOST_${kind.toUpperCase()}`
@@ -26,7 +26,9 @@ const ofResource = ({ limitCode = "LIMIT_EXCEEDED", most = usualMost, plural }: 
   code: limitCode
 })
 
-/** Every limit of a team, by the kind of row: each resource has one, and what resources have many of. */
+/**
+ * Every limit of a team, by the kind of row: each resource has one, and so has each kind of row that a resource may have many of.
+ */
 export const teamLimits: { readonly [kind: string]: TeamLimit } = {
   ...Object.fromEntries((resources as ReadonlyArray<AnyResource>).map((one) => [one.plural, ofResource(one)])),
   workflow_versions: {
@@ -37,7 +39,7 @@ export const teamLimits: { readonly [kind: string]: TeamLimit } = {
   }
 }
 
-/** How many of a kind a team may have in this installation, and the failure of who asks for one more. */
+/** The limits of this installation, and the failure of a create beyond one. */
 export const TeamLimits = Context.Reference<{ readonly [kind: string]: number }>("@tidegate/resources/TeamLimits", {
   defaultValue: () => Object.fromEntries(Object.entries(teamLimits).map(([kind, { most }]) => [kind, most]))
 })

@@ -11,7 +11,7 @@ import { Id, Name, setting } from "./Members.ts"
 import { ids } from "./ExampleIds.ts"
 import type { WorkflowFields } from "./Workflow.ts"
 
-/** Templates of workflows as they are shown, and what is made of one. */
+/** Templates of workflows in their shown form, and the workflows that are created from them. */
 
 export { templateOf }
 
@@ -62,7 +62,7 @@ export const shownTemplate = (template: Template): WorkflowTemplate => ({
 
 export const shownTemplates = (): ReadonlyArray<WorkflowTemplate> => templates.map(shownTemplate)
 
-/** The same with what it makes, before anything is given. */
+/** The same with the workflow that it creates, before any binding is chosen. */
 export const detailedTemplate = (template: Template): WorkflowTemplateDetail => {
   const definition = template.graph(Object.fromEntries(template.bindings.map(({ key }) => [key, `<${key}>`])))
   return Object.assign(shownTemplate(template), { definition })
@@ -77,7 +77,7 @@ const faultOf = ({ type }: Binding, given: string | undefined): string | null =>
   return isId(prefixes[type], given) ? null : `must be the id of a ${type}`
 }
 
-/** The workflow that a body makes of a template: a draft, whatever it names. */
+/** The workflow that a body creates from a template: always a draft. */
 export const instantiated = (template: Template, written: Members): Result.Result<WorkflowFields, GatewayError> =>
   Result.flatMap(orInvalid(judgeBody(Message, written, Result.succeed)), ({ bindings, name, source_id }) => {
     const given: { readonly [key: string]: string } = bindings ?? {}

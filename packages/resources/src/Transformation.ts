@@ -15,7 +15,7 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/u
 
 const bytes = (text: string): number => Buffer.byteLength(text, "utf8")
 
-/** The code of a transformation: some text; whether it compiles is the sandbox's to say. */
+/** The code of a transformation: any text; the sandbox checks whether it compiles. */
 export const Code = text
   .check(
     Schema.makeFilter(
@@ -33,7 +33,7 @@ const ShownVariables = Schema.Record(Schema.String.check(Schema.isPattern(variab
   Schema.isMaxProperties(maxVariables)
 )
 
-/** Variables; null is none. What is wrong is told without the values: they may be secrets. */
+/** Variables; null means none. Errors never contain the values: they may be secrets. */
 export const Env = Schema.NullOr(Schema.Record(Schema.String, text).pipe(describedAs(ShownVariables)))
   .annotate({ message: "must be an object of strings" })
   .check(
@@ -102,7 +102,7 @@ const bodies = plainBodies({
   example: example.body
 })
 
-/** Code that reshapes requests on their way. */
+/** Code that changes requests on their way. */
 export const transformation = resource({
   name: "transformation",
   plural: "transformations",
@@ -124,7 +124,7 @@ export const transformation = resource({
   },
   record: Transformation,
   ...bodies,
-  // It names the code, too: an upsert is not a change in part.
+  // It includes the code too: an upsert is not a partial change.
   upsert: bodies.change,
   columns: { name: "plain", code: "plain", env: "sealed", isolation: "plain" },
   switches: [],

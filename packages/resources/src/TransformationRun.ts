@@ -29,13 +29,13 @@ const Message = Schema.Struct({
   )
 })
 
-/** What to run, and on what. `code` is null when a stored transformation is run; `env` is null for what is stored with it. */
+/** What to run, and on which sample. `code` is null for a stored transformation; `env` is null for the stored variables. */
 export interface RunFields {
   readonly transformation_id: string | null
   readonly code: string | null
   readonly env: EnvRecord | null
   readonly request: MessageHead & { readonly body: Schema.Json; readonly parsed_query: Values }
-  /** Whether the caller wrote the query as a text, and so wants to read it. */
+  /** Whether the caller wrote the query as a text, and so expects it as a text. */
   readonly queryAsText: boolean
   readonly context: {
     readonly connection_id: string | null
@@ -46,7 +46,7 @@ export interface RunFields {
   }
 }
 
-/** What a run is asked for with; without a sample it is an empty POST to `/`. `transformation_id` goes before `code`. */
+/** The body of a run; the default sample is an empty POST to `/`. `transformation_id` takes precedence over `code`. */
 export type RunInput = typeof Message.Type
 
 const judgeRun = (input: RunInput): Result.Result<RunInput, FieldErrors> =>
@@ -91,7 +91,7 @@ export const runBody = {
   judge: (written: Members) => orInvalid(judgeBody(Message, written, judgeRun))
 }
 
-/** What a run is of. Header names become lower case, as those of real requests are. `timestamp` is now unless told. */
+/** The fields of a run. Header names become lower case, as in real requests. Default of `timestamp`: now. */
 export const runOf = (input: RunInput, nowMs: number): RunFields => {
   const transformation_id = input.transformation_id ?? null
   const { body = null, headers = {}, method = "POST", path = "/", query } = input.request ?? {}
@@ -122,7 +122,7 @@ export const runOf = (input: RunInput, nowMs: number): RunFields => {
 
 const Validation = Schema.Struct({ code: Code, env: Schema.optionalKey(Env) })
 
-/** What is asked whether it is a transformation. */
+/** The code to validate. */
 export type ValidationInput = typeof Validation.Type
 
 export const validationExample = { code: transformation.body.code } as const

@@ -12,10 +12,10 @@ import { type Body, bodyOf, type Change, resource, type Situation } from "./Reso
 import { ids, times } from "./ExampleIds.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
-/** Of a team. */
+/** The limit of one team. */
 export const maxWorkflows = 1_000
 
-/** Whether they are steps, or edges, of a graph is told with all that is wrong with it, by whoever stores it. */
+/** Whether they are valid steps or edges is checked by the code that stores the graph, with all other faults. */
 const parts = (what: string, most: number, described: Schema.Top) =>
   Schema.Array(Schema.Json)
     .annotate({ message: "must be a list" })
@@ -85,7 +85,7 @@ const Patch = Schema.Struct({
   version: version("")
 }).annotate({ identifier: "WorkflowPatch" })
 
-/** `source: {id}` is another way of writing `source_id`, as a connection has it; a name has no space around it. */
+/** `source: {id}` is accepted for `source_id`, as in a connection; spaces around a name are removed. */
 const canonical = (written: Members): Members => {
   const { name, source, source_id } = written
   const named = typeof name === "string" ? { ...written, name: name.trim() } : written
@@ -135,14 +135,14 @@ const change =
     return Result.succeed({ ...stored, ...input })
   }
 
-/** A workflow as it is answered. */
+/** A workflow as it is returned. */
 export const WorkflowRecord = Schema.Struct({
   ...Workflow.fields,
   steps: Schema.optionalKey(Schema.Array(Schema.Json).pipe(describedAs(WorkflowSteps))),
   edges: Schema.optionalKey(Schema.Array(Schema.Json).pipe(describedAs(WorkflowEdges)))
 }).annotate({ identifier: "Workflow" })
 
-/** A graph of steps that the requests of a source run through. */
+/** A graph of steps that a source's requests run through. */
 export const workflow = resource({
   name: "workflow",
   plural: "workflows",
@@ -177,7 +177,7 @@ export const workflow = resource({
   upsert: change,
   columns,
   switches: [],
-  // A list tells of steps how many there are, and which of them names what is not there.
+  // A list shows only the number of steps, and which of them name missing resources.
   outline: [
     "id",
     "team_id",

@@ -14,7 +14,10 @@ import { SourceWrite } from "./source/SourceDocument.ts"
 import { ids } from "./ExampleIds.ts"
 import { workflow } from "./Workflow.ts"
 
-/** A workflow that is saved together with the source that starts its runs, and with the actions that its steps call: all of it, or nothing. */
+/**
+ * A workflow that is saved together with the source that begins its runs, and with the actions that its steps call: all of it or
+ * nothing.
+ */
 
 export const aggregateExample = {
   source: { name: "shop", type: "WEBHOOK" },
@@ -23,7 +26,7 @@ export const aggregateExample = {
 
 const Action = Schema.Struct({ ref: Schema.String, ...action.write.described.fields })
 
-/** Of a body within the body, of which each is judged as by itself. */
+/** The limit of the bodies inside the body; each is validated like a body of its own. */
 const maxMembers = 100
 
 const described = {
@@ -65,7 +68,7 @@ export const WorkflowAggregateInput = Schema.Struct(described).annotate({
   examples: [aggregateExample] as never
 })
 
-/** What is to be written: bodies that are right by themselves. */
+/** What to write: bodies that are valid on their own. */
 export const AggregateMessage = Schema.Struct({
   source: Schema.NullOr(Schema.Struct({ id: Schema.String, input: source.write.message })),
   actions: Schema.Array(Schema.Struct({ id: Schema.String, ref: Schema.String, input: action.write.message })),
@@ -87,7 +90,7 @@ export const WorkflowAggregate = Schema.Struct({
 }).annotate({ identifier: "WorkflowAggregate" })
 export type WorkflowAggregate = typeof WorkflowAggregate.Type
 
-/** The warnings of its parts, with the places that they have in it. */
+/** The warnings of its parts, with their places in the whole. */
 export const warningsOfParts = (
   { created, source: made }: WorkflowAggregate,
   ofWorkflow: ReadonlyArray<Warning>
@@ -99,12 +102,12 @@ export const warningsOfParts = (
   return [...ofWorkflow.map(within("workflow")), ...ofSource.map(within("source"))]
 }
 
-/** What a body says, each part by itself still to be judged. */
+/** The parts of a body, each not validated yet. */
 interface Parts {
   readonly workflow_id: string | null
-  /** A source to make; null: none. */
+  /** A new source; null: none. */
   readonly source: Members | null
-  /** A source that is there; null: none is named. */
+  /** An existing source; null: none is named. */
   readonly source_id: string | null
   readonly actions: ReadonlyArray<{ readonly ref: string; readonly body: Members }>
   readonly workflow: Members
@@ -117,7 +120,7 @@ const membersAt = (written: Members, path: string): Members | null => {
   return Result.isSuccess(read) ? read.success : null
 }
 
-/** What an action of a body is called in its steps. */
+/** The name of an action in the body, by which steps refer to it. */
 const refPattern = /^[A-Za-z0-9_-]{1,96}$/
 
 const actionsOf = (written: unknown): Result.Result<Parts["actions"], FieldErrors> => {
@@ -143,7 +146,7 @@ const actionsOf = (written: unknown): Result.Result<Parts["actions"], FieldError
   return faults.length > 0 ? Result.fail(faults) : Result.succeed(Array.from(actions, ([ref, body]) => ({ ref, body })))
 }
 
-/** The steps with the ids of actions in the place of their refs; or the steps that name none. */
+/** The steps with ids in place of the names of actions; or the faults of steps that name none. */
 const linked = (graph: Members, ids: ReadonlyMap<string, string>): Result.Result<Members, FieldErrors> => {
   const { steps } = graph
   if (!Array.isArray(steps)) return Result.succeed(graph)
@@ -200,7 +203,7 @@ const partsOf = (written: Members): Result.Result<Parts, FieldErrors> => {
       })
 }
 
-/** What is wrong with a part, where it stands in the whole; the error itself, where it tells of no members. */
+/** The faults of a part, with their places in the whole; or the error itself when it names no members. */
 const faultsOf = (name: string, judged: Result.Result<unknown, GatewayError>): FieldErrors | GatewayError => {
   if (Result.isSuccess(judged)) return []
   if (judged.failure.code !== "VALIDATION_ERROR") return judged.failure
@@ -208,7 +211,7 @@ const faultsOf = (name: string, judged: Result.Result<unknown, GatewayError>): F
   return fields.map(({ message, path }) => ({ path: path === "" ? name : `${name}.${path}`, message }))
 }
 
-/** Judges a body, all of it; `fresh` makes the ids of what is new. The workflow's is null for a new one. */
+/** Validates a whole body; `fresh` makes the ids of new resources. The workflow's is null for a new one. */
 export const judgeAggregate = (
   written: Members,
   fresh: (prefix: Prefix) => string,

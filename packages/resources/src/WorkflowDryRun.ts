@@ -10,7 +10,7 @@ import { describedAs } from "./DescribedAs.ts"
 import { workflow } from "./Workflow.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
-/** A workflow, stored or written, that is tried on a request, received or written. */
+/** A test of a workflow, stored or written, on a request, received or written. */
 
 export const trialModes = ["dry_run", "live"] as const
 
@@ -115,7 +115,7 @@ export const judgeWorkflowTrial = (written: Members) =>
     })
   )
 
-/** What is said of steps, the mocks before the context. */
+/** The mocks of steps; `mocks` take precedence over `context`. */
 export const mocksOf = ({ context, mocks }: WorkflowTrialInput): ReadonlyMap<string, Mock> =>
   new Map(
     Object.entries({ ...context?.steps, ...mocks }).map(([id, { error, output }]) => {
@@ -126,7 +126,7 @@ export const mocksOf = ({ context, mocks }: WorkflowTrialInput): ReadonlyMap<str
     })
   )
 
-/** A written sample as a request is stored: JSON, unless its headers say otherwise and its body is text. */
+/** A written sample in the form of a stored request: JSON, unless its headers say otherwise and its body is text. */
 export const storedSample = (sample: RequestSample): StoredHead & { readonly body: Uint8Array } => {
   const { body = null, headers = {}, method = "POST", path = "/" } = sample
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -2,11 +2,11 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Secrets } from "./secrets/Secrets.ts"
 
-/** What all processes of one database have to have in common, as a process finds it there. */
+/** What all processes of one database must have in common, as this process finds it. */
 export interface Agreement {
-  /** Whether this process's keys open what the others seal. */
+  /** Whether this process's keys decrypt what the others encrypt. */
   readonly keysFit: boolean
-  /** Into how many shards the rows are spread, for the life of the database. */
+  /** The number of shards, fixed for the life of the database. */
   readonly shards: number
 }
 
@@ -19,7 +19,7 @@ export const serverVersion: Effect.Effect<number, SqlError.SqlError, SqlClient.S
 
 const canary = { team_id: "", table: "settings", column: "value", id: "secret_canary" }
 
-/** Reads the agreement; the first process of a database makes it, by its own keys and so many shards. */
+/** Reads the agreement. The first process of a database creates it, from its own keys and this number of shards. */
 export const agreement = Effect.fnUntraced(function* (
   shards: number
 ): Effect.fn.Return<Agreement, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
@@ -36,7 +36,7 @@ export const agreement = Effect.fnUntraced(function* (
   }
 })
 
-/** Whether these keys open what the processes of this database seal. Looks, and agrees to nothing. */
+/** Whether these keys decrypt what the processes of this database encrypt. It only reads, and creates no agreement. */
 export const keysFit: Effect.Effect<boolean, SqlError.SqlError, SqlClient.SqlClient | Secrets> = Effect.gen(
   function* () {
     const sql = yield* SqlClient.SqlClient

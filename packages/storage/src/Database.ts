@@ -8,44 +8,44 @@ import { withLockSession } from "./LockSession.ts"
 import { makeTeamReads, type TeamReads } from "./TeamReads.ts"
 
 /**
- * Four clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
- * take long. `HotSql` and `JournalSql` are for the event path's few fixed statements, planned once, and always by index: a plan made
- * while the tables were small must not turn into a scan of the whole when they are not. A test runs them by such plans.
+ * Four clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and anything that may
+ * take long. `HotSql` and `JournalSql` are for the few fixed statements of the event path. Those are planned once and always use
+ * an index: a plan that was made while tables were small must not become a full scan later. A test runs them with such plans.
  *
- * `HotSql` reads. Its statements want one row by its id, or the first of a connection queue: by nested subqueries, never by a join
- * that leaves open from which side to start.
+ * `HotSql` reads. Its statements read one row by its id, or the first rows of a connection queue, by nested subqueries and never
+ * by a join that could start from either side.
  */
 export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tidegate/storage/HotSql") {}
 
 /**
- * `JournalSql` writes batches. Its statements name the rows they touch (`= any(ids)`) and join them with the batch by
- * hashing; without that the planner, who cannot know how long a batch is, compares each with each.
+ * `JournalSql` writes batches. Its statements name the rows they touch (`= any(ids)`) and hash-join them with the batch.
+ * Otherwise the planner, which cannot know the length of a batch, would compare each row with each.
  */
 export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()("@tidegate/storage/JournalSql") {}
 
 /**
- * `ReportSql` is for what reads many rows: counts, series, summaries, searches. It has few connections, and no list or change waits for one of them
- * (see asReport).
+ * `ReportSql` is for reading many rows: counts, series, summaries, searches. It has few connections, and no list or change waits
+ * for one of them (see asReport).
  */
 export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("@tidegate/storage/ReportSql") {}
 
 /**
- * Shares reading among the teams of this process. A list borrows a connection of the ordinary pool, a report one of the reports' own; of each,
- * one team holds at most half.
+ * The fair semaphores for reads in this process. A list takes a connection of the ordinary pool, a report one of the reports'
+ * pool; one team has at most half of either.
  */
 export class ReadTurns extends Context.Service<ReadTurns, { readonly lists: TeamReads; readonly reports: TeamReads }>()(
   "@tidegate/storage/ReadTurns"
 ) {}
 
 /**
- * What reads and writes need, as other packages say it: they hand it on and take no client from it, because statements stand
- * in this package alone.
+ * What reads and writes need, as a type for other packages. They pass it on and use no client of it, because only this package
+ * has SQL.
  */
 export type Database = SqlClient.SqlClient | HotSql | JournalSql | ReportSql | ReadTurns
 
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
-  /** Connections at the most: of the ordinary pool, of `HotSql`, of `JournalSql`, and of `ReportSql`. */
+  /** The largest number of connections: of the ordinary pool, of `HotSql`, of `JournalSql`, and of `ReportSql`. */
   readonly connections?: number
   readonly hotConnections?: number
   readonly journalConnections?: number
@@ -56,14 +56,14 @@ const session = {
   timezone: "UTC",
   lock_timeout: "10s",
   idle_in_transaction_session_timeout: "30s",
-  // A server of one's own may compile plans that look costly: for longer than any of these takes.
+  // A dedicated server may compile plans that look expensive, which takes longer than any of these statements.
   jit: "off"
 }
 
-/** For what reads much: an index entry costs about what its neighbour costs, on flash and in memory. */
+/** For large reads: on flash and in memory, a random page costs about as much as the next one. */
 const reading = { ...session, random_page_cost: "1.1" }
 
-/** What a report may take of the database, less than its caller waits (`read` of the API). */
+/** The time-out of a report, less than its caller waits (`read` of the API). */
 const reportTimeout = "8s"
 
 const planned = {
@@ -75,7 +75,7 @@ const planned = {
   random_page_cost: "1.1"
 }
 
-/** For pools of so many connections. Some of the ordinary one are left to calls that change something. */
+/** The semaphores for pools of this size. Some connections of the ordinary pool are left for calls that change something. */
 const readTurns = (connections: number, reportConnections: number): Layer.Layer<ReadTurns> =>
   Layer.sync(ReadTurns, () => {
     const atOnce = Math.max(1, Math.floor(connections * 0.75))
@@ -90,8 +90,9 @@ const readTurns = (connections: number, reportConnections: number): Layer.Layer<
   })
 
 /**
- * A transaction that ends badly is rolled back, and a session that has been lost meanwhile cannot even do that: the client makes a defect of it,
- * which nobody takes for passing. Here it is the failure that it is, so that the transaction is taken again. Any other defect is one.
+ * A failed transaction is rolled back. When the session has been lost meanwhile, the rollback fails, and the client makes a
+ * defect of it, which would not count as transient. This restores the original failure, so that the transaction is repeated.
+ * Other defects stay defects.
  */
 const losingSessions = <Client extends SqlClient.SqlClient>(sql: Client): Client => {
   const { withTransaction } = sql
@@ -145,7 +146,7 @@ export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlC
     )
   )
 
-/** How long it may take to say that it is there. */
+/** The time-out of the check whether the database answers. */
 const patience = "2 seconds"
 
 /** Whether the database answers. */
@@ -153,7 +154,7 @@ export const answers: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effec
   sql`select 1`.pipe(Effect.timeout(patience), Effect.isSuccess)
 )
 
-/** Borrows a connection of each pool and gives it back, for the metrics of how long they are waited for. It asks the server nothing. */
+/** Takes a connection of each pool and returns it, for the metrics of how long that takes. It sends nothing to the server. */
 export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect.gen(function* () {
   const pools = {
     ordinary: yield* SqlClient.SqlClient,
@@ -175,28 +176,28 @@ export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect
 })
 
 /**
- * SQLSTATEs that say nothing about the statement but that the server could not carry it out now: connection (08), resources
- * (53), the server stopping, crashing or starting (57P), input and output (58), a session ended for its transaction (25P).
+ * SQLSTATEs that are not about the statement, but say that the server could not run it now: connection (08), resources (53), the
+ * server stopping, crashing or starting (57P), input and output (58), a session ended for its transaction (25P).
  */
 const passing = /^(08|25P0[34]|53|57P|58)/
 
-/** Whether the session is gone, or there was none: the server ended it, crashed, or is about to start. */
+/** Whether the session is lost or never existed: the server ended it, crashed, or is starting. */
 export const isSessionLost = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "ConnectionError" || /^(08|57P)/.test(sqlStateOf(reason.cause))
 
 /**
- * Whether the database could not be reached or gave up for a passing reason: the same call may work later. Whatever keeps a
- * connection from being made is one, because then nothing was asked.
+ * Whether the database could not be reached or failed for a transient reason: the same call may work later. Any failure to
+ * connect counts, because then nothing was executed.
  */
 export const isTransient = ({ reason }: SqlError.SqlError): boolean =>
   reason.isRetryable || reason.operation === "connect" || passing.test(sqlStateOf(reason.cause))
 
-/** Whether the server ended a statement that took longer than it may, or that somebody had cancelled. */
+/** Whether the server ended a statement because of its time-out, or because it was cancelled. */
 export const isTimedOut = ({ reason }: SqlError.SqlError): boolean => sqlStateOf(reason.cause) === "57014"
 
 /**
- * Whether a row had no partition to go to. The server says so by the SQLSTATE of a violated check, but names no constraint;
- * its message is in whatever language it speaks.
+ * Whether a row had no partition. The server reports it with the SQLSTATE of a violated check but no constraint name; its message
+ * may be in any language.
  */
 export const isPartitionMissing = (error: unknown): boolean =>
   SqlError.isSqlError(error) &&

@@ -1,11 +1,11 @@
 import { Deferred, Effect } from "effect"
 
-/** Keys of one read; what asks for more is read by itself. */
+/** Keys of one read; a call with more keys is read on its own. */
 const maxKeys = 256
-/** How long (ms) a read may keep the next one waiting: one whose connection has died must not keep everybody. */
+/** How long (ms) a read may delay the next one: a read whose connection has died must not block all others. */
 const patienceMs = 250
 
-/** Values by key, of at least the keys that were asked for. What is not there has none. */
+/** Values by key, for at least the requested keys. Keys without a value are absent. */
 type Found<A> = ReadonlyMap<string, A>
 
 interface Asked<A, E> {
@@ -14,10 +14,10 @@ interface Asked<A, E> {
 }
 
 /**
- * A read by keys that many ask for at the same time. What is asked for while one is under way is gathered and goes into the next: at
- * low load everybody's read is his own, and under load one statement answers many. It begins after it was asked for, so nobody is answered what
- * was stored before; and it is carried through when one of those who asked has gone away, for the others. Not for the inside of a
- * transaction, whose writes it does not see.
+ * Batches reads by keys. Keys requested while a read is under way go into the next read: under low load every call has a read of
+ * its own, and under load one statement serves many. A read begins after it was requested, so it never returns an older state. It
+ * continues for the other callers when one is interrupted. Not for use inside a transaction, because it does not see that
+ * transaction's writes.
  */
 export const gathered = Effect.fnUntraced(function* <A, E, R>(
   read: (keys: ReadonlyArray<string>) => Effect.Effect<Found<A>, E, R>
@@ -58,7 +58,7 @@ export const gathered = Effect.fnUntraced(function* <A, E, R>(
           Effect.sync(() => {
             for (const { done } of batch) Deferred.doneUnsafe(done, exit)
             clearTimeout(late)
-            // After what this turn of the event loop brings has been asked for too.
+            // After everything that this iteration of the event loop brings has been requested too.
             setImmediate(goOn)
           })
       )

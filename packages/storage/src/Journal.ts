@@ -15,21 +15,21 @@ export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
 export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/AcceptStatement.ts"
 
 /**
- * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that
- * is no longer current; nothing was written, route it again. `unavailable`: the database could not be reached in time;
- * it may or may not be stored, the sender has to repeat. `failed`: the database refused it; logged with its cause.
+ * The result of a request. `committed`: it is stored. `stale`: it was routed by an outdated version of its source; nothing was
+ * written, and it has to be routed again. `unavailable`: the database could not be reached in time; the request may or may not be
+ * stored, and the sender has to repeat it. `failed`: the database refused it; logged with its cause.
  */
 export type Accepted = "committed" | "stale" | "unavailable" | "failed"
 
 /**
- * What became of an attempt handed in: the event's state after it, or `superseded` when the event has gone on without it
- * (another runner recorded this attempt number, or the event is gone).
+ * The result of an attempt: the event's state after it, or `superseded` when the event has progressed without it (another runner
+ * has recorded this attempt number, or the event is gone).
  */
 export type Recorded = "PENDING" | "SUCCESSFUL" | "FAILED" | "CANCELLED" | "superseded"
 
 interface Acceptance {
   readonly record: RequestRecord
-  /** When it was handed in (Unix ms): its patience runs from then, whatever it waits behind. */
+  /** When it was passed to the journal (Unix ms): its time-out counts from then, whatever it waits for. */
   readonly since: number
   readonly done: (outcome: Accepted) => void
 }
@@ -48,24 +48,24 @@ export interface JournalStats {
   readonly attempts: number
   /** Statements sent to write them. */
   readonly statements: number
-  /** Handed in and not yet answered. */
+  /** Requests that are not answered yet. */
   readonly waitingRequests: number
   readonly waitingRequestBytes: number
   readonly waitingAttempts: number
 }
 
-/** How long a request may wait for a database that does not answer, before its sender is told 503. */
+/** How long a request waits for a database that does not answer before its sender gets a 503. */
 const acceptPatienceMs = 4_000
 
-/** Beyond this the journal is full: ingress refuses requests (fails closed, because memory is bounded). */
+/** Above this the journal is full: ingress sheds requests (fails closed, because memory is bounded). */
 const fullAtBytes = 96 * 1024 * 1024
 const fullAtItems = 20_000
 
-/** Commits of requests under way at the same time, and as many of attempts. */
+/** Concurrent commits of requests, and the same number of attempts. */
 const lanesEach = 2
 /**
- * Requests from this many bytes on are committed by themselves, one batch after the other: writing ten megabytes takes a tenth of a
- * second, and a sender of one kilobyte must not wait behind those of others.
+ * Requests of this size (bytes) and more are committed one batch after the other, separately from the others: writing ten
+ * megabytes takes a tenth of a second, and a sender of one kilobyte must not wait for that.
  */
 const largeFromBytes = 512 * 1024
 
@@ -73,22 +73,22 @@ const bytesOf = (record: RequestRecord): number =>
   record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512
 
 /**
- * The one writer of the event path, one per process: callers hand in records and are called back when they are durable.
- * It commits what has gathered in one statement; the cost of a commit is shared by all that arrived meanwhile.
+ * The only writer of the event path, one per process: callers pass records and are called back when they are committed. It
+ * commits what has gathered in one statement, so all records that arrived meanwhile share the cost of a commit.
  */
 export class Journal extends Context.Service<
   Journal,
   {
-    /** Whether the next request would have to wait behind more than the journal may hold. */
+    /** Whether the journal holds as much as it may, so that the next request would have to wait. */
     readonly isFull: () => boolean
-    /** Whether requests are stored several times as slowly as they can be: what can wait had better. */
+    /** Whether requests are stored several times more slowly than they could be: work that can wait should wait. */
     readonly isSlow: () => boolean
     readonly accept: (record: RequestRecord, done: (outcome: Accepted) => void) => void
-    /** Never gives up: an attempt is recorded once the database answers again. Callers bound what they hand in. */
+    /** Never gives up: an attempt is recorded once the database answers again. Callers limit how much they pass at once. */
     readonly record: (record: AttemptRecord, done: (outcome: Recorded) => void) => void
-    /** Notes that a delivery of a destination with a rate limit starts, before it does: it counts against the rate after a crash, too. */
+    /** Stores the start of a rate-limited delivery before it starts. */
     readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
-    /** Replaces routing jobs by their results. Callers bound what they hand in. */
+    /** Replaces routing jobs by their results. Callers limit how much they pass at once. */
     readonly settle: (settlement: Settlement) => void
     readonly stats: () => JournalStats
   }
@@ -108,7 +108,7 @@ const make = Effect.gen(function* () {
 
   const now = (): number => clock.currentTimeMillisUnsafe()
 
-  /** Answers one caller. What he throws is his own: it must cost the rest of the batch neither its answers nor its commit. */
+  /** Calls one caller back. An exception there must affect neither the other answers of the batch nor its commit. */
   const tell = <Outcome>(done: (outcome: Outcome) => void, outcome: Outcome): void => {
     try {
       done(outcome)
@@ -117,7 +117,7 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** Ids of the batch that are stored: a commit whose answer was lost either happened whole or not at all. */
+  /** The stored ids of the batch: a commit whose answer was lost either happened completely or not at all. */
   const storedIds = (items: ReadonlyArray<Acceptance>) =>
     Effect.map(
       Effect.suspend(() => {
@@ -162,7 +162,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  /** One record the database refuses must not take the others with it. */
+  /** One record that the database refuses must not fail the others. */
   const isolate = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> => {
     if (items.length === 1) return refuse(items, error)
     const half = items.length >> 1
@@ -226,7 +226,7 @@ const make = Effect.gen(function* () {
     )
 
   const counted = yield* addingUp
-  /** Tells of a commit, and of what it has counted. */
+  /** Counts a commit and its records in the metrics. */
   const counting = (kind: "accept" | "attempt" | "settle") => {
     const tellOf = committed(kind)
     return (items: number, bytes: number, seconds: number): void => {

@@ -6,7 +6,7 @@ const { OID } = PgTypes
 
 type Read = (bytes: Uint8Array, offset: number, size: number) => unknown
 
-/** What PostgreSQL writes before a `jsonb`: the version of its form. */
+/** The byte that PostgreSQL puts before a `jsonb`: the version of its format. */
 const version = 1
 
 const jsonb: Read = (bytes, offset, size) => {
@@ -29,7 +29,7 @@ const codecOf = (oid: number, readAt: Read): PgTypes.Codec<unknown> => {
   }
 }
 
-/** How columns are read: JSON with all digits of its numbers, which the client's own reading rounds. */
+/** How columns are parsed: JSON with all digits of its numbers, which the client's own parser rounds. */
 export const columnTypes = (): PgTypes.Registry => {
   const types = PgTypes.makeRegistry()
   types.register(OID.json, codecOf(OID.json, json), { arrayOid: OID.jsonArray })

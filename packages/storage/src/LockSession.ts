@@ -12,9 +12,10 @@ const isHeartbeat = (text: string): boolean =>
 const asksForLocks = (text: string): boolean => /^\s*SELECT objid FROM pg_locks\b/i.test(text)
 
 /**
- * A runner says that it lives and then asks which locks it holds, for as long as it lives and whatever it does: here the first waits for the second
- * and both are one statement. Fails as the two do: who is not answered holds nothing, and a heartbeat that was never followed was not
- * sent. What is worded otherwise by another version of the cluster library goes through as it is.
+ * A runner writes its heartbeat and then asks which locks it holds, periodically for as long as it lives. Here the first waits
+ * for the second, and both become one statement. It fails as the two do: a runner without an answer holds no locks, and a
+ * heartbeat that no lock query followed was not sent. Statements that another version of the cluster library words differently
+ * pass unchanged.
  */
 export const beatingWithLocks = (connection: Connection): Connection => {
   let beat: Statement | null = null
@@ -35,7 +36,7 @@ export const beatingWithLocks = (connection: Connection): Connection => {
   })
 }
 
-/** The client, whose reserved connections do that. */
+/** The client, with reserved connections that do that. */
 export const withLockSession = (sql: SqlClient.SqlClient): SqlClient.SqlClient => {
   const reserve = Effect.map(sql.reserve, beatingWithLocks)
   const wrapped: SqlClient.SqlClient = new Proxy(sql, {

@@ -4,17 +4,17 @@ import type { StoredHead } from "@tidegate/model/Message"
 import { HotSql } from "./Database.ts"
 import { payloadGone } from "./Tables.ts"
 
-/** A request as a step of a workflow is given it: the sender's credentials are masked. */
+/** A request as a workflow step gets it: the sender's credentials are masked. */
 export interface LookedUp extends StoredHead {
   readonly id: string
   readonly source_id: string
   readonly ingested_at: Date
-  /** Null: it is longer than was asked for, or gone. */
+  /** Null: it is longer than requested, or gone. */
   readonly body: Uint8Array | null
   readonly body_size: number
 }
 
-/** Null where the team has none of this id, or retention took what it was made of. */
+/** Null when the team has no such request, or retention has removed its payload. */
 export const lookUpRequest = Effect.fnUntraced(function* (
   team_id: string,
   id: string,

@@ -40,7 +40,7 @@ import idempotencyKeys from "./migrations/0037_idempotency_keys.ts"
 import actionHolds from "./migrations/0038_action_holds.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
-/** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
+/** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
 const migrations = Migrator.fromRecord({
   "0001_initial": initial,
   "0002_front_doors": frontDoors,
@@ -83,8 +83,8 @@ const migrations = Migrator.fromRecord({
 })
 
 /**
- * Brings the database to this version's schema, and makes the partitions of today. Processes that start together take
- * turns; each migration is safe while processes of the version before it are still running.
+ * Migrates the database to this version's schema, and creates the partitions of today. Processes that start together take turns.
+ * Each migration is safe while processes of the previous version still run.
  */
 export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {

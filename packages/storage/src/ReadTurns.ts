@@ -3,15 +3,15 @@ import { SqlClient, SqlError } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { isTimedOut, ReadTurns, ReportSql } from "./Database.ts"
 
-/** Reads in a turn of the team. */
+/** Runs reads under the team's fair semaphore. */
 export const inTurn =
   (team: string) =>
   <A, E, R>(read: Effect.Effect<A, E, R>): Effect.Effect<A, E | GatewayError, R | ReadTurns> =>
     Effect.flatMap(ReadTurns, ({ lists }) => lists.during(team)(read))
 
 /**
- * Reads what may take the database long (counts, series, summaries, searches) on connections of the reports' own, in a turn of the team. What takes
- * longer than a statement may is 503 `QUEUE_UNAVAILABLE`, and says what would take less.
+ * Runs reads that may take the database long (counts, series, summaries, searches) on the reports' own connections, under the
+ * team's fair semaphore. A statement that exceeds its time-out becomes 503 `QUEUE_UNAVAILABLE`, with advice how to ask for less.
  */
 export const asReport =
   (team: string) =>

@@ -3,49 +3,52 @@ import type { AnyResource } from "@tidegate/resources/Resource"
 import { resources } from "@tidegate/resources/Resources"
 
 /*
- * Every table of the schema, one row each. Whoever has to know all tables, or all of a kind, reads this: partitions, retention,
- * the isolation of teams, the tests of plans. A new table is a migration and a row here, that of a resource a migration alone; a
+ * Every table of the schema, one row each. All code that needs all tables, or all of a kind, reads this: partitions, retention,
+ * the isolation of teams, the tests of plans. A new table is a migration and a row here; for a resource it is a migration only. A
  * test compares the rows with the database's own catalogue.
  */
 
 interface Declared {
-  /** The column that names the row's team; null: the row is nobody's. */
+  /** The column with the row's team; null: the row belongs to no team. */
   readonly team: "team_id" | "id" | null
-  /** Columns with hashes of secrets in them. */
+  /** Columns that contain hashes of secrets. */
   readonly hashed?: ReadonlyArray<string>
-  /** Columns with something encrypted in them. Into no other anything can be (`Secrets`), so that a rotation of keys finds all there is. */
+  /** Columns that contain encrypted values. No other column can (`Secrets` refuses), so a key rotation finds all values. */
   readonly sealed?: Readonly<Record<string, Sealed>>
 }
 
-/** What an encrypted value belongs to. */
+/** The row that an encrypted value belongs to. */
 export interface Sealed {
   /** The column of the primary key. */
   readonly row: string
-  /** Of a copy: the table that it is sealed for, and the column that names the row there. Else it is sealed for its own place. */
+  /**
+   * For a copy: the table that the value is encrypted for, and the column with that row's id. Absent: it is encrypted for its own
+   * place.
+   */
   readonly of?: readonly [table: string, id: string]
 }
 
-/** Grows without bound: partitioned by the day inside an id, and kept for so many days as its team says. */
+/** Grows without bound: partitioned by the day in an id, and kept for as many days as its team has set. */
 export interface Grows extends Declared {
   readonly kind: "grows"
   readonly team: "team_id"
-  /** The id whose day names the partition. */
+  /** The id whose day selects the partition. */
   readonly by: readonly [column: string, prefix: Prefix]
   /** The primary key; it begins with that id. */
   readonly key: ReadonlyArray<string>
-  /** For how long: as long as payloads, or as long as records, which outlive them. */
+  /** Whether it is kept as long as payloads, or as long as records, which are kept longer. */
   readonly keptAs: "payload" | "record"
-  /** Of a record: the columns that hold payload, and what they become (SQL) when that is gone. */
+  /** For a record: the columns that hold payload, and their values (SQL) once it is removed. */
   readonly payload?: Readonly<Record<string, string>>
   /** Per cent of a page that inserts fill. */
   readonly fillFactor?: number
 }
 
-/** What is to be done: a row goes when it is done. Without the record that it is about it would wait for ever. */
+/** Pending work: a row is deleted when the work is done. Without the record that it is about, it would wait for ever. */
 export interface Waits extends Declared {
   readonly kind: "waits"
   readonly team: "team_id"
-  /** The id of that record, and its table. */
+  /** The column with the id of that record, and the record's table. */
   readonly about: readonly [column: string, table: "events" | "requests" | "bulk_operations" | "workflow_runs"]
   readonly key: ReadonlyArray<string>
 }
@@ -57,7 +60,7 @@ export interface Owned extends Declared {
   readonly softDeleted: boolean
 }
 
-/** Counts of minutes, which become counts of hours, which are dropped. Nobody reads older minutes as minutes. */
+/** Minute counts, which are merged into hour counts, which are deleted later. Older minute counts are no longer needed. */
 export interface Compacted extends Declared {
   readonly kind: "compacted"
   readonly team: "team_id"
@@ -65,20 +68,20 @@ export interface Compacted extends Declared {
   readonly hoursForDays: number
 }
 
-/** Counts of batches, until they are added to those of minutes: some seconds, or until a process comes that does it. */
+/** Counts of batches, until they are added to the minute counts: for some seconds, or until some process does that. */
 export interface Gathered extends Declared {
   readonly kind: "gathered"
   readonly team: "team_id"
 }
 
-/** Over at a time of its own, which stands in the row. */
+/** Expires at a time that is in the row. */
 export interface Expires extends Declared {
   readonly kind: "expires"
   readonly team: "team_id"
   readonly at: string
 }
 
-/** Of the installation as a whole. */
+/** Belongs to the whole installation. */
 export interface Global extends Declared {
   readonly kind: "global"
   readonly team: null
@@ -93,7 +96,7 @@ const ofAll = { kind: "global", team: null } as const
 
 type ResourceTables = { readonly [R in (typeof resources)[number] as R["plural"]]: Owned }
 
-/** The tables of the resources, as they are declared. */
+/** The tables of the resources, from their declarations. */
 const ofResources = Object.fromEntries(
   (resources as ReadonlyArray<AnyResource>).map(({ columns, plural }) => {
     const sealed = Object.keys(columns).flatMap((name) => (columns[name] === "sealed" ? [[name, { row: "id" }]] : []))
@@ -101,12 +104,12 @@ const ofResources = Object.fromEntries(
   })
 ) as unknown as ResourceTables
 
-/** Headers that are no JSON object: the payload that they belonged to is gone. */
+/** Headers that are no JSON object: the payload is removed. */
 export const payloadGone = ""
 
-/** What others refer to stands before them: days are dropped from the end of this list to its beginning. */
+/** Referenced tables come before those that refer to them: days are dropped from the end of this list to its beginning. */
 export const tables = {
-  // One of them, by which a process finds out whether it has the right keys, and the peppers of project keys.
+  // One encrypted value lets a process check its keys; the others are the peppers of project keys.
   settings: { ...ofAll, sealed: { value: { row: "name" } } },
   migrations: ofAll,
   cluster_runners: ofAll,
@@ -154,7 +157,8 @@ export const tables = {
     payload: { path: "''", query: "''", headers: `'${payloadGone}'`, presented: "null", body: "null" },
     sealed: { presented: { row: "id" } }
   },
-  // Half of a page is kept free for the updates that deliveries make: with it 94 % stay in their page, with a quarter 51 %.
+  // Half of a page is kept free for the updates by deliveries: then 94 % of them stay in their page, with a quarter free only 51
+  // %.
   events: { ...grows, by: ["id", prefixes.event], key: ["id"], keptAs: "record", fillFactor: 50 },
   event_feed: { ...grows, by: ["id", prefixes.feedEntry], key: ["id"], keptAs: "record" },
   attempts: {
@@ -174,9 +178,9 @@ export const tables = {
     payload: { logs: "'[]'" }
   },
   proxy_exchanges: { ...grows, by: ["id", prefixes.proxyExchange], key: ["id"], keptAs: "payload" },
-  // Half of a page is kept free, as in `events`: each run is updated once at least.
+  // Half of a page is kept free, as in `events`: each run is updated at least once.
   workflow_runs: { ...grows, by: ["id", prefixes.workflowRun], key: ["id"], keptAs: "record", fillFactor: 50 },
-  // Of the day on which it was written, not of its run's: nothing comes to an old day.
+  // By the day on which an entry was written, not by its run's day: nothing is inserted into an old day.
   workflow_steps: {
     ...grows,
     by: ["id", prefixes.workflowPart],
@@ -201,7 +205,7 @@ export const tables = {
     about: ["operation_id", "bulk_operations"],
     key: ["operation_id", "target_id"]
   },
-  // More than a series of 3,000 minutes, and more than 30 days, with the hour that retention is at work in.
+  // More than a series of 3,000 minutes needs, and more than 30 days, with one hour for retention to run in.
   rollups: { ...team, kind: "compacted", minutesForHours: 52, hoursForDays: 31 },
   rollup_batches: { ...team, kind: "gathered" }
 } as const satisfies Readonly<Record<string, Table>>
@@ -218,7 +222,9 @@ export const tablesThat = <Kind extends Table["kind"]>(
     table.kind === kind ? [{ ...(table as OfKind<Kind>), name: name as TableName }] : []
   )
 
-/** Every column with something encrypted in it, and in whose name it is. What is copied from another stands behind that. */
+/**
+ * Every column with encrypted values, and the row that they belong to. Copies come after the column that they are copied from.
+ */
 export const sealedColumns: ReadonlyArray<
   Required<Sealed> & { readonly table: TableName; readonly column: string; readonly team: string | null }
 > = Object.entries<Table>(tables)

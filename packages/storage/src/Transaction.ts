@@ -5,16 +5,16 @@ import { fault } from "@tidegate/telemetry/Faults"
 import { isSessionLost, isTransient } from "./Database.ts"
 
 /**
- * What the same transaction may do better a moment later: it lost a lock cycle or its session, or somebody was faster
- * (a name taken between look-up and write is found by the next look-up).
+ * Errors after which the same transaction may succeed: it lost a deadlock or its session, or another one was first (a name that
+ * was taken between look-up and write is found by the next look-up).
  */
 const passing: ReadonlySet<string> = new Set(["DeadlockError", "SerializationError", "UniqueViolation"])
 
-/** Fails a transaction so that it is taken again from its beginning: what it read has changed under it. */
+/** Fails a transaction so that it is repeated from its beginning: what it read has changed meanwhile. */
 export const overtaken = (message: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: new SqlError.SerializationError({ message, cause: undefined }) })
 
-/** The SQL failures of a control call as its caller sees them; the cause goes to the log and nowhere else. */
+/** Converts the SQL failures of a control call for its caller; the cause is only logged. */
 const toGatewayError = (cause: SqlError.SqlError): Effect.Effect<never, GatewayError> =>
   Effect.flip(
     isTransient(cause)
@@ -41,16 +41,16 @@ const again = {
 }
 
 /**
- * Runs statements that change nothing, or one statement, which is a transaction by itself. Never inside a transaction: one
- * statement that has failed there has ended it, and only the whole can be taken again.
+ * Runs statements that change nothing, or one statement, which is a transaction on its own. Never inside a transaction: a failed
+ * statement there ends it, and only the whole can be repeated.
  */
 export const query = <A, R>(
   effect: Effect.Effect<A, GatewayError | SqlError.SqlError, R>
 ): Effect.Effect<A, GatewayError, R> => Effect.catchTag(Effect.retry(effect, again), "SqlError", toGatewayError)
 
 /**
- * Runs a control call's statements in one transaction. It is taken again when it lost a deadlock or its session, so
- * it has to come to the same end when it had been committed already.
+ * Runs a control call's statements in one transaction. It is repeated when it lost a deadlock or its session, so it has to have
+ * the same result when it was committed already.
  */
 export const transaction =
   (sql: SqlClient.SqlClient) =>

@@ -5,18 +5,19 @@ import type { SecretTexts } from "./SecretTexts.ts"
 import type { Resumable, Time } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
-/** What came of an occurrence, as far as nobody else is needed. */
+/** The result of an occurrence, up to where others are needed. */
 export interface Advanced {
   readonly state: RunState
-  /** What others have to carry out: nothing of it has begun. */
+  /** Steps for others to carry out; none of them has begun. */
   readonly effects: ReadonlyArray<Effect>
-  /** What the steps were given that were begun, by their position; of one that runs for a list, the last element's. */
+  /** The inputs of the steps that were started, by their position; for a step that runs for a list, the last element's. */
   readonly inputs: ReadonlyMap<number, { readonly [input: string]: Json }>
 }
 
 /**
- * Takes a run on from what occurred, until all that is under way waits, or has to leave the process: steps that follow each other within it
- * are one advance, and one commit. What comes of it follows from its arguments alone. `texts` learns what is secret in what steps give.
+ * Continues a run after an occurrence, until every step under way waits or has to leave the process. Steps that follow each other
+ * within the process are one advance and one commit. The result depends only on the arguments. `texts` collects the secrets in
+ * the outputs of steps.
  */
 export function* advance(
   workflow: Workflow,

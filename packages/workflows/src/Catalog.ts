@@ -3,7 +3,7 @@ import type { Result, Schema } from "effect"
 import type { InlineAction, Step } from "./Definition.ts"
 import type { ApartTask, Evaluate, Evaluation } from "./StepKind.ts"
 
-/** What a step's settings are not as its action wants them; `field` within the step. */
+/** A fault of a step's settings for its action; `field` is a path within the step. */
 export interface ActionComplaint {
   readonly code: "ACTION_UNKNOWN" | "FORMATTER_CONFIG_INVALID" | "STEP_CONFIG_INVALID"
   readonly field: string
@@ -12,29 +12,29 @@ export interface ActionComplaint {
 
 /** A step's call of an action. */
 export interface ActionCall {
-  /** The step's settings as they are kept: what it was saved with is what it runs by, whatever comes later. */
+  /** The step's settings as they are stored: the run uses what was saved, whatever the defaults become later. */
   readonly config: Step["config"]
-  /** Null for one that leaves the process. */
+  /** Null for a call that leaves the process. */
   readonly evaluate: Evaluate
-  /** Of one that stays within the process: what another thread is to do instead, where that is dear with these inputs; null: it is not. */
+  /** For a call within the process: the task for another thread when these inputs make it expensive; null: they do not. */
   readonly apart?: (evaluation: Evaluation) => ApartTask | null
 }
 
-/** An action as a step may call it. */
+/** An action that a step may call. */
 export interface Action {
-  /** The inputs it takes; null: any. */
+  /** The names of its inputs; null: any. */
   readonly inputs: ReadonlyArray<string> | null
   /** Inputs that must have a value when it runs. */
   readonly required: ReadonlyArray<string>
-  /** Whether another attempt can end otherwise: a pure one's cannot, so it takes no `retry`. */
+  /** Whether another attempt always has the same result: then the step takes no `retry`. */
   readonly pure: boolean
-  /** JSON Schema of what it gives; absent: nobody knows. */
+  /** JSON Schema of its output; absent: not known. */
   readonly output?: Schema.JsonObject
-  /** What a test answers in its place. */
+  /** Its output in a dry run. */
   readonly outputSample?: Json
-  /** Judges the step that calls it, once. */
+  /** Checks the step that calls it, once. */
   readonly compile: (step: Step) => Result.Result<ActionCall, ReadonlyArray<ActionComplaint>>
-  /** Inputs as their templates are to be resolved, where a text of them is more than text with values in it. */
+  /** How to resolve the templates of inputs in which a text is more than text with values. */
   readonly bind?: Bind
 }
 
@@ -47,37 +47,40 @@ interface WrongInput {
   readonly message: string
 }
 
-/** `judge`: of what is written out in inputs, when they are stored. `shown`: where an input was written that `inputs` has made of another. */
+/**
+ * `judge`: checks the literal parts of inputs when they are stored. `shown`: the written path of an input that `inputs` has
+ * derived from another one.
+ */
 export interface Bind {
   readonly judge: (written: Values) => Result.Result<void, WrongInput>
   readonly inputs: (written: Values) => Result.Result<Values, WrongInput>
   readonly shown: (path: string) => string
 }
 
-/** An action that was saved, as a step calls it that names it. */
+/** A saved action, for the step that names it. */
 export interface SavedAction {
   readonly action: Action
-  /** Those that it brings along: a step's own lie over them. */
+  /** The inputs of the saved action: a step's own inputs override them. */
   readonly inputs: Values
 }
 
-/** What a graph is compiled against: the actions that there are. Other resources are looked up where they are stored. */
+/** What a graph is compiled with: the available actions. Storage looks up the other resources. */
 export interface Catalog {
   readonly action: (action: InlineAction) => Action | null
-  /** Null: there is none of this id, which is told by whoever looks resources up. */
+  /** Null: there is none with this id; the code that looks resources up reports that. */
   readonly saved?: (id: string) => SavedAction | null
-  /** The conditions of a stored filter. Undefined: they are not at hand. */
+  /** The conditions of a stored filter. Undefined: they are not loaded. */
   readonly filter?: (id: string) => Json | undefined
-  /** The hash of the code that a transformation has. Undefined: it runs by what it has when it runs. */
+  /** The hash of a transformation's code. Undefined: it runs the code that it has at that time. */
   readonly code?: (id: string) => string | undefined
   /**
-   * Whether the graph is stored: what is written out in its inputs was judged then, and fails its own step where it is wrong by now; its patterns were
-   * within the limits of their time.
+   * Whether the graph is stored. Then the literal parts of its inputs were checked already: a step whose literals are invalid by
+   * now fails on its own when it runs. Its patterns were within the limits of their time.
    */
   readonly isStored?: boolean
 }
 
-/** A catalog of several providers, by their keys. */
+/** One catalog from several providers, by their keys. */
 export const catalogOf = (providers: ReadonlyMap<string, (action: InlineAction) => Action | null>): Catalog => ({
   action: (action) => providers.get(action.provider_key)?.(action) ?? null
 })

@@ -5,13 +5,13 @@ import { contextRoots } from "@tidegate/interpolation/Mapping"
 import { Predicate } from "effect"
 
 /**
- * The names that a run's context has. Templates and conditions that ask for others never find anything: they are refused when they are
- * written. What is below a body, or a step's output, nobody knows before it is there.
+ * The names in a run's context. Templates and conditions that use other names never find anything, so they are refused when they
+ * are written. The members of a body, or of a step's output, are not known in advance.
  */
 
 const partsOfRequest = ["headers", "body", "query", "path"] as const
 
-/** What a context has at a place: members of known names, a single value that has none, or whatever there is. */
+/** What a context has at a place: members with known names, a single value without members, or anything. */
 type Known = { readonly [name: string]: Known } | "value" | "anything"
 
 const members = (...names: ReadonlyArray<string>): Known => Object.fromEntries(names.map((name) => [name, "value"]))
@@ -22,7 +22,7 @@ const ofStep = {
   error: members("code", "message", "status", "retry_after_ms", "final")
 } as const
 
-/** By the root. What is told of steps is the same for each, by its id. */
+/** By root name. All steps have the same members, under their ids. */
 const knownOf: { readonly [root: string]: Known } = {
   trigger: {
     ...(members("request_id", "received_at", "method", "path") as object),
@@ -37,13 +37,13 @@ const knownOf: { readonly [root: string]: Known } = {
   source: members("id", "name")
 }
 
-/** What a step may have come to where others read it: one that did not run is not there. */
+/** The statuses of a step that others can read; a step that did not run is absent. */
 const statuses = ["succeeded", "failed"] as const
 
-/** Names on the way from the root of a context; null for what is no name, but a place in a list. */
+/** The names on a path from the root of a context; null for an index of a list. */
 export type Way = ReadonlyArray<string | null>
 
-/** What a context has behind a way; undefined where nothing is known to be there. */
+/** What a context has at the end of a path; undefined when nothing is known to be there. */
 const knownAt = ([root, ...names]: ReadonlyArray<string>): Known | undefined => {
   let at: Known | undefined = root === "steps" ? ofStep : knownOf[root!]
   for (const name of root === "steps" ? names.slice(1) : names) {
@@ -53,7 +53,7 @@ const knownAt = ([root, ...names]: ReadonlyArray<string>): Known | undefined => 
   return at
 }
 
-/** What is wrong with a way into a context; null when it may lead somewhere. `known`: the roots that there are. */
+/** The fault of a path into a context; null when it may find something. `known`: the root names. */
 export const wayFault = (way: Way, known: ReadonlyArray<string> = contextRoots): string | null => {
   const [root, ...names] = way
   if (root === undefined || root === null) return null
@@ -77,27 +77,27 @@ export const wayFault = (way: Way, known: ReadonlyArray<string> = contextRoots):
   return null
 }
 
-/** What a look at a condition finds. */
+/** Callbacks for what is found in a condition. */
 export interface Findings {
-  /** It can never hold; `path` in the condition. */
+  /** The condition can never hold; `path` is the place in it. */
   readonly fault: (path: string, message: string) => void
-  /** It asks about a step. */
+  /** It reads a step. */
   readonly step: (id: string, path: string) => void
-  /** It asks about a step's output, by these names behind that; whether they are looked at further. */
+  /** It reads a step's output, by these names below it; returns whether to look further. */
   readonly output: (id: string, names: Way, path: string) => boolean
 }
 
 const template = 'is a template, and conditions have none: compare with {"$ref": "trigger.body.…"}'
 
-/** A condition is about a run, whose steps are not gone through for the elements of a list: it has no `item`. */
+/** A condition is about a run, not about an element of a list: it has no `item`. */
 const rootsOfRuns = contextRoots.filter((root) => root !== "item" && root !== "item_index")
 const rootsOfConditions = [...rootsOfRuns, ...partsOfRequest]
 
-/** A reference that begins at the run, and not at the part of a request that it stands in. */
+/** A reference that starts at the run's context, not at the part of a request that it stands in. */
 const intoRun =
   /^(?:trigger\.(?:body|headers|query|path|method|request_id|received_at|source)|steps\.[^.[\]]+\.(?:output|status|error))(?:[.[]|$)/
 
-/** Whether a condition compares with what the run has: then its references begin there, however short it is written. */
+/** Whether a condition compares with a value of the run: then its references start at the run's context, even in a short form. */
 export const refersToRun = (condition: unknown): boolean => {
   if (Array.isArray(condition)) return condition.some(refersToRun)
   if (!Predicate.isReadonlyObject(condition)) return false
@@ -106,9 +106,9 @@ export const refersToRun = (condition: unknown): boolean => {
   )
 }
 
-/** Looks at the names in a condition: what it asks about, and what it compares with. Its bounds are others' to judge. */
+/** Checks the names in a condition: those that it reads, and those that it compares with. Its size is limited elsewhere. */
 export const lookAtNames = (condition: unknown, findings: Findings): void => {
-  // Of a request alone, references begin at the part that they stand in, whose names nobody knows.
+  // In a condition on a request only, references start at the part that they stand in, whose names are not known.
   if (isOfRequest(condition)) lookInto(condition, "", findings, refersToRun(condition))
   else {
     lookAtRoots(condition, "", findings)
@@ -134,7 +134,9 @@ const lookAtRoots = (condition: unknown, path: string, findings: Findings): void
   }
 }
 
-/** The ways that a name, and those below it, lead: as deep as names are known. `isBehindStep`: the step has been told of. */
+/**
+ * Checks the paths of a name and of those below it, as deep as names are known. `isBehindStep`: the step was reported already.
+ */
 const lookAtWays = (
   way: ReadonlyArray<string>,
   asked: unknown,
@@ -154,13 +156,13 @@ const lookAtWays = (
       : typeof known === "object"
   if (!isKnown || !Predicate.isReadonlyObject(asked)) return
   for (const [key, inner] of Object.entries(asked)) {
-    // Without its sign an operator is one where there is no member of that name.
+    // A name without `$` counts as an operator when there is no member with that name.
     if (key.startsWith("$") || (isOperator(key) && knownAt([...way, key]) === undefined)) continue
     lookAtWays([...way, ...key.split(".")], inner, below(path, key), findings, root === "steps" && id !== undefined)
   }
 }
 
-/** What a step's status is compared with: of another one it can never be. */
+/** Checks the values that a step's status is compared with: it never has any other one. */
 const lookAtStatus = (asked: unknown, path: string, findings: Findings): void => {
   if (typeof asked === "string") {
     if ((statuses as ReadonlyArray<string>).includes(asked)) return
@@ -173,7 +175,7 @@ const lookAtStatus = (asked: unknown, path: string, findings: Findings): void =>
   }
 }
 
-/** What a condition compares with: templates, which it has none of, and references. */
+/** Checks the values that a condition compares with: it may contain references but no templates. */
 const isTemplate = (text: string): boolean => text.includes("{{") && text.includes("}}")
 
 const lookInto = (value: unknown, path: string, findings: Findings, areReferencesOfRuns: boolean): void => {

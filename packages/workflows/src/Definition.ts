@@ -12,7 +12,7 @@ const orNull = <S extends Schema.Constraint>(schema: S) =>
 
 const Values = Schema.Record(Schema.String, Schema.Json)
 
-/** An action that is written into the step, where no saved one is named. */
+/** An action that is written into the step, when no saved one is named. */
 export const InlineAction = Schema.Struct({
   provider_key: Schema.String.check(Characters.between(1, 96)),
   action_key: Schema.String.check(Characters.between(1, 96)),
@@ -25,7 +25,7 @@ export const Position = Schema.Struct({ x: Schema.Finite, y: Schema.Finite })
 
 export const Step = Schema.Struct({
   id: graphId,
-  /** One of the rows of `stepKinds`; on input `paths` is `branch`. */
+  /** A name of `stepKinds`; on input `paths` is accepted for `branch`. */
   kind: Schema.String,
   name: Schema.String.check(Characters.upTo(155)).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   resource_id: orNull(Schema.String.check(Characters.between(1, 96))),
@@ -34,12 +34,12 @@ export const Step = Schema.Struct({
   action_revision_id: orNull(Schema.String),
   invocation_inputs: orNull(Values),
   config: Values.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
-  /** Where it stands on the canvas: no part of what runs. */
+  /** Its position on the canvas; it does not affect runs. */
   position: Position.pipe(Schema.withDecodingDefaultKey(Effect.succeed({ x: 0, y: 0 })))
 })
 export type Step = typeof Step.Type
 
-/** An edge as it may be written: most of it has a default, which depends on the graph. */
+/** An edge as it may be written: most members have a default, which depends on the graph. */
 export const WrittenEdge = Schema.Struct({
   id: Schema.optionalKey(graphId),
   source_type: Schema.Literals(["trigger", "step"]),
@@ -60,7 +60,7 @@ export interface Edge {
   readonly source_port: string
   readonly target_step_id: string
   readonly target_port: "in"
-  /** Laid over the target's inputs when this edge is taken. */
+  /** Overrides the target's inputs when this edge is taken. */
   readonly mapping: { readonly [input: string]: Schema.Json }
   readonly condition: Schema.Json
   readonly position: number

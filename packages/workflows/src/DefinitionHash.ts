@@ -2,7 +2,7 @@ import { canonicalNumber, isExactNumber, isJsonObject, plainNumber } from "@tide
 import { hash } from "node:crypto"
 import type { Edge, Step } from "./Definition.ts"
 
-/** JSON in the one way that RFC 8785 allows: names in the order of their code units, nothing between. */
+/** Canonical JSON by RFC 8785: names ordered by code units, without white space. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (isExactNumber(value)) return plainNumber(value) ?? canonicalNumber(value)
@@ -12,8 +12,8 @@ const canonical = (value: unknown): string => {
 }
 
 /**
- * What a graph that runs is known by: not where its steps stand on the canvas, nor what is noted beside them. These two and nothing else are left
- * out, as the contract says, so that whoever makes it of what is shown comes to the same.
+ * The hash that identifies a graph: without the positions of steps on the canvas and without notes. The contract says that
+ * exactly these two are left out, so anyone can compute the same hash from the shown graph.
  */
 export const definitionHash = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): string => {
   const running = steps.map(({ config, position: _position, ...step }) => {

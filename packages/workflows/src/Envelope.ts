@@ -3,12 +3,12 @@ import type { Json } from "@tidegate/model/Rule"
 import { Result } from "effect"
 import type { Context, StepError } from "./StepKind.ts"
 
-/** What steps that take a request's parts are given. What they are not given is the trigger's. */
+/** The inputs of steps that take the parts of a request. Parts without an input are the trigger's. */
 
 export const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
 
-/** By name; a list stays one, so that a header or a parameter comes several times. */
+/** Values by name; a list stays a list, so a header or parameter may be repeated. */
 export const valuesOf = (given: unknown): Values =>
   typeof given === "object" && given !== null && !Array.isArray(given)
     ? Object.fromEntries(
@@ -35,10 +35,13 @@ export const givenOf = (inputs: Inputs, name: string): Json | undefined =>
 
 export const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
 
-/** Headers, or parameters, that a step may be given: a template makes a whole body of them, and each is looked at by itself. */
+/**
+ * The largest number of headers or parameters as inputs: a template may make them from a whole body, and each is processed on its
+ * own.
+ */
 const maxValues = 5_000
 
-/** Whether what a step is given by name is more than anybody takes. */
+/** The failure of a step whose named inputs exceed the limits; null: none do. */
 export const excessOf = (inputs: Inputs): StepError | null => {
   for (const name of ["headers", "query"]) {
     const values = givenOf(inputs, name)
@@ -57,7 +60,7 @@ export const excessOf = (inputs: Inputs): StepError | null => {
 
 const tooMany = (name: string): StepError => invalid(`${name} has more than ${maxValues} values`)
 
-/** As conditions look at it. */
+/** The request in the form that conditions read. */
 export const requestGiven = (
   inputs: Inputs,
   trigger: Context["trigger"]

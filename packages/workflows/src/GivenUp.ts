@@ -1,32 +1,33 @@
 import { type Progress, type StoredStep, progressIn, wholeStep } from "./Progress.ts"
 import type { StepError } from "./StepKind.ts"
 
-/** What is to be known of a run that is given up, beside its parts. */
+/** What is needed to give a run up, beside its journal entries. */
 export interface GivingUp {
   readonly error: StepError
   readonly stepsCount: number
   /** Unix milliseconds. */
   readonly startedAt: number | null
   readonly now: number
-  /** Where nothing was under way the first step that had not begun has failed: so the run can be taken up again from there. */
+  /** When no step was under way, the first step that had not begun fails: so the run can be retried from there. */
   readonly fromFirst?: boolean
 }
 
 /**
- * The steps of a run that nobody can carry on: its version may be unreadable, or code that judges it breaks down. So nothing is evaluated, and no
- * plan is asked for: of what its parts tell, what was under way has failed, and what had not begun is skipped.
+ * The steps of a run that cannot be continued: its version may be unreadable, or code that decides about it fails unexpectedly.
+ * So nothing is evaluated and no plan is needed. By its journal entries, steps under way fail, and steps that had not begun are
+ * skipped.
  */
 export class GivenUp {
   readonly #steps = new Map<number, StoredStep>()
 
-  /** The parts are taken in their order. */
+  /** To be called with the journal entries in their order. */
   take(steps: string): void {
     for (const [index, stored] of Object.entries(progressIn(steps).steps ?? {})) {
       this.#steps.set(Number(index), wholeStep(stored))
     }
   }
 
-  /** The run's last part, and how many of its steps have come to what. */
+  /** The run's last journal entry, and how many of its steps have each status. */
   end({ error, fromFirst = false, now, startedAt, stepsCount }: GivingUp) {
     const count = { succeeded: 0, failed: 0, skipped: 0 }
     const steps: Record<string, Partial<StoredStep>> = {}
@@ -43,7 +44,7 @@ export class GivenUp {
         steps[index] = { status: "skipped", skipReason: "run_stopped", finishedAt: now }
       } else if (status === "running") {
         count.failed++
-        // As of any run that is stopped: what waits for another attempt has failed of the last one.
+        // As in any stopped run: a step that waits for another attempt has failed with the last one's error.
         const last = step!.wait?.kind === "retry" ? step!.error : null
         steps[index] = { ...step!, status: "failed", error: last ?? error, ports: [], wait: null, finishedAt: now }
       } else count[status]++

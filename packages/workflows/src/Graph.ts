@@ -7,21 +7,21 @@ import { limits } from "./Limits.ts"
 import type { Resumable, StepKind } from "./StepKind.ts"
 import { stepKindOf, stepKinds } from "./StepKinds.ts"
 
-/** The graph of a workflow by its shape alone: nodes, ports, edges, and the order in which steps are started. */
+/** The graph of a workflow by its structure: nodes, ports, edges, and the order in which steps are started. */
 
 export interface Graph {
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<Edge>
-  /** Every step behind all that lead to it; of several, the one that was written first. Steps of a circle come last. */
+  /** Each step comes after all steps that lead to it; otherwise in the written order. Steps of a cycle come last. */
   readonly order: ReadonlyArray<Step>
   readonly kinds: ReadonlyMap<string, StepKind<unknown>>
-  /** Of all steps that were written, also of those that are none. */
+  /** The ids of all written steps, including invalid ones. */
   readonly ids: ReadonlySet<string>
-  /** Otherwise steps or edges are missing, or there is a circle: what leads to what is not known. */
+  /** False: steps or edges are missing or there is a cycle, so the paths between steps are not known. */
   readonly isWhole: boolean
 }
 
-/** Null when there is more than is looked at; what is wrong is in `issues`, then and otherwise. */
+/** Null when the graph exceeds the limits; `issues` has the faults in either case. */
 export function* readGraph(
   writtenSteps: ReadonlyArray<unknown>,
   writtenEdges: ReadonlyArray<unknown>,
@@ -54,11 +54,11 @@ export function* readGraph(
   return { steps, edges, order: [...order, ...rest], kinds, ids, isWhole: isRead && rest.length === 0 }
 }
 
-/** Where something is wrong: in the step that has this id, and where nobody can tell by an id, by its place. */
+/** The path of a fault: by the step's id, or by its index when the id is not unique or missing. */
 const placeOf = (index: number, id: string | null, path: string): string =>
   id === null ? `steps[${index}]${path === "" ? "" : `.${path}`}` : path
 
-/** What is no object at all has no member to be told of. */
+/** A value that is no object has no members to report. */
 const faultOf = (path: string, message: string): string => (path === "" ? "must be an object" : message)
 
 const readStep = (
@@ -98,7 +98,7 @@ const readStep = (
   return [{ ...step, kind: kind.kind }]
 }
 
-/** The ports that a step can be left by; `error` where its kind can be configured to go on from a failure. Null: its config is none. */
+/** The ports of a step, with `error` when its config continues after a failure. Null: its config is invalid. */
 const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | null => {
   const config = decodeAll(kind.config, onlyOwn(step, kind), "config")
   if (Result.isFailure(config)) return null
@@ -106,7 +106,7 @@ const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | n
   return kind.settings.includes("on_error") ? [...ports, "error"] : ports
 }
 
-/** The members of `config` that are the kind's own. */
+/** The members of `config` that belong to the kind itself. */
 export const onlyOwn = (step: Step, kind: StepKind<unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(step.config).filter(([member]) => Object.hasOwn(kind.config.fields, member)))
 
@@ -128,9 +128,9 @@ function* readEdges(
   const routes = new Set<string>()
   const named = new Set(written.map((one) => textAt(one, "id")))
   let unused = written.length
-  /** A port that is wrong leaves open by which one the edge was meant to begin, and nothing else: what is in the edge is judged all the same. */
+  /** An invalid port leaves only the edge's start unknown: the rest of the edge is still checked. */
   let isSure = true
-  /** By its place. Where another edge is called that, which may have got its name at another place, by a number that is free. */
+  /** A default name by the index. When another edge has that name already, a free number is used. */
   const nameAt = (index: number): string => {
     let name = numbered(index)
     while (named.has(name)) name = numbered(unused++)
@@ -160,7 +160,7 @@ function* readEdges(
     }
     if (!stepIds.has(target_step_id)) refuse("EDGE_TARGET_UNKNOWN", "target_step_id", "no step has this id")
     const known = fromTrigger ? ["out"] : ports.get(source_step_id ?? "")
-    // What is wrong with the steps themselves is said of them.
+    // Faults of the steps themselves are reported there.
     isRight &&= known != null && ports.has(target_step_id)
     const required = source_step_id !== null && (kinds.get(source_step_id)?.portRequired ?? false)
     const port = source_port ?? (required ? null : (known?.[0] ?? null))
@@ -198,7 +198,7 @@ function* readEdges(
   return { edges, isSure }
 }
 
-/** Kahn's order: of the steps whose sources are all placed, the one that was written first. */
+/** Kahn's algorithm: of the steps whose sources are all placed, the one that was written first. */
 export const sorted = <S extends Pick<Step, "id">>(
   steps: ReadonlyArray<S>,
   edges: ReadonlyArray<Pick<Edge, "source_step_id" | "target_step_id">>
@@ -228,7 +228,7 @@ const reportCycle = (
   issues: Issues
 ): void => {
   const left = new Set(steps.filter((step) => !placed.includes(step)).map(({ id }) => id))
-  // Backwards from any step that is left, there is always another that is left: the walk meets itself.
+  // Every remaining step has a predecessor that remains too: so walking backwards finds a cycle.
   const walked: Array<string> = []
   let at = [...left][0]!
   while (!walked.includes(at)) {

@@ -7,32 +7,35 @@ import { mayTeach, type SecretTexts } from "./SecretTexts.ts"
 import type { ApartTask, Context, Outcome, Resumable, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
-/** What a step that starts is given, and what comes of one that stays within the process. */
+/** The inputs of a step that starts, and the result of a step within the process. */
 
 export interface Inputs {
   readonly values: { readonly [input: string]: Json }
   readonly warnings: ReadonlyArray<Warning>
 }
 
-/** A step that somebody else carries out, with its inputs. */
+/** A step for others to carry out, with its inputs. */
 export interface Effect {
   readonly start: Start
   readonly step: PlannedStep
   readonly inputs: Inputs
   readonly context: Context
-  /** Of a step that stays within the process: what another thread does for it. */
+  /** For a step within the process: a task for another thread. */
   readonly apart?: ApartTask
 }
 
 export type Performed =
-  /** `inputs`: what the step was given, where it came so far. */
+  /** `inputs`: the step's inputs, if they were resolved. */
   | { readonly kind: "occurred"; readonly occurrence: Occurrence; readonly inputs?: Inputs["values"] }
   | { readonly kind: "effect"; readonly effect: Effect }
 
-/** Lists of steps that run for one, by their position: while a step runs, what it was made of stays as it is. */
+/** The lists of steps that run for one, by their position: a list stays fixed while its step runs. */
 export type Lists = Map<number, ReadonlyArray<Json> | StepError>
 
-/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. `texts`: what is secret in the run; `lists`: those that are known already. */
+/**
+ * Begins `start`, as resumable work. Returns an occurrence when the step need not leave the process. `texts`: the secrets in the
+ * run; `lists`: the known lists.
+ */
 export function* perform(
   workflow: Workflow,
   facts: Facts,
@@ -62,13 +65,13 @@ export function* perform(
   return { kind: "occurred", occurrence, inputs: inputs.values }
 }
 
-/** A failure in our own words. */
+/** A failure with the gateway's own message. */
 const refused = ({ attempt, iteration, step }: Start, error: StepError): Performed => ({
   kind: "occurred",
   occurrence: { type: "failed", step, attempt, iteration, error, random: 0, warnings: [] }
 })
 
-/** Of a text that is longer nobody looks for secrets in the rest, which is left out. */
+/** Secrets are searched only in this much of a text; the rest of a longer text is left out. */
 const longestLookedAt = 4 * limits.messageLength
 
 function* told(message: string, texts: SecretTexts): Resumable<string> {
@@ -77,8 +80,8 @@ function* told(message: string, texts: SecretTexts): Resumable<string> {
 }
 
 /**
- * What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it; and what its failure and its
- * warnings say, in the words of code and of targets, is without what is secret in the run, `texts`, wherever it goes from here.
+ * Converts the result of a step's attempt to an occurrence. Here the output is limited, whoever made it. The messages of failures
+ * and warnings, by code and targets, get the run's secrets (`texts`) masked before they go anywhere.
  */
 export function* occurred(
   { attempt, iteration, step }: Start,
@@ -91,7 +94,7 @@ export function* occurred(
   const warnings = joined(inputs.warnings, outcome.warnings ?? noWarnings)
   const size = outcome.kind === "failed" ? null : jsonLengthWithin(outcome.output, limits.valueLength)
   if (outcome.kind === "succeeded" && size !== null && mayTeach(outcome.output)) yield* texts.learn(outcome.output)
-  // What a template has put under a secret name for this step alone.
+  // Values that a template has put under a secret name for this step only.
   if (outcome.kind === "failed" || warnings.some(({ message }) => message !== undefined)) {
     yield* texts.learn(inputs.values)
     for (const [i, warning] of warnings.entries()) {
@@ -119,7 +122,7 @@ const noWarnings: ReadonlyArray<Warning> = []
 const joined = (first: ReadonlyArray<Warning>, second: ReadonlyArray<Warning>): Array<Warning> =>
   first.length + second.length === 0 ? [] : [...first, ...second].slice(0, limits.warnings)
 
-/** Where a warning belongs and what it says is made of names that somebody has written, as long as they like. */
+/** The place and the message of a warning contain names that users wrote, which may be long. */
 const bounded = (warning: Warning): Warning => {
   const { field, message } = warning
   const most = limits.warningLength
@@ -145,7 +148,7 @@ const listOf = (forEach: Mapping, context: Context): ReadonlyArray<Json> | StepE
     : resolved.value
 }
 
-/** The step's own inputs, and over them what the edges that were taken bring along, in their order. */
+/** The step's own inputs, overridden by those of the taken edges, in their order. */
 const inputsOf = (
   { planEdges }: Workflow,
   state: RunState,
@@ -154,7 +157,7 @@ const inputsOf = (
 ): Inputs | StepError => {
   const values: { [input: string]: Json } = {}
   const warnings: Array<Warning> = []
-  /** Whether they can be resolved. */
+  /** Adds a mapping; returns whether its values could be resolved. */
   const add = (at: string, mapping: Mapping | null): boolean => {
     if (mapping === null) return true
     const resolved = mapping.resolve(context as unknown as Readonly<Record<string, unknown>>)

@@ -1,10 +1,7 @@
 import type { Warning } from "@tidegate/model/Warning"
 import { Predicate } from "effect"
 
-/**
- * What is wrong with a workflow's graph. All of them are reported at once: whoever draws a graph wants the list, not the
- * first of it.
- */
+/** The faults of a workflow's graph. All are reported at once: the author of a graph wants the whole list. */
 export const issueCodes = [
   "STEP_LIMIT_EXCEEDED",
   "EDGE_LIMIT_EXCEEDED",
@@ -41,35 +38,35 @@ export type IssueCode = (typeof issueCodes)[number]
 
 export interface Issue {
   readonly code: IssueCode
-  /** Null where the graph as a whole, or an edge, is at fault. */
+  /** Null when the fault belongs to the whole graph or to an edge. */
   readonly step_id: string | null
   readonly edge_id: string | null
   /** A path like `config.paths[0].key`; null for the whole. */
   readonly field: string | null
   readonly message: string
-  /** Of a circle: the steps of it. */
+  /** For a cycle: its steps. */
   readonly data?: { readonly step_ids: ReadonlyArray<string> }
 }
 
-/** More than a person reads; a graph of nonsense must not answer with megabytes. */
+/** More than a person reads; a nonsense graph must not cause an answer of megabytes. */
 const maxIssues = 200
 
-/** Characters of what an issue says, and of the places that it names: all are made of what somebody has written. */
+/** Characters of an issue's message and of its places: both contain text of the author. */
 const longest = { message: 500, field: 300, id: 96 } as const
 
 const cut = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
 
-/** A text of something written that may be no step, or edge, at all. */
+/** A text member of something written that may not be a step or an edge at all. */
 export const textAt = (written: unknown, member: string): string | null =>
   Predicate.isReadonlyObject(written) && Predicate.isString(written[member]) ? written[member] : null
 
 export const idOf = (written: unknown): string | null => textAt(written, "id")
 
-/** As many warnings are told. */
+/** The largest number of reported warnings. */
 const maxWarnings = 50
 
-/** Gathers the issues of one graph, and its warnings: of what is taken, and cannot be what its writer meant. */
+/** Collects the issues of one graph, and its warnings about accepted parts that cannot work as intended. */
 export class Issues {
   private readonly found: Array<Issue> = []
   readonly warnings: Array<Warning> = []
@@ -86,7 +83,7 @@ export class Issues {
     this.add({ code, step_id: null, edge_id: null, field: null, message, ...(data === undefined ? {} : { data }) })
   }
 
-  /** `path` in the definition, like `steps[0].invocation_inputs.body`. */
+  /** `path` is a place in the definition, like `steps[0].invocation_inputs.body`. */
   warn(code: string, path: string, message: string): void {
     if (this.warnings.length >= maxWarnings) return
     this.warnings.push({ code, message: cut(message, longest.message), path: cut(path, longest.field) })
@@ -96,7 +93,7 @@ export class Issues {
     return this.found
   }
 
-  /** Whether it takes no more. */
+  /** Whether the limit is reached. */
   get isFull(): boolean {
     return this.found.length >= maxIssues
   }

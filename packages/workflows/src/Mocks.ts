@@ -4,11 +4,11 @@ import type { Outcome } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
- * What a test changes of a workflow before it runs it. A step that something stands in for is evaluated to that, and goes through the same
- * engine as any other: its inputs, its list, its retries and its ports are those of a run.
+ * The changes that a dry run makes to a workflow. A mocked step evaluates to its mock and otherwise goes through the same engine
+ * as any other: its inputs, its list, its retries and its ports are those of a real run.
  */
 
-/** What a step is said to come to; an output, unless there is an error. */
+/** The result of a mocked step: its output, unless there is an error. */
 export interface Mock {
   readonly output?: Json
   readonly error?: { readonly code: string; readonly message: string }
@@ -16,16 +16,16 @@ export interface Mock {
 
 export interface Rehearsal {
   readonly workflow: Workflow
-  /** Positions of the steps that something stands in for. */
+  /** Positions of the mocked steps. */
   readonly simulated: ReadonlySet<number>
 }
 
-/** What a destination answers that nobody was sent to. */
+/** The sample answer of a destination that is not called. */
 const destinationSample: Json = { status: 200, headers: {}, body: null, duration_ms: 0 }
-/** What an action answers of which the catalog has no sample. */
+/** The answer of an action without a sample in the catalog. */
 const actionSample: Json = { status: 200, headers: {}, body: {} }
 
-/** What stands for a step that would leave the installation; undefined: it does not. */
+/** The sample for a step that would leave the installation; undefined: it does not. */
 const sampleOf = ({ action, kind }: PlannedStep): Json | undefined => {
   if (kind.kind === "destination") return destinationSample
   if (kind.kind !== "action" || action?.pure === true) return undefined
@@ -38,7 +38,7 @@ const outcomeOf = ({ kind, step }: PlannedStep, { error, output = {} }: Mock): O
   return { kind: "succeeded", output, ports }
 }
 
-/** The workflow with mocks by the ids of their steps; `dry`: and with samples for whatever would leave the installation. */
+/** The workflow with mocks by step id; `dry`: also with samples for everything that would leave the installation. */
 export const rehearsalOf = (workflow: Workflow, mocks: ReadonlyMap<string, Mock>, dry: boolean): Rehearsal => {
   const simulated = new Set<number>()
   const plan = workflow.plan.map((step): PlannedStep => {
@@ -53,8 +53,8 @@ export const rehearsalOf = (workflow: Workflow, mocks: ReadonlyMap<string, Mock>
 }
 
 /**
- * A run in which one step alone is under way: what leads to it has come to what the mocks say, and what they do not say is not there. Nothing
- * follows it.
+ * A run in which only one step is under way. Steps that lead to it have the results of the mocks; those without a mock are
+ * absent. Nothing follows it.
  */
 export const onlyStep = (
   { plan, planEdges, ...rest }: Workflow,

@@ -2,19 +2,19 @@ import { didYouMean } from "@tidegate/model/NearestName"
 import { Predicate, type Schema } from "effect"
 
 /**
- * The names that outputs have, by their JSON Schemas. A template or a condition that asks for another finds nothing, which is told as a warning and not
- * refused: a test's mock may stand in for the step, and a schema may say less than there is.
+ * The names in outputs, by their JSON Schemas. A template or condition that uses another name finds nothing. That is a warning
+ * and no error: a mock may replace the step, and a schema may be incomplete.
  */
 
 type JsonSchema = Schema.JsonObject
 
-/** The schema of an object that has these members, each of them whatever it is unless it is told. */
+/** The schema of an object with these members; their types are open. */
 export const objectOf = (...names: ReadonlyArray<string>): JsonSchema => ({
   type: "object",
   properties: Object.fromEntries(names.map((name) => [name, {}]))
 })
 
-/** Of a step that runs for a list: what it gives for each element, in their order. */
+/** The schema of a step that runs for a list: the outputs of its elements, in order. */
 export const listedOutput = (each: JsonSchema | null): JsonSchema => ({
   type: "object",
   properties: { items: { type: "array", items: each ?? {} }, count: {} }
@@ -25,7 +25,9 @@ const objectIn = (schema: JsonSchema, member: string): JsonSchema | null => {
   return Predicate.isReadonlyObject(found) ? (found as JsonSchema) : null
 }
 
-/** What is wrong with names on the way into an output; null when they may lead somewhere, or nobody knows. A place in a list is null. */
+/**
+ * The fault of a path into an output; null when it may find something, or the schema is not known. An index of a list is null.
+ */
 export const outputFault = (schema: JsonSchema | null, way: ReadonlyArray<string | null>): string | null => {
   let at = schema
   let shown = "output"
@@ -37,7 +39,7 @@ export const outputFault = (schema: JsonSchema | null, way: ReadonlyArray<string
       continue
     }
     const members = objectIn(at, "properties")
-    // What is a list here may be asked by its elements' names.
+    // A list may be read by the names of its elements.
     if (members === null || Object.hasOwn(at, "additionalProperties")) return null
     if (!Object.hasOwn(members, name)) {
       const patterns = Object.keys(objectIn(at, "patternProperties") ?? {})

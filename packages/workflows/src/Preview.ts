@@ -10,8 +10,8 @@ import type { SecretTexts } from "./SecretTexts.ts"
 import type { Resumable } from "./StepKind.ts"
 
 /**
- * What people see of a value that a step was given or gave. It is made when the value is stored, and kept beside it: what reads it has
- * no secret to leave out. It fails closed: what may be a secret is taken for one.
+ * The form in which people see a step's input or output. A preview is made when the value is stored, and stored beside it, so
+ * readers have no secrets to mask. Fails closed: what may be a secret is treated as one.
  */
 export interface Preview {
   readonly available: boolean
@@ -25,7 +25,7 @@ export interface Preview {
   readonly reason: "too_large" | null
 }
 
-/** What most previews say. */
+/** The usual members of a preview. */
 const usual = {
   available: true,
   redacted: false,
@@ -42,14 +42,14 @@ interface Both<Of> {
   readonly output?: Of
 }
 
-/** A preview as it is stored: what most say is left out. */
+/** A preview as it is stored: members with the usual value are left out. */
 const storedPreview = (preview: Preview): StoredPreview => {
   const { available, content_type, reason, redacted, redacted_paths, truncated, ...stored } = preview
   const isUsual = available && !redacted && !truncated && content_type === usual.content_type && reason === null
   return isUsual && redacted_paths.length === 0 ? stored : preview
 }
 
-/** The previews of a stored part, by the positions of their steps. */
+/** The previews of a stored journal entry, by the positions of their steps. */
 export const previewsIn = (text: string): ReadonlyArray<readonly [step: number, previews: Both<Preview>]> =>
   Object.entries(readJson(text) as { readonly [step: string]: Both<StoredPreview> }).map(
     ([step, { input, output }]) => [
@@ -61,28 +61,29 @@ export const previewsIn = (text: string): ReadonlyArray<readonly [step: number, 
     ]
   )
 
-/** Shown as it is up to the first, in part up to the second, beyond it not at all; in bytes. */
+/** In bytes: a value up to the first is shown completely, up to the second in part, and beyond it not at all. */
 const wholeAtMost = 16 * 1024
 const partAtMost = 256 * 1024
 
-/** What a part shows. */
+/** The size of a partial preview. */
 const part = { text: 1_024, elements: 20, levels: 8 } as const
 
-/** Nobody reads more of them, or longer ones (characters). */
+/** Limits of the list of masked paths: their number and length (characters). */
 const maxPaths = 100
 const longestPath = 300
 
-/** What is nested deeper is left out by whoever takes secrets out. */
+/** Masking leaves out what is nested deeper. */
 const maxLevels = 256
 
-/** How much previews that are stored together may show, in characters of JSON. */
+/** The limit of previews that are stored together, in characters of JSON; it is counted down. */
 export interface PreviewRoom {
   left: number
 }
 
 /**
- * The preview of a value, in parts. `secret`: names that are secret in it beside those that always are. `texts`: what has stood under secret names
- * elsewhere. `room`: what it may show at the most, and takes of that; what finds no room is told of by its size and hash, as what is too large.
+ * The preview of a value, as resumable work. `secret`: names that are secret in it beside those that always are. `texts`: values
+ * that appeared under secret names elsewhere. `room`: the remaining limit, which is reduced. A value beyond the limit gets only
+ * its size and hash, like one that is too large.
  */
 export function* previewOf(
   value: Json,
@@ -93,13 +94,13 @@ export function* previewOf(
   return yield* looked(value, JSON.stringify(value), secret, texts, room)
 }
 
-/** The same as it is stored, as JSON: at once of what plainly has no secret, else in parts. */
+/** The same in its stored form, as JSON: at once when the value obviously has no secret, else as resumable work. */
 export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRoom): string | Resumable<string> => {
   const text = JSON.stringify(value)
   if (text.length > wholeAtMost) return storedInParts(value, text, texts, room)
   const size_bytes = Buffer.byteLength(text)
   if (!isShownAsItIs(value, text, size_bytes, glancing, texts, room)) return storedInParts(value, text, texts, room)
-  // Its text has been written for its hash.
+  // Its text was written for the hash.
   return `{"size_bytes":${size_bytes},"sha256":"${hashOf(text)}","preview":${text}}`
 }
 
@@ -111,7 +112,7 @@ const glancing = new Redactor(isSecretHere, mask)
 
 const hashOf = (text: string): string => `sha256:${hash("sha256", text, "hex")}`
 
-/** Whether nothing is to be left out of a value, told at a glance. Then it has taken its room. */
+/** Whether a short check shows that nothing has to be masked in a value. If so, its size is taken from the limit. */
 const isShownAsItIs = (
   value: Json,
   text: string,
@@ -150,16 +151,16 @@ function* looked(
   const isPart = size_bytes > wholeAtMost
   if (isShownAsItIs(value, text, size_bytes, redactor, texts, room)) return { ...usual, ...about, preview: value }
   yield
-  // First cut off and then looked at, so that what is cut is looked at as it will be seen.
+  // Cut first and masked afterwards, so that masking sees what will be shown.
   const whole = isPart ? beginningOf(value, 1) : value
-  // But a text that is a secret is only known as long as it is whole.
+  // But a text that equals a secret is recognized only while it is complete.
   const open = texts === undefined ? value : yield* texts.masked(value)
   const seen = open === value ? whole : isPart ? beginningOf(open, 1) : open
   const preview = yield* redactor.value(withoutCards(seen, 1))
   const redacted_paths: Array<string> = []
   changes(whole, preview, "", redacted_paths)
   const isRedacted = preview !== whole
-  // Masks are longer than some secrets: what has a thousand of them is no preview any more.
+  // Masks are longer than some secrets: a value with a thousand of them would make the preview too large.
   const length = jsonLengthWithin(preview, Math.min(room.left, partAtMost))
   if (length === null) {
     const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
@@ -169,7 +170,7 @@ function* looked(
   return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
 }
 
-/** Bytes that are hashed in one go: a millisecond or two. */
+/** Bytes that are hashed in one go: this takes one or two milliseconds. */
 const hashedAtOnce = 1_048_576
 
 function* hashInParts(text: string): Resumable<string> {
@@ -182,7 +183,7 @@ function* hashInParts(text: string): Resumable<string> {
   return `sha256:${made.digest("hex")}`
 }
 
-/** How much room what is shown takes in an answer, in characters; null: more than so much. */
+/** How many characters a shown value takes in an answer; null: more than `atMost`. */
 export const charactersOf = (shown: Json, atMost: number): number | null => jsonLengthWithin(shown, atMost)
 
 const beginningOf = (value: Json, level: number): Json => {
@@ -201,7 +202,7 @@ type Members = { readonly [name: string]: Json }
 const mapped = (members: Members, change: (value: Json) => Json): Members =>
   Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value)]))
 
-/** Numbers of cards, as text or as numbers; itself where there is none. */
+/** Masks card numbers, as text or as numbers; returns the value itself when there are none. */
 const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
   if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? mask : value
@@ -223,11 +224,11 @@ const withoutCards = (value: Json, level: number): Json => {
     isChanged ||= without !== entry[1]
     entry[1] = without
   }
-  // Most have none, and are not copied.
+  // Most values have none, and are not copied.
   return isChanged ? Object.fromEntries(entries) : value
 }
 
-/** Whether a value that is no deeper than is told at a glance plainly has none; false says nothing. */
+/** Whether a short check shows that a shallow value has no card number; false says nothing. */
 const hasNoCard = (value: Json): boolean => {
   if (typeof value === "string") return value.length < 13 || !manyDigits.test(value)
   if (typeof value === "number") return value <= 1e12
@@ -244,7 +245,7 @@ const manyDigits = /\d(?:[ -]?\d){12}/
 
 const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? mask : written)
 
-/** By its check digit (Luhn). */
+/** Verifies the check digit (Luhn). */
 const isCard = (number: string): boolean => {
   if (!/^\d{13,19}$/.test(number)) return false
   let sum = 0
@@ -256,7 +257,7 @@ const isCard = (number: string): boolean => {
   return sum % 10 === 0
 }
 
-/** Where a value was changed: the paths of what stands there instead. */
+/** Collects the paths at which a value was changed. */
 const changes = (before: Json, after: Json, path: string, found: Array<string>): void => {
   if (before === after || found.length >= maxPaths) return
   if (isList(before) && isList(after) && before.length === after.length) {
@@ -264,7 +265,7 @@ const changes = (before: Json, after: Json, path: string, found: Array<string>):
   } else if (isMembers(before) && isMembers(after)) {
     const names = Object.keys(before)
     const shown = Object.keys(after)
-    // A name that is a secret itself stands elsewhere now: its object is told, not the name.
+    // A name that is a secret was replaced: the object is reported, not the name.
     if (names.some((name, i) => shown[i] !== name)) tell(path, found)
     else for (const name of names) changes(before[name]!, after[name]!, path === "" ? name : `${path}.${name}`, found)
   } else {

@@ -6,27 +6,27 @@ import type { Resumable } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
 /**
- * A run as it is stored: a part for each commit, with what that commit changed. Nothing is written twice but what changes again, however
- * many steps a run has; and whoever takes the run over has it from its parts.
+ * The stored form of a run: a journal entry (`Part`) for each commit, with the changes of that commit. Nothing is stored twice
+ * unless it changes again, however many steps a run has. The next process restores the run from its journal entries.
  */
 export interface Part {
   /** Small, and kept as long as the run's record. */
   readonly progress: Progress
-  /** What steps gave, by their position; null: nothing new. As long as payloads are kept. */
+  /** The outputs of steps, by their position; null: nothing new. Kept as long as payloads. */
   readonly outputs: { readonly [step: string]: Output } | null
 }
 
 export interface Progress {
   readonly run: Omit<RunState, "steps" | "edges">
-  /** By position. Of a step what is as in one that has not begun is left out: of most, that is most of it. */
+  /** Steps by position. Members that are the same as in a step that has not begun are left out: most of them usually are. */
   readonly steps: { readonly [step: string]: Partial<StoredStep> }
   readonly edges: { readonly [edge: string]: EdgeState }
 }
 
-/** A step but for what it gave, so that whoever only shows it reads none of that. */
+/** A step without its output, so that readers who only show it need not read outputs. */
 export type StoredStep = Omit<StepState, "output" | "iterations"> & {
   readonly iterations: { readonly count: number; readonly completed: number } | null
-  /** Of a response that its output, or its error, tells of. */
+  /** The status of the response that its output, or its error, is about. */
   readonly responseStatus: number | null
 }
 
@@ -34,10 +34,10 @@ const { output: _output, ...notBegun } = untouched
 const plain: StoredStep = { ...notBegun, iterations: null, responseStatus: null }
 const members = Object.keys(plain) as ReadonlyArray<keyof StoredStep>
 
-/** A stored step with what was left out of it. */
+/** Completes a stored step with the members that were left out. */
 export const wholeStep = (stored: Partial<StoredStep>): StoredStep => ({ ...plain, ...stored })
 
-/** What a stored part says of a run and its steps; nothing, where it cannot be read. */
+/** The progress in a stored journal entry; empty when it cannot be parsed. */
 export const progressIn = (text: string): Partial<Progress> => {
   try {
     const progress: unknown = readJson(text)
@@ -66,14 +66,14 @@ const storedMember = (step: StepState, member: keyof StoredStep): unknown => {
 }
 
 interface Output {
-  /** Where it has changed. */
+  /** Present when it has changed. */
   readonly output?: Json
-  /** Of a step that runs for a list: what has come since, and how many had come before. */
+  /** For a step that runs for a list: the outputs since, and how many there were before. */
   readonly after?: number
   readonly items?: ReadonlyArray<Json>
 }
 
-/** What has changed between two states of one run. */
+/** The changes between two states of one run. */
 export const partOf = (before: RunState, after: RunState): Part => {
   const steps: Record<string, Partial<StoredStep>> = {}
   const outputs: Record<string, Output> = {}
@@ -99,7 +99,7 @@ const statusOf = ({ error, output }: StepState): number | null => {
   return typeof status === "number" ? status : null
 }
 
-/** What steps gave as text: a line for each, so that nobody has to read, or write, all of it at once. Null: nothing. */
+/** The outputs of steps as text, one line each, so that nobody has to read or write all of it at once. Null: nothing. */
 export function* linesOf(outputs: Part["outputs"]): Resumable<string | null> {
   if (outputs === null) return null
   const lines: Array<string> = []
@@ -110,7 +110,7 @@ export function* linesOf(outputs: Part["outputs"]): Resumable<string | null> {
   return lines.join("\n")
 }
 
-/** What steps gave, of its text. */
+/** Parses the text of outputs. */
 export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
   if (lines === null) return null
   const entries: Array<readonly [step: string, output: Output]> = []
@@ -123,7 +123,7 @@ export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
 
 const outputOf = (was: StepState, { iterations, output }: StepState): Output | null => {
   const isNew = output !== was.output
-  // A step that is run again begins its list anew.
+  // A step that runs again starts its list again.
   const before = was.iterations ?? { items: [] }
   const known = iterations === null ? 0 : Math.min(before.items.length, iterations.items.length)
   const isGoingOn = iterations !== null && iterations.items.slice(0, known).every((item, i) => item === before.items[i])
@@ -134,12 +134,12 @@ const outputOf = (was: StepState, { iterations, output }: StepState): Output | n
   return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
 }
 
-/** Between two turns. */
+/** Journal entries between two yields. */
 const partsAtOnce = 100
 
 /**
- * The state of a run that has these parts, in their order, behind where it stood; a list's step has several of each element. What its steps gave is
- * null where retention took it.
+ * The state of a run with these journal entries, in their order, applied to an earlier state; a list step has several entries for
+ * each element. Outputs that retention has removed are null.
  */
 export function* folding(
   workflow: Workflow,
@@ -170,5 +170,5 @@ export function* folding(
   return { status, outcome, held, stopped, steps, edges, startedAt, finishedAt }
 }
 
-/** The same as `folding`, at once. */
+/** The same as `folding`, in one go. */
 export const stateOf = (...given: Parameters<typeof folding>): RunState => runToEnd(folding(...given))

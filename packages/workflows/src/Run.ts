@@ -6,13 +6,13 @@ import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
- * A run of a workflow, as a value: `decide` says what follows from what happened. It reads no clock, does nothing and
- * rolls no dice; whoever carries a run out brings these along and does what it is told. What does not fit the state
- * changes nothing, so a message that comes twice, or late, does no harm.
+ * A run of a workflow as a value: `decide` returns what follows from what happened. It has no clock, no side effects and no
+ * randomness; its caller provides those and carries out the result. An occurrence that does not fit the state changes nothing, so
+ * repeated or late messages do no harm.
  *
- * A step starts when each edge into it is settled and one of them is taken, so at most once in a run. An edge is settled
- * when the step it comes from has ended, by what could be read there then: what else runs at the time has no say, and a
- * run comes out the same whatever the order in which its steps end.
+ * A step starts when each edge into it is settled and at least one of them is taken, so at most once in a run. An edge is settled
+ * when its source step has ended, by what could be read at that moment. Steps that run at the same time have no influence, so the
+ * result of a run does not depend on the order in which its steps end.
  */
 
 export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipped"
@@ -20,33 +20,33 @@ export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipp
 export type SkipReason = "filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped"
 
 export interface Wait {
-  /** `hold`: the next element of a list, for a run that is held to go on. */
+  /** `hold`: the next element of a list waits until the held run may go on. */
   readonly kind: "delay" | "retry" | "hold"
   /** Unix milliseconds. */
   readonly until: number
-  /** Of a delay: its output so far. */
+  /** For a delay: its output so far. */
   readonly output?: { readonly [member: string]: Json }
 }
 
 export interface Iterations {
   readonly count: number
-  /** Of the ones that ended, in order; null for one that failed and was passed over. */
+  /** The outputs of the elements that ended, in order; null for one that failed and was passed over. */
   readonly items: ReadonlyArray<Json>
 }
 
 export interface StepState {
   readonly status: StepStatus
-  /** Attempts that have begun, of the iteration under way. */
+  /** Attempts of the current iteration that have begun. */
   readonly attempt: number
-  /** While it runs: what it waits for. */
+  /** While the step runs: what it waits for. */
   readonly wait: Wait | null
   readonly iterations: Iterations | null
   readonly output: Json
-  /** Of what it has given, as JSON, in characters. */
+  /** The size of its output as JSON, in characters. */
   readonly size: number
   readonly ports: ReadonlyArray<string>
   readonly error: StepError | null
-  /** Whether the run went on from its failure. */
+  /** Whether the run continued after its failure. */
   readonly handled: boolean
   readonly skipReason: SkipReason | null
   readonly warnings: ReadonlyArray<Warning>
@@ -60,9 +60,9 @@ export type EdgeState = "open" | "taken" | SkipReason
 export interface RunState {
   readonly status: "queued" | "running" | "succeeded" | "failed"
   readonly outcome: "completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled" | null
-  /** Nothing starts while it is. */
+  /** While it is true, nothing starts. */
   readonly held: boolean
-  /** Why nothing starts any more, and the step whose failure it was, if it was one's. */
+  /** Why nothing starts any more, and the step whose failure was the cause, if there is one. */
   readonly stopped: { readonly error: StepError; readonly step: number | null } | null
   /** By their position in the plan. */
   readonly steps: ReadonlyArray<StepState>
@@ -72,21 +72,21 @@ export interface RunState {
   readonly finishedAt: number | null
 }
 
-/** What a run began with, for its context. */
+/** What a run began with; the fixed part of its context. */
 export type Facts = Omit<Context, "steps" | "item" | "item_index">
 
 export type Occurrence =
   | { readonly type: "begun" }
-  /** The list that a step with `for_each` runs for. */
+  /** The length of the list that a step with `for_each` runs for. */
   | { readonly type: "expanded"; readonly step: number; readonly count: number }
   | {
       readonly type: "succeeded"
       readonly step: number
       readonly attempt: number
-      /** As it was started. */
+      /** The iteration that was started. */
       readonly iteration: number | null
       readonly output: Json
-      /** Of the output as JSON, in characters. */
+      /** The size of the output as JSON, in characters. */
       readonly size?: number
       readonly ports: ReadonlyArray<string>
       readonly warnings?: ReadonlyArray<Warning>
@@ -107,18 +107,20 @@ export type Occurrence =
       readonly until: number
       readonly output: NonNullable<Wait["output"]>
     }
-  /** What a step waits for is due; told too early it changes nothing. */
+  /** The wait of a step is over; when it comes too early, it changes nothing. */
   | { readonly type: "due"; readonly step: number }
   | { readonly type: "held" }
   | { readonly type: "released" }
-  /** The workflow is disabled or deleted, or the run too old: steps under way end, nothing else begins. */
+  /** The workflow is disabled or deleted, or the run is too old: steps under way end, and nothing else begins. */
   | { readonly type: "stopped"; readonly error: StepError }
-  /** A failed step of an ended run is to run again, with all that follows from it: the run is queued, until it begins. */
+  /** A failed step of an ended run will run again, with everything that follows from it: the run is queued until it begins. */
   | { readonly type: "retried"; readonly step: number }
-  /** The run goes on in another place: what was under way there begins again. */
+  /** The run continues in another process: what was under way there begins again. */
   | { readonly type: "recovered" }
 
-/** An attempt of a step to carry out. `iteration` is null for a step that does not run for a list, or has not got it yet. */
+/**
+ * An attempt of a step to carry out. `iteration` is null for a step that does not run for a list, or whose list is not known yet.
+ */
 export interface Start {
   readonly step: number
   readonly attempt: number
@@ -159,7 +161,10 @@ export const queuedRun = ({ plan, planEdges }: Workflow, held = false): RunState
   finishedAt: null
 })
 
-/** What follows from `occurrence`, which happened at `now`, Unix milliseconds. In parts: each condition of an edge is one. */
+/**
+ * Decides what follows from `occurrence`, which happened at `now` (Unix ms). Resumable: it yields after each condition of an
+ * edge.
+ */
 export function* deciding(
   workflow: Workflow,
   facts: Facts,
@@ -173,10 +178,10 @@ export function* deciding(
   return turn.end()
 }
 
-/** The same as `deciding`, at once. */
+/** The same as `deciding`, in one go. */
 export const decide = (...given: Parameters<typeof deciding>): Decision => runToEnd(deciding(...given))
 
-/** What a step reads from: nothing but what led to it. */
+/** The context of a step: only steps that led to it are in it. */
 export const contextOf = (
   { plan }: Workflow,
   facts: Facts,
@@ -192,7 +197,7 @@ export const contextOf = (
   return { ...facts, steps: read }
 }
 
-/** One occurrence being taken in. */
+/** The processing of one occurrence. */
 class Turn {
   private readonly workflow: Workflow
   private readonly facts: Facts
@@ -263,7 +268,7 @@ class Turn {
     return this.conditional.length > 0
   }
 
-  /** Settles the edges that have conditions, by what could be read when the step ended that they come from. */
+  /** Settles the edges with conditions, by what could be read when their source step ended. */
   *judge(): Resumable<void> {
     for (const index of this.conditional) {
       const { holds, source } = this.workflow.planEdges[index]!
@@ -287,7 +292,7 @@ class Turn {
     this.changed = true
   }
 
-  /** A step is copied by the first change of a turn. */
+  /** A step is copied by its first change within an occurrence. */
   private set(step: number, change: Partial<StepState>): void {
     const state = this.steps[step]!
     if (state === this.before.steps[step]) this.steps[step] = { ...state, ...change }
@@ -305,13 +310,13 @@ class Turn {
     this.iterate(index)
   }
 
-  /** The next element of a list, or the end of the step behind the last. */
+  /** Starts the next element of a list, or ends the step after the last one. */
   private iterate(index: number): void {
     const { iterations } = this.steps[index]!
     const { count, items } = iterations!
     if (items.length < count) {
       const { held, stopped } = this.state
-      // Of a workflow that is disabled or deleted no further element is sent out.
+      // In a disabled or deleted workflow no further element is started.
       if (stopped !== null && stopped.step === null) return this.failed(index, stopped.error)
       return held ? this.set(index, { wait: { kind: "hold", until: this.now } }) : this.start(index, 1)
     }
@@ -328,7 +333,7 @@ class Turn {
       const message = `${whose} output is longer than ${most} characters`
       return this.fail(index, { code: "OUTPUT_TOO_LARGE", message }, 0)
     }
-    // What an attempt before it failed of is its history.
+    // The error of an earlier attempt belongs to that attempt.
     this.set(index, { size, ...(handled ? {} : { error: null }) })
     if (iterations === null) return this.succeeded(index, output, ports)
     this.set(index, { iterations: { ...iterations, items: [...iterations.items, output] } })
@@ -352,7 +357,7 @@ class Turn {
     this.failed(index, error)
   }
 
-  /** The end of a step that no attempt will mend. */
+  /** The final failure of a step, without further attempts. */
   private failed(index: number, error: StepError): void {
     const { onError } = this.planned(index)
     const ports = { fail: [], continue: ["out"], branch: ["error"] }[onError]
@@ -364,12 +369,12 @@ class Turn {
   private due(index: number): void {
     const step = this.steps[index]
     if (step?.status !== "running" || step.wait === null || step.wait.until > this.now || this.state.held) return
-    // What is to be tried again starts when there is room.
+    // A retry starts when the limit of parallel steps allows it.
     if (step.wait.kind !== "delay") return this.run({})
     this.succeeded(index, { ...step.wait.output, released_at: new Date(this.now).toISOString() }, ["out"])
   }
 
-  /** Nothing begins any more; what only waits ends now. */
+  /** Nothing begins any more; steps that only wait end now. */
   private stop(error: StepError, step: number | null): void {
     if (this.state.stopped !== null || this.state.finishedAt !== null) return
     this.run({ stopped: { error, step } })
@@ -388,7 +393,7 @@ class Turn {
     if (this.state.finishedAt === null || this.steps[index]?.status !== "failed") return
     const again = ({ ancestors, index: other }: PlannedStep): boolean =>
       other === index || ancestors.has(index) || this.steps[other]!.skipReason === "run_stopped"
-    // What never ran because the run was stopped runs now; so does what follows from it.
+    // Steps that never ran because the run was stopped run now, with everything that follows from them.
     const reset = new Set<number>()
     for (const step of this.workflow.plan) {
       if (again(step) || [...step.ancestors].some((ancestor) => reset.has(ancestor))) reset.add(step.index)
@@ -397,7 +402,7 @@ class Turn {
     for (const [i, { source }] of this.workflow.planEdges.entries()) {
       if (source === null) continue
       if (reset.has(source)) this.edges[i] = "open"
-      // Of a run that was given up, what its steps ended in was not judged.
+      // In a run that was given up, the edges of its ended steps were not settled.
       else if (this.edges[i] === "open") this.edges[i] = this.whyNotLeft(source)
     }
     this.run({ status: "queued", outcome: null, stopped: null, finishedAt: null })
@@ -420,7 +425,7 @@ class Turn {
     }
   }
 
-  /** Why a port of a step that ended was not taken. */
+  /** Why a port of an ended step was not taken. */
   private whyNotLeft(source: number): SkipReason {
     const { skipReason, status } = this.steps[source]!
     if (skipReason !== null) return skipReason
@@ -428,7 +433,7 @@ class Turn {
     return this.planned(source).kind.notTaken
   }
 
-  /** Whether a step can start, has to wait for an edge, or why it never will. */
+  /** Whether a step can start, has to wait for an edge, or why it never will start. */
   private fate(index: number): "open" | "ready" | SkipReason {
     let isTaken = false
     let reason: SkipReason | null = null
@@ -441,7 +446,7 @@ class Turn {
     return isTaken ? "ready" : reason!
   }
 
-  /** Skips what no edge leads to any more; in order, so that one pass finds what follows from each. */
+  /** Skips steps that no edge can lead to any more. They are in order, so that one pass finds everything that follows. */
   private settleAll(): void {
     for (const { index } of this.workflow.plan) {
       if (this.steps[index]!.status !== "pending") continue
@@ -497,7 +502,7 @@ class Turn {
 
   private outcome(): NonNullable<RunState["outcome"]> {
     if (this.state.stopped !== null && this.state.stopped.step === null) return "cancelled"
-    // Of a run that was taken up again for one step, another one may still stand as it failed.
+    // When a run was retried for one step, another failed step may remain.
     if (this.steps.some(({ handled, status }) => status === "failed" && !handled)) return "failed"
     if (this.steps.some(({ handled }) => handled)) return "completed_with_errors"
     const filteredAt = ({ index, kind }: PlannedStep): boolean =>

@@ -19,9 +19,12 @@ import type { EdgeState, RunState } from "./Run.ts"
 import { defaultRetries } from "./Settings.ts"
 import type { StepError } from "./StepKind.ts"
 
-/** A run as people see it, of its row and its parts. Nothing here reads what steps gave: previews were made when that was stored. */
+/**
+ * A run as people see it, from its row and its journal entries. It reads no outputs of steps: previews were made when those were
+ * stored.
+ */
 
-/** What a run's row holds. */
+/** The row of a run. */
 export interface RunRecord {
   readonly id: string
   readonly workflow_id: string
@@ -46,7 +49,7 @@ export interface RunRecord {
 
 const longestMessage = 2_000
 
-/** What went wrong, in whose words whatsoever: targets and code write into it what they like. */
+/** Masks secrets in error messages: targets and code write anything into them. */
 const masked = (): ((message: string) => string) => {
   const shown = shownOf()
   return (message) => shown("message", message.slice(0, longestMessage).toWellFormed()) as string
@@ -87,16 +90,16 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   updated_at: run.updated_at.toISOString()
 })
 
-/** A part as it is stored. */
+/** A journal entry as it is stored. */
 export interface ReportedPart {
   readonly part: number
-  /** When it was stored (Unix milliseconds). */
+  /** When it was stored (Unix ms). */
   readonly at: number
   /** JSON, of `Progress`. */
   readonly steps: string
 }
 
-/** What people may see of what a step was given and gave, by its position; null: it is not asked for. */
+/** The previews of a step's input and output, by its position; null: not requested. */
 export type PreviewsOf = (
   index: number
 ) => { readonly input: PayloadPreview | null; readonly output: PayloadPreview | null } | null
@@ -110,14 +113,14 @@ interface Attempt {
 interface Known {
   state: StoredStep | null
   attempts: Array<Attempt>
-  /** The part with which it was last run again; what was stored of it before is of an earlier life. */
+  /** The journal entry with which it was last started again; earlier entries belong to an earlier execution of the step. */
   since: number
-  /** The parts in which it began to run, and ended. */
+  /** The journal entries in which it began to run, and ended. */
   begunIn: number | null
   endedIn: number | null
 }
 
-/** Of one step. */
+/** Attempts shown for one step. */
 const maxAttempts = 50
 
 const resourceTypes: Readonly<Record<string, string>> = {
@@ -127,7 +130,7 @@ const resourceTypes: Readonly<Record<string, string>> = {
   flt: "filter"
 }
 
-/** What is asked of a definition: any that was stored has it. */
+/** The parts of a definition that are needed here: every stored definition has them. */
 export interface Outline {
   readonly steps: ReadonlyArray<Pick<Step, "id" | "kind" | "name" | "resource_id" | "config">>
   readonly edges: ReadonlyArray<
@@ -136,7 +139,7 @@ export interface Outline {
   >
 }
 
-/** What the parts of a run tell of its steps. They are taken in their order; some in the middle may be left out. */
+/** The report about a run's steps from its journal entries. To be given in their order; some in the middle may be left out. */
 export class StepReports {
   readonly #runId: string
   /** In the order in which they are started. */
@@ -144,11 +147,11 @@ export class StepReports {
   readonly #edges: Outline["edges"]
   readonly #known: ReadonlyArray<Known>
   readonly #edgeStates: Array<EdgeState | undefined> = []
-  /** When they came to that (Unix milliseconds). */
+  /** When they reached their status (Unix ms). */
   readonly #settledAt: Array<number> = []
   readonly #masked = masked()
 
-  /** `outline`: of the version that ran. */
+  /** `outline`: that of the version that ran. */
   constructor(runId: string, { edges, steps }: Outline) {
     this.#runId = runId
     this.#steps = sorted(steps, edges)
@@ -168,29 +171,29 @@ export class StepReports {
     }
   }
 
-  /** The parts that a step's life is told by, by its position. */
+  /** The journal entries that describe a step's last execution, by its position. */
   lifeOf(index: number): Readonly<Pick<Known, "since" | "begunIn" | "endedIn">> {
     return this.#known[index] ?? { since: 0, begunIn: null, endedIn: null }
   }
 
-  /** As lists show them. `whole`: without it, those that no part told of are left out. */
+  /** The steps as lists show them. `whole`: include steps that no journal entry mentions. */
   summaries(whole: boolean): ReadonlyArray<StepSummary> {
     return this.#inOrder()
       .filter((index) => whole || this.#known[index]!.state !== null)
       .map((index) => this.#summary(index))
   }
 
-  /** `previewsOf`: of what a step was given and gave, by its position. `held`: no step of the run may begin now. */
+  /** `previewsOf`: the previews of a step's input and output, by its position. `held`: no step of the run may begin now. */
   executions(previewsOf: PreviewsOf = () => null, held = false): ReadonlyArray<StepExecution> {
     return this.#inOrder().map((index) => this.#execution(index, previewsOf(index), held))
   }
 
-  /** Those that failed. */
+  /** The failed steps. */
   failed(): ReadonlyArray<string> {
     return this.#steps.flatMap(({ id }, index) => (this.#known[index]!.state?.status === "failed" ? [id] : []))
   }
 
-  /** Those that ran, in the order in which they are started; then the others in that of the graph. */
+  /** Those that ran, in the order in which they are started; then the others in the order of the graph. */
   #inOrder(): ReadonlyArray<number> {
     const all = [...this.#steps.keys()]
     const ran = (index: number): boolean => (this.#known[index]!.state?.startedAt ?? null) !== null
@@ -200,7 +203,7 @@ export class StepReports {
   #summary(index: number): StepSummary {
     const { id, kind, name } = this.#steps[index]!
     const state = this.#known[index]!.state
-    // What an attempt before has failed with is told by the attempts.
+    // The errors of earlier attempts are shown with the attempts.
     const error = state?.status === "succeeded" && !state.handled ? null : (state?.error ?? null)
     const taken = this.#edges
       .flatMap((edge, i) => (edge.target_step_id === id && this.#edgeStates[i] === "taken" ? [edge] : []))
@@ -229,14 +232,15 @@ export class StepReports {
     }
   }
 
-  /** What a step waits for: what it says itself, or that the run is held where it could begin. */
+  /** What a step waits for: its own wait, or a held run that keeps it from starting. */
   #waitOf(index: number, held: boolean): StepExecution["wait"] {
     const state = this.#known[index]!.state
     if (state?.wait != null) return { kind: state.wait.kind, until: new Date(state.wait.until).toISOString() }
     if (!held || (state !== null && state.status !== "pending")) return null
     const { id } = this.#steps[index]!
     const into = this.#edges.flatMap((edge, i) => (edge.target_step_id === id ? [i] : []))
-    // Before its first step nothing is stored: a step that the trigger alone leads to, whatever it brings, would be the first.
+    // Before the first step nothing is stored: a step that only the trigger leads to would be the first, whatever the trigger
+    // contains.
     const begunAt = idTime(this.#runId)
     if (this.#edgeStates.length === 0 && this.#known.every((known) => known.state === null) && begunAt !== null) {
       const first = into.every(
@@ -288,7 +292,7 @@ const maxAttemptsOf = (config: Step["config"]): number => {
 const hasEnded = ({ status }: StoredStep): boolean =>
   status === "succeeded" || status === "failed" || status === "skipped"
 
-/** What a part has made of a step. One that changes after its end is run again: its life begins anew. */
+/** Applies a journal entry to a step. A step that changes after its end runs again: its data starts anew. */
 const takeStep = (known: Known, state: StoredStep, part: number, at: number): void => {
   const isAgain = known.state !== null && hasEnded(known.state)
   if (isAgain) {
@@ -301,7 +305,7 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
   known.endedIn = hasEnded(state) ? part : null
   if (state.attempt === 0) return
   known.begunIn ??= part
-  // The next element of a list begins to count anew.
+  // The next element of a list counts its attempts anew.
   const isNext = state.iterations !== null && state.status === "running" && state.wait === null
   if (isNext && state.attempt === 1) known.attempts = []
   if (known.attempts.at(-1)?.number !== state.attempt) {
@@ -328,7 +332,7 @@ const shownAttempt = ({ finished, number, startedAt }: Attempt, lastStatus: numb
   duration_ms: lasted(startedAt, finished?.at ?? null)
 })
 
-/** What a run is made of, put together. */
+/** Combines all parts of a run's detail. */
 export const detailOf = (
   run: WorkflowRun,
   about: {

@@ -1,6 +1,9 @@
 import { secretNames } from "@tidegate/redaction/SecretNames"
 
-/** As a word of a name they make it secret here, beside what is secret anywhere: `card_pin`, `customerSsn`, `token_of_guest`. */
+/**
+ * A name that contains one of these words is secret in workflows, beside the names that are secret everywhere: `card_pin`,
+ * `customerSsn`, `token_of_guest`.
+ */
 const secretWords = new Set(["ssn", "iban", "pin", "cvv", "cvc", "token", "tokens", "auth", "session", "pwd", "passwd"])
 
 const wordsOf = (name: string): ReadonlyArray<string> =>
@@ -10,7 +13,7 @@ const wordsOf = (name: string): ReadonlyArray<string> =>
     .toLowerCase()
     .split(/[^a-z]+/)
 
-/** Whether a name is secret in what goes through a workflow; `more` are secret in it too. */
+/** Whether a name is secret in the values of a workflow; `more`: further secret names. */
 export const secretIn = (more: ReadonlyArray<string>): ((name: string) => boolean) => {
   const isSecret = secretNames(more)
   const known = new Map<string, boolean>()
@@ -23,5 +26,5 @@ export const secretIn = (more: ReadonlyArray<string>): ((name: string) => boolea
   }
 }
 
-/** One for all values: what steps are given and give has the same names run after run. */
+/** One instance for all values: steps have the same names in every run. */
 export const isSecretHere = secretIn([])

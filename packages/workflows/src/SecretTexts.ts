@@ -5,27 +5,27 @@ import { redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
 import { isSecretHere } from "./SecretHere.ts"
 import type { Resumable } from "./StepKind.ts"
 
-/** So many texts are remembered of a run: of one that has more, nothing is shown. */
+/** The number of remembered secrets of a run. When a run has more, nothing of its texts is shown. */
 const maxTexts = 100
-/** Shorter ones are in anything. */
+/** Shorter secrets would match anywhere. */
 const shortest = { whole: 4, within: 6 } as const
-/** Values between two parts of the work. */
+/** JSON values processed between two yields. */
 const valuesAtOnce = 256
-/** Nothing that is nested so deep is told at a glance. */
+/** The short check does not look deeper than this. */
 const maxLevels = 32
-/** In a longer text each search is a part of the work. */
+/** In a longer text each search is followed by a yield. */
 const longText = 16_384
-/** A credential behind the name of its scheme. */
+/** A credential after the name of its scheme. */
 const schemed = /^(?:basic|bearer|token) (\S{8,})$/i
 
 /**
- * What has stood under secret names in a run: a template moves it under any other name, and code may put it into any text. It is masked wherever it
- * comes again, whatever it is called there: in what is shown of values, and in what is told of failures. It fails closed: what is under a secret name is
- * secret with all that is in it.
+ * The values that appeared under secret names in a run. A template may move them to any other name, and code may put them into
+ * any text. They are masked wherever they appear again: in previews and in error messages. Fails closed: everything inside a
+ * value with a secret name is secret.
  */
 export class SecretTexts {
   readonly #texts = new Set<string>()
-  /** With their copies, all in one case: operations and code write a text in another one. */
+  /** With their encoded copies, all in lower case: operations and code may change the case of a text. */
   readonly #known = new Set<string>()
   #within: ReadonlyArray<string> = []
   #isFull = false
@@ -35,12 +35,12 @@ export class SecretTexts {
     return this.#texts.size === 0
   }
 
-  /** Whether there were more than are remembered. */
+  /** Whether there were more than can be remembered. */
   get isFull(): boolean {
     return this.#isFull
   }
 
-  /** Remembers what a value has under secret names. */
+  /** Remembers the values that appear under secret names in a value. */
   *learn(value: Json): Resumable<void> {
     if (!mayTeach(value)) return
     const before = this.#texts.size
@@ -71,7 +71,7 @@ export class SecretTexts {
         if (credential !== undefined) this.#add(credential)
       }
     }
-    // The longest first: what is left of one that holds another would tell its ends.
+    // The longest first: masking a shorter secret inside a longer one would show the rest of the longer one.
     if (this.#texts.size > before) {
       this.#within = [...this.#known]
         .filter(({ length }) => length >= shortest.within)
@@ -90,8 +90,8 @@ export class SecretTexts {
   }
 
   /**
-   * A text that somebody made up, as an error's: without them, also without the beginning of one where it was cut off. Where there were more than are
-   * remembered nobody can tell what is in it, and nothing of it is left.
+   * Masks secrets in a free text, such as an error's, including the beginning of a secret at a cut end. When there were more than
+   * can be remembered, it is not known what the text contains, and all of it is masked.
    */
   *message(text: string): Resumable<string> {
     if (this.#isFull) return mask
@@ -107,7 +107,7 @@ export class SecretTexts {
     return shown
   }
 
-  /** A value without them; itself where there is none. */
+  /** Masks secrets in a value; returns the value itself when there are none. */
   *masked(value: Json): Resumable<Json> {
     return this.#texts.size === 0 ? value : yield* this.#value(value)
   }
@@ -147,13 +147,13 @@ export class SecretTexts {
   }
 }
 
-/** As long as it was: what is found in it is at the same place. */
+/** The length stays the same, so that a match has the same position in the original. */
 const inOneCase = (text: string): string => {
   const lower = text.toLowerCase()
   return lower.length === text.length ? lower : text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase())
 }
 
-/** `searched`: the text in one case. */
+/** `searched`: the text in lower case. */
 const masking = (text: string, searched: string, secret: string): string => {
   let shown = ""
   let from = 0
@@ -164,16 +164,19 @@ const masking = (text: string, searched: string, secret: string): string => {
   return shown + text.slice(from)
 }
 
-/** Of a longer one nobody makes copies: it is a document, and no credential. */
+/** Longer texts get no encoded copies: they are documents and not credentials. */
 const longestCopied = 4_096
 
-/** What base64 makes of bytes that stand behind others, and before some: all that follows from them alone. `before`: the others, modulo 3. */
+/**
+ * The base64 characters of bytes inside a longer sequence that depend on these bytes only. `before`: the number of preceding
+ * bytes, modulo 3.
+ */
 const base64Within = (bytes: Buffer, before: number): string => {
   const characters = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64")
   return characters.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
 }
 
-/** How templates, operations and code write a text that they were given: encoded, or escaped; in other letters, all of them. */
+/** The forms that templates, operations and code may give a text: encoded, escaped, or in another case. */
 const copiesOf = (text: string): ReadonlyArray<string> => {
   if (text.length > longestCopied) return []
   const bytes = Buffer.from(text)
@@ -181,7 +184,7 @@ const copiesOf = (text: string): ReadonlyArray<string> => {
   return [
     bytes.toString("base64"),
     bytes.toString("base64url"),
-    // Of `user:secret`, for one.
+    // For example inside `user:secret`.
     ...[0, 1, 2].flatMap((before) => {
       const within = base64Within(bytes, before)
       return [within, within.replaceAll("+", "-").replaceAll("/", "_")]
@@ -196,14 +199,14 @@ const copiesOf = (text: string): ReadonlyArray<string> => {
   ].filter((copy) => copy !== text && copy.length >= shortest.within)
 }
 
-/** Whether `learn` may find something in a value: of most it is plain that it will not. */
+/** Whether `learn` may find something in a value; usually a short check excludes it. */
 export const mayTeach = (value: Json): boolean => glance(value, valuesAtOnce, 0) < 0
 
 const isSecretText = (value: Json): boolean => typeof value === "string" && value.length <= 128 && isSecretHere(value)
 
 /**
- * Whether plainly nothing in a value is named as a secret, told without taking it apart: of most it is so. How many values are left of those that may be
- * looked at, or -1, which says nothing.
+ * A short check whether names in a value may be secret. Returns how many more values may be examined, or -1 when a secret is
+ * possible.
  */
 const glance = (value: Json, most: number, level: number): number => {
   if (typeof value !== "object" || value === null) return most - 1

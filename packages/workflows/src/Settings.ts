@@ -4,9 +4,9 @@ import * as Characters from "@tidegate/model/Characters"
 import { Result, Schema } from "effect"
 import type { StepError } from "./StepKind.ts"
 
-/** The members of `config` that steps of several kinds have. */
+/** Members of `config` that several kinds of steps have. */
 
-/** Retries after the first attempt, as a rule has them that does not say. */
+/** The default number of retries after the first attempt. */
 export const defaultRetries = 5
 
 const StepRetry = Schema.Struct({
@@ -39,7 +39,7 @@ export type StepRetry = typeof StepRetry.Type
 export const onErrorValues = ["fail", "continue", "branch"] as const
 export type OnError = (typeof onErrorValues)[number]
 
-/** By name, as they stand in `config`. */
+/** By their names in `config`. */
 export const commonSettings = {
   timeout_ms: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 120_000 })).annotate({
@@ -48,31 +48,30 @@ export const commonSettings = {
   ),
   retry: Schema.optionalKey(Schema.NullOr(StepRetry)),
   on_error: Schema.optionalKey(Schema.Literals(onErrorValues)),
-  /** A template that gives the list the step runs for. */
+  /** A template for the list that the step runs for. */
   for_each: Schema.optionalKey(Schema.String)
 } as const
 
-/** What every step may have: words for whoever reads the graph. */
+/** A note for readers of the graph; every step may have one. */
 export const note = Schema.optionalKey(Schema.String.check(Characters.upTo(4_000)))
 
 export const defaultTimeoutMs = 30_000
 
 export interface RetryPolicy {
-  /** Attempts in all. */
+  /** The number of attempts in all. */
   readonly attempts: number
   /**
-   * Milliseconds until the attempt after `attempt` (1 for the first); null: the failure is final. What the target asked
-   * for replaces the policy's own wait, up to its `max_interval` or a day. Refused for now, as deliveries are, it is made also when the count is
-   * used up. `random` is in [0, 1).
+   * Milliseconds until the attempt after `attempt` (1 for the first); null: the failure is final. A wait that the target asked
+   * for replaces the policy's own, up to its `max_interval` or a day. `random` is in [0, 1).
    */
   readonly waitAfter: (attempt: number, error: StepError, random: number) => number | null
 }
 
-/** Errors that another attempt cannot mend. */
+/** Errors that another attempt cannot fix. */
 const neverAgain =
   /^(?:INPUT_|TEMPLATE_|FORMATTER_|FOR_EACH_|OUTPUT_TOO_LARGE$|SYNTAX_ERROR$|TARGET_NOT_ALLOWED$|RESOURCE_)/
 
-/** Refusals of a request that may be none a moment later. */
+/** Refusals that may be temporary. */
 const passing = new Set([408, 409, 425, 429])
 
 /** Whether a target has refused the call for now, whatever was sent, and said how long that lasts. */
@@ -81,7 +80,7 @@ const isRefusedForNow = ({ retry_after_ms = 0, status }: StepError): boolean =>
 
 const day = 86_400_000
 
-/** Fails with the position of a status expression that is none. */
+/** Fails with the index of an invalid status expression. */
 export const compileRetry = (
   retry: StepRetry
 ): Result.Result<RetryPolicy, { readonly index: number; readonly message: string }> =>

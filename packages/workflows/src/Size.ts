@@ -3,11 +3,12 @@ import { idOf, type Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
 
 /**
- * How much a definition amounts to, which does not show in its length: a mebibyte holds half a million values, and each of them is looked at
- * when it is judged, compiled, compared and hashed. It is counted before anything else, and the count stops at the limit.
+ * The size of a definition in JSON values, which its length does not show: a mebibyte may have half a million values, and each of
+ * them is examined when the definition is checked, compiled, compared and hashed. They are counted before anything else, and
+ * counting stops at the limit.
  */
 
-/** The values in one: itself, its members and elements. Null: more than `most`. */
+/** The number of values: itself, its members and elements, and theirs. Null: more than `most`. */
 export const valuesWithin = (root: unknown, most: number): number | null => {
   let count = 0
   const open: Array<unknown> = [root]
@@ -25,7 +26,10 @@ export const valuesWithin = (root: unknown, most: number): number | null => {
   return count
 }
 
-/** Whether a definition is within what one may amount to; otherwise what is not is in `issues`. Of more parts than there may be the graph tells. */
+/**
+ * Whether a definition is within its limits; otherwise `issues` has the faults. The check of the graph reports too many steps or
+ * edges.
+ */
 export const isWithinSize = (steps: ReadonlyArray<unknown>, edges: ReadonlyArray<unknown>, issues: Issues): boolean => {
   const one = `holds more than ${limits.partValues} values: members, elements, and what is in them`
   let all = 0

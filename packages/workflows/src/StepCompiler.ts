@@ -26,7 +26,7 @@ import {
 } from "./Settings.ts"
 import type { Compiler, Context, Evaluate, Resumable, StepKind } from "./StepKind.ts"
 
-/** What a step is compiled amid. */
+/** The environment in which a step is compiled. */
 export interface Surroundings {
   readonly catalog: Catalog
   readonly issues: Issues
@@ -34,13 +34,13 @@ export interface Surroundings {
   readonly isUpstream: (id: string) => boolean
   /** Null: not all edges are known. */
   readonly hasErrorEdge: boolean | null
-  /** What is left of the tokens that a workflow may hold. */
+  /** How many tokens the workflow may still have. */
   readonly tokens: { left: number }
-  /** The same of patterns. */
+  /** The same for patterns. */
   readonly patterns: PatternBounds
-  /** Where a step, or an edge, stands in the definition. */
+  /** The place of a step or an edge in the definition. */
   readonly placeOf: (step_id: string, edge_id: string | null) => string
-  /** By the id of a step before this one: JSON Schema of what it gives; null: nobody knows. */
+  /** By the id of an earlier step: JSON Schema of its output; null: not known. */
   readonly outputs: ReadonlyMap<string, Schema.JsonObject | null>
 }
 
@@ -49,11 +49,11 @@ export interface CompiledStep {
   readonly step: Step
   readonly kind: StepKind<unknown>
   readonly action: Action | null
-  /** What its saved action brings along. */
+  /** The inputs of its saved action. */
   readonly saved: Mapping | null
-  /** Of a transformation: the hash of the code that it runs by; null: of what it has then. */
+  /** For a transformation: the hash of the code that it is pinned to; null: the current code when it runs. */
   readonly code: string | null
-  /** JSON Schema of what it gives; null: nobody knows. */
+  /** JSON Schema of its output; null: not known. */
   readonly output: Schema.JsonObject | null
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
@@ -62,7 +62,7 @@ export interface CompiledStep {
   readonly timeoutMs: number
   readonly evaluate: Evaluate
   readonly apart: ActionCall["apart"] | null
-  /** Of the edges into it, in the order they were given. */
+  /** The edges into it, in the written order. */
   readonly edges: ReadonlyArray<{
     readonly holds: ((context: Context) => boolean) | null
     readonly mapping: Mapping | null
@@ -76,7 +76,7 @@ interface Common {
   readonly for_each?: string
 }
 
-/** A step of a graph whose shape is right. What is wrong with it goes to `issues`; what comes back is then of no use. */
+/** Compiles a step of a valid graph. Faults go to `issues`; then the result must not be used. */
 export function* compileStep(
   step: Step,
   kind: StepKind<unknown>,
@@ -138,11 +138,11 @@ const prefix = /^([a-z]+_)/
 class StepCompiler implements Compiler {
   private readonly id: string
   private readonly around: Surroundings
-  /** The edge into the step that is looked at, if one is. */
+  /** The id of the edge into the step that is being checked, if there is one. */
   private edgeId: string | null = null
-  /** Whether the step runs for a list: `item` means something. */
+  /** Whether the step runs for a list: then `item` is available. */
   iterates = false
-  /** Where a path of the inputs that are looked at was written. */
+  /** Maps a path in the inputs that are being checked to the written path. */
   private shown: (path: string) => string = asItIs
 
   constructor(id: string, around: Surroundings) {
@@ -221,7 +221,7 @@ class StepCompiler implements Compiler {
     const written = Object.fromEntries(
       Object.entries(step.config).filter(([member]) => !Object.hasOwn(kind.config.fields, member))
     )
-    // The kind's own are judged by the kind; here they are what somebody may have meant.
+    // The kind checks its own settings; they are listed here only as suggestions for misspelled names.
     const own = Object.fromEntries(
       Object.keys(kind.config.fields).map((name) => [name, Schema.optionalKey(Schema.Unknown)])
     )
@@ -272,7 +272,7 @@ class StepCompiler implements Compiler {
     return this.compiled(value, field, this.iterates ? contextRoots : withoutItem)
   }
 
-  /** The list of a step that runs for one. It is found before there is an element. */
+  /** The list of a step that runs for one. It is resolved before there is an element. */
   *list(written: string): Resumable<Mapping | null> {
     const list = yield* this.compiled(written, "config.for_each", withoutItem)
     if (list?.references.length === 0) {
@@ -307,7 +307,7 @@ class StepCompiler implements Compiler {
     return compiled.success
   }
 
-  /** Whether the names may lead somewhere in what the step gives; warns, otherwise. */
+  /** Whether the names may find something in the step's output; warns otherwise. */
   private output(id: string, names: ReadonlyArray<string | null>, at: string): boolean {
     const { issues, outputs, placeOf } = this.around
     const fault = outputFault(outputs.get(id) ?? null, names)
@@ -329,13 +329,13 @@ class StepCompiler implements Compiler {
     const { patterns } = this.around
     if (patterns.isExceeded) return never
     const compiled = yield* this.compiledCondition(condition, field, patterns)
-    // A condition that does not compile is told of as that.
+    // A condition that does not compile is reported as such.
     if (compiled === null) return never
     this.names(condition, field)
     return compiled
   }
 
-  /** What a condition asks about, and compares with. What is stored goes on as it was written. */
+  /** Checks the names that a condition reads and compares with. Stored conditions stay as they were written. */
   private names(condition: unknown, field: string): void {
     if (this.around.catalog.isStored === true) return
     lookAtNames(condition, {

@@ -3,8 +3,9 @@ import type { Issue } from "./Issue.ts"
 import { type Looked, placesIn, shownInputs } from "./WrittenCredentials.ts"
 
 /**
- * Credentials that are written out in what a step is given. Whoever may read a workflow reads its steps, and each version keeps them:
- * so they are refused, with the way to do without, and those of steps that were stored before are masked where they are shown.
+ * Credentials as literals in the inputs of steps. Everyone who may read a workflow reads its steps, and each version keeps them.
+ * So they are refused, with advice what to do instead. In steps that were stored before this rule they are masked where they are
+ * shown.
  */
 
 const lookedOf = (step: Step | undefined): Looked =>
@@ -38,7 +39,7 @@ const ways: { readonly [kind: string]: string } = {
 const otherwise =
   "save the action with its credentials and name that in resource_id, or take the value from the run by a template"
 
-/** What is wrong with a graph that holds credentials. */
+/** The faults of a graph that contains credentials. */
 export const credentialsIn = ({ edges, steps }: Graph): ReadonlyArray<Issue> => {
   const byId = new Map(steps.map((step) => [step.id, step]))
   const issues: Array<Issue> = []

@@ -14,6 +14,6 @@ export const stepKinds: ReadonlyArray<StepKind<unknown>> = rows
 /** The kinds whose steps leave the process. */
 export type KindOutside = Extract<(typeof rows)[number], { readonly compile: null }>["kind"]
 
-/** The kind of this name; `paths` is another name of `branch`. */
+/** The kind with this name; `paths` is another name of `branch`. */
 export const stepKindOf = (name: string): StepKind<unknown> | null =>
   stepKinds.find(({ kind }) => kind === (name === "paths" ? "branch" : name)) ?? null

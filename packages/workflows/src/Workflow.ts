@@ -14,31 +14,31 @@ import type { OnError, RetryPolicy } from "./Settings.ts"
 import type { Context, Evaluate, Resumable, StepKind } from "./StepKind.ts"
 
 /**
- * A workflow's graph, compiled once: what is wrong with it, or the plan by which its runs go. Steps and edges of a plan are
- * known by their position in it; steps stand in the order in which they are started, which is the same for every run.
+ * A workflow's graph, compiled once: its faults, or the plan for its runs. Steps and edges of a plan are identified by their
+ * position in it. Steps are in the order in which they are started, which is the same for every run.
  */
 
 export interface PlannedStep {
   readonly index: number
   readonly step: Step
   readonly kind: StepKind<unknown>
-  /** Null but for an action that the catalog knows. */
+  /** Null, except for an action that the catalog has. */
   readonly action: Action | null
-  /** What its saved action brings along: its own inputs lie over that. */
+  /** The inputs of its saved action; its own inputs override them. */
   readonly saved: Mapping | null
-  /** Of a transformation: the hash of the code that it runs by; null: of what it has then. */
+  /** For a transformation: the hash of the code that it is pinned to; null: the current code when it runs. */
   readonly code: string | null
-  /** Null: without inputs. */
+  /** Null: no inputs. */
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
   readonly onError: OnError
   readonly retry: RetryPolicy
   readonly timeoutMs: number
-  /** Null: it leaves the process, or another one evaluates it. */
+  /** Null: it leaves the process, or another part evaluates it. */
   readonly evaluate: Evaluate
-  /** What is carried out in another thread where it is dear; null: nothing ever is. */
+  /** The task for another thread when an evaluation is expensive; null: it never is. */
   readonly apart: ActionCall["apart"] | null
-  /** Positions in `edges`, those into it and those out of it. */
+  /** Positions in `edges` of those into it and those out of it. */
   readonly incoming: ReadonlyArray<number>
   readonly outgoing: ReadonlyArray<number>
   /** Steps that lead to it: what it can read. */
@@ -47,7 +47,7 @@ export interface PlannedStep {
 
 export interface PlannedEdge {
   readonly edge: Edge
-  /** Null: from the trigger. */
+  /** Null: the trigger. */
   readonly source: number | null
   readonly target: number
   readonly holds: ((context: Context) => boolean) | null
@@ -60,20 +60,20 @@ export interface Workflow {
   readonly edges: ReadonlyArray<Edge>
   readonly plan: ReadonlyArray<PlannedStep>
   readonly planEdges: ReadonlyArray<PlannedEdge>
-  /** Of what has just been written: what cannot be as it was meant. */
+  /** Warnings about a new definition: parts that cannot work as intended. */
   readonly warnings: ReadonlyArray<Warning>
 }
 
 type Compiled = Result.Result<Workflow, ReadonlyArray<Issue>>
 
-/** The same as `judging`, at once. */
+/** The same as `judging`, in one go. */
 export const compileWorkflow = (
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
   catalog: Catalog
 ): Compiled => runToEnd(judging(steps, edges, catalog))
 
-/** Compiles what somebody has written and nobody has stored: it is refused where it is more than a definition may be. */
+/** Compiles a new definition that is not stored: it is refused when it exceeds the limits of a definition. */
 export function* judging(
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
@@ -86,8 +86,8 @@ export function* judging(
 }
 
 /**
- * Compiles steps and edges as they were stored; all that is wrong with them, otherwise. In parts: each input, each condition of a step and each edge
- * is one. What was stored before there was a bound of values goes on.
+ * Compiles stored steps and edges, or returns all of their faults. Resumable: it yields after each input, each condition and each
+ * edge. Definitions that were stored before there was a limit of values stay valid.
  */
 export function* compiling(
   steps: ReadonlyArray<unknown>,
@@ -158,7 +158,7 @@ export function* compiling(
   return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, warnings: issues.warnings })
 }
 
-/** Of each step, the steps that lead to it. */
+/** The steps that lead to each step. */
 const ancestorsOf = (
   order: ReadonlyArray<Step>,
   edges: ReadonlyArray<Edge>,

@@ -6,15 +6,15 @@ import { secretNames } from "@tidegate/redaction/SecretNames"
 import { isPlainlySecret, redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
 
 /**
- * Credentials that are written out in inputs: values under secret names, also in URLs, forms and JSON that stand there as text, and values whose look
- * gives them away. Inputs are refused for them, so names that are only about a secret (`authorization_status`) say nothing.
+ * Finds credentials as literals in inputs: values with secret names, also inside URLs, forms and JSON texts, and values that look
+ * like credentials. Inputs are refused for them, so names that are only about a secret (`authorization_status`) do not count.
  */
 
-/** What is looked at. Under the names of the formatter's own inputs no credential is expected: there only looks count. */
+/** What is checked. The formatter's own input names do not suggest credentials, so there only the look of values counts. */
 export type Looked = "names and looks" | "looks"
 
 const isSecretName = secretNames([])
-/** A name that ends with one of these is about a secret, and none of its own. */
+/** A name with one of these endings is about a secret and is not secret itself. */
 const about =
   /(?:^|[^a-z])(?:status|state|type|kind|method|mode|ur[il]|at|date|time|expires|expiry|count|length|hint|policy|required|enabled|reset|consent|version|format|algorithm|provider|changed|updated)$/
 const isAbout = (name: string): boolean =>
@@ -26,18 +26,18 @@ const isAbout = (name: string): boolean =>
   )
 const isSecret = (name: string): boolean => isSecretName(name) && !isAbout(name)
 
-/** What goes before a credential in a header. */
+/** The scheme before a credential in a header. */
 const scheme = /^(?:basic|bearer|token|digest|apikey)\s+/i
-/** Shorter ones are no credentials. */
+/** Shorter values are no credentials. */
 const shortest = 4
-/** Nothing is nested deeper that could be stored. */
+/** A deeper value cannot be stored. */
 const maxLevels = 64
-/** Longer texts are documents, which are not taken apart. */
+/** Longer texts are documents, and are not searched. */
 const longestText = 65_536
 
 const template = /(?<!\\)\{\{([^{}]*)\}\}/g
 
-/** What of a text is written out, rather than taken from the run: also what a template falls back on. `instead`: of what the run brings. */
+/** The literal part of a text, including the default values of templates. `instead`: replaces the parts that the run provides. */
 const writtenIn = (text: string, instead: string): string =>
   text.includes("{{")
     ? text.replaceAll(template, (_, path: string) => {
@@ -46,7 +46,7 @@ const writtenIn = (text: string, instead: string): string =>
       })
     : text
 
-/** Whether a value that has a secret name is one. */
+/** Whether a value with a secret name is a literal credential. */
 const isWritten = (value: Json): boolean => {
   if (isJsonNumber(value)) return String(value).length >= shortest
   if (typeof value !== "string") return false
@@ -54,19 +54,19 @@ const isWritten = (value: Json): boolean => {
   return own.replace(scheme, "").replaceAll(/\s/g, "").length >= shortest && !/^(?:basic|bearer|token)$/i.test(own)
 }
 
-/** A whole value like `Bearer k3y…`: words behind words have no digits, or are short. */
+/** A whole value like `Bearer k3y…`. Ordinary words after such a word have no digits, or are short. */
 const isSchemed = (own: string): boolean => {
   const [, credential] = /^\s*(?:bearer|basic|token)\s+(\S{8,})\s*$/i.exec(own) ?? []
   return credential !== undefined && (/\d/.test(credential) || credential.length >= 20)
 }
 
-/** Members of a query or a form, from its beginning or behind a sign. */
+/** Parameters of a query or a form, at its beginning or after a separator. */
 const parameter = /(?:^|[?&;])([\w.%[\]-]{1,128})=([^&#\s]*)/g
 
 const hasParameter = (text: string): boolean =>
   text.includes("=") && [...text.matchAll(parameter)].some(([, name, value]) => isSecret(name!) && isWritten(value!))
 
-/** Whether JSON that stands as text holds a credential; its templates stand in texts, or for a value. */
+/** Whether a JSON text contains a credential; templates in it stand inside texts or for a value. */
 const isJsonWithSecret = (text: string, level: number): boolean => {
   if (!/^\s*[[{]/.test(text)) return false
   for (const instead of ["", "0"]) {
@@ -83,11 +83,11 @@ const isText = (text: string, looked: Looked, level: number): boolean => {
   if (text.length > longestText) return false
   const own = writtenIn(text, "")
   if (isPlainlySecret(own) || isSchemed(own)) return true
-  // What was shown in the place of one, and is written back.
+  // A mask that was shown instead of a credential and is now written back.
   return looked === "names and looks" && (text === mask || hasParameter(own) || isJsonWithSecret(text, level))
 }
 
-/** The value with a mask for each credential; itself where there are none. Told of each: where it stood. */
+/** The value with each credential masked; itself when there are none. The callback gets the place of each. */
 export const without = (
   value: Json,
   looked: Looked,
@@ -127,7 +127,7 @@ export const without = (
 export const shownInputs = <Value>(inputs: Value, looked: Looked = "names and looks"): Value =>
   without(inputs as Json, looked, "", () => {}) as Value
 
-/** Where credentials stand in inputs, at the most so many. */
+/** Where inputs contain credentials, up to a limit. */
 export const placesIn = (inputs: unknown, looked: Looked = "names and looks"): ReadonlyArray<string> => {
   const places: Array<string> = []
   without(inputs as Json, looked, "", (place) => void places.push(place))

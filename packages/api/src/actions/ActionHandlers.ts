@@ -14,7 +14,7 @@ import { readJsonObject } from "../handlers/JsonBody.ts"
 import { handle } from "../handlers/Resource.ts"
 import { tagged } from "../handlers/Tagged.ts"
 
-/** Loaded by the first call, with the formatter in it: a gateway that formats nothing has none of that in memory. */
+/** Loaded by the first call, together with the formatter: a gateway that does not use it does not have it in memory. */
 const catalog = Effect.promise(() => import("@tidegate/actions/Manifest"))
 
 const maxAsked = 65_536

@@ -7,13 +7,13 @@ import type { Actions } from "@tidegate/storage/workflows/Actions"
 import { type Behind, named } from "@tidegate/storage/reads/NamedReads"
 import { read, type Reader } from "../handlers/Calls.ts"
 
-/** What the inputs of actions can be chosen from. */
+/** The choices for the inputs of actions. */
 
 const body = bodyOf(ActionOptionsInput)
 
 type Table = "sources" | "destinations"
 
-/** What is looked up in the team, by provider and resource. */
+/** Choices from the team's own resources, by provider and resource. */
 const stored: Readonly<Record<string, Readonly<Record<string, Table>>>> = {
   gateway: { sources: "sources", destinations: "destinations" }
 }

@@ -43,7 +43,7 @@ const providers = {
   ]
 }
 
-/** Saved actions, what there is to be saved, and what its inputs may be. */
+/** Saved actions, the available actions, and the choices for their inputs. */
 export class ActionsApi extends groupOf(action, { query: Parameters.actions }, [
   HttpApiEndpoint.get("providers", "/action-providers", {
     query: Parameters.onlyTeam,

@@ -7,7 +7,7 @@ import { attempt, attemptList } from "../contract/Examples.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Each try to deliver an event, with its answer. */
+/** Attempts to deliver events, with their answers. */
 export class AttemptsApi extends HttpApiGroup.make("attempts")
   .add(
     HttpApiEndpoint.get("list", "/attempts", {

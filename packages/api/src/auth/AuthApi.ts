@@ -17,7 +17,7 @@ const Name = trimmedName(
   "1 to 120 characters that can be seen"
 )
 
-/** What a user may change of themselves. */
+/** What users may change about themselves. */
 export const profile = bodyOf(
   Schema.Struct({
     name: Name
@@ -28,7 +28,7 @@ export const profile = bodyOf(
 
 const Token = Schema.String.check(Characters.between(1, 16_384))
 
-/** What somebody signs in with: the ID token under one of its two names. */
+/** The body of a sign-in: the ID token under one of its two names. */
 export const login = bodyOf(
   Schema.Struct({
     id_token: Schema.optionalKey(
@@ -63,7 +63,7 @@ const changing = {
 /** Keys may ask whose they are. */
 const oneself: Principals = { ...ofOneself, teamKey: true }
 
-/** Who calls: sessions of people. */
+/** The caller, and the sessions of people. */
 export class AuthApi extends HttpApiGroup.make("auth")
   .add(
     HttpApiEndpoint.get("me", "/auth/me", { query: Parameters.onlyTeam, success: Session }).annotateMerge(

@@ -42,7 +42,7 @@ const begun = (token: string, signedIn: SignedIn): NewSession => ({
   memberships: signedIn.memberships
 })
 
-/** What needs somebody signed in has been refused to keys before it comes here. */
+/** Calls that need a signed-in user were refused to keys before this. */
 const signedInOf = (caller: Caller) =>
   caller.kind === "session"
     ? Effect.succeed(caller.signedIn)
@@ -69,8 +69,8 @@ export const layer = HttpApiBuilder.group(
     })
 
     /**
-     * Only what fails is counted. Whom the issuer knows is let in however many others have failed at the same address: nobody guesses a
-     * signature.
+     * Only failures are counted. A valid ID token is accepted, however many others have failed from the same address: nobody can
+     * guess a signature.
      */
     const logIn = (call: WithBody) =>
       Effect.tapError(admitted(call), (error) => (isRefusal(error) ? stranger : Effect.void))
@@ -105,7 +105,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { headers } = yield* HttpServerRequest.HttpServerRequest
           const host = (headers["host"] ?? "").toLowerCase().replace(/:\d*$/, "")
-          // Each is counted: it brings nothing, and leaves a session behind.
+          // Each call is counted: it has no credential, and creates a session.
           yield* stranger
           if (!settings.demo || !settings.demoHosts.has(host)) {
             return yield* fail("LOGIN_DISABLED", "the demo login is switched off here")

@@ -19,7 +19,7 @@ interface Query {
   readonly limit?: number
 }
 
-/** The calls on bulk operations on one kind of records: changes go to their entities, reads to the table. */
+/** The calls on bulk operations of one kind of records: changes go to their actors, reads to the table. */
 export const bulkCalls = Effect.fnUntraced(function* (of: BulkOf) {
   const client = yield* BulkOperationEntity.client
   const reading = yield* reader

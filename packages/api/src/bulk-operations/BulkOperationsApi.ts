@@ -96,7 +96,7 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
 
 const { connection_id: _, ...rest } = bulkOperation.filter
 
-/** What is said of the operations on each kind of records. */
+/** The descriptions of the operations, by kind of records. */
 const said = {
   requests: {
     Name: "Request",

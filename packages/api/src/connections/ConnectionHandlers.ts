@@ -16,11 +16,11 @@ import { handle } from "../handlers/Resource.ts"
 const idIn = (value: Schema.Json | undefined): string | null =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? textOf(value as Schema.JsonObject, "id") : null
 
-/** Whether a rule brings code, which is saved as a transformation. */
+/** Whether a rule contains code, which is saved as a transformation. */
 const bringsCode = (rule: unknown): boolean =>
   Predicate.isReadonlyObject(rule) && (rule["transformation"] ?? null) !== null
 
-/** Code is written by those who may write transformations, wherever it stands. */
+/** Only users who may write transformations may write code, wherever it is. */
 const mayWrite = ({ rules }: Schema.JsonObject) =>
   Effect.gen(function* () {
     const { caller, role } = yield* CurrentTeam
@@ -45,7 +45,7 @@ export const layer = HttpApiBuilder.group(
     const reading = yield* reader
 
     const handled = yield* handle(handlers, connection, connections, yield* ConnectionEntity.client, {
-      /** The one that the body names: by its id, else by its source and name. */
+      /** The connection that the body names: by its id, otherwise by its source and name. */
       find: (team_id, body) => {
         if (!["string", "undefined"].includes(typeof (body["id"] ?? undefined))) {
           return Effect.fail(invalid([{ path: "id", message: "must be an id" }]))
@@ -59,7 +59,7 @@ export const layer = HttpApiBuilder.group(
           : connections.findByName(team_id, name, { source_id })
       },
       allowed: mayWrite,
-      // Code that is written inside a rule has to compile.
+      // Code in a rule has to compile.
       needsActor: ({ rules = [] }) => rules.some((rule) => rule.type === "transform" && "transformation" in rule),
       listed: Effect.fnUntraced(function* ({ destination_id, paused, source_id }: Listed) {
         const among = {

@@ -8,7 +8,7 @@ import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Links from a source to a destination, with their rules. */
+/** Connections from a source to a destination, with their rules. */
 export class ConnectionsApi extends groupOf(connection, { query: Parameters.connections, upsert: ConnectionUpsert }, [
   HttpApiEndpoint.get("latestInput", "/connections/:id/latest-input", {
     params: Parameters.pathOf("connection"),

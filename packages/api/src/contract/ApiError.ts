@@ -5,7 +5,7 @@ import { type FormatterCode, formatterCodes } from "@tidegate/model/FormatterCod
 import { type ErrorCode, GatewayError, statusOf, toResponse } from "@tidegate/model/GatewayError"
 import { describedAs } from "@tidegate/resources/DescribedAs"
 
-/** An error's body, the same for every route. `data` holds what a program needs to react. */
+/** The body of an error, the same for every route. `data` has what a program needs to react. */
 export interface ErrorBody {
   readonly error: string
   readonly code: string
@@ -60,7 +60,7 @@ const Resource = Schema.Struct({ resource_type: Schema.String, id: Schema.String
 
 interface About {
   readonly when: string
-  /** What `data` holds; nothing that a program could use without it. */
+  /** The schema of `data`; absent when a program needs nothing. */
   readonly data?: Schema.Top
 }
 
@@ -68,7 +68,7 @@ const ofFormatter = Object.fromEntries(
   Object.entries(formatterCodes).map(([code, { when }]): [string, About] => [code, { when, data: FormatterFault }])
 ) as Record<FormatterCode, About>
 
-/** When each code is answered, and its data. */
+/** When each code is returned, and its data. */
 const about: Record<ErrorCode, About> = {
   INVALID_JSON: { when: "The body is no JSON." },
   VALIDATION_ERROR: { when: "A member of the body, or a parameter, is wrong.", data: Fields },
@@ -223,7 +223,7 @@ export const schemaNameOf = (code: ErrorCode): string => {
   return name.endsWith("Error") ? name : `${name}Error`
 }
 
-/** `GatewayError` as it is answered with one code; a union of these finds the status by the code. */
+/** `GatewayError` in the form of one code; a union of these determines the status by the code. */
 export const errorOf = (code: ErrorCode) => {
   const { data, when } = about[code]
   const shown = toResponse(new GatewayError({ code, message: when })).body as unknown as ErrorBody
@@ -247,7 +247,7 @@ export const errorOf = (code: ErrorCode) => {
   )
 }
 
-/** What no operation of the control API fails with: its server's and router's, the doors', and nobody's yet. */
+/** Codes that no operation of the control API returns: those of its server and router, of ingress, and unused ones. */
 const others: ReadonlySet<ErrorCode> = new Set([
   "REQUEST_TIMEOUT",
   "EXPECTATION_FAILED",
@@ -263,5 +263,5 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "UPSTREAM_TIMEOUT"
 ])
 
-/** What a call of the control API may fail with. Which of it an operation can, its description says. */
+/** The codes that calls of the control API may return. The description of an operation names its own. */
 export const ApiErrors = (Object.keys(statusOf) as Array<ErrorCode>).filter((code) => !others.has(code)).map(errorOf)

@@ -7,7 +7,7 @@ import { whsecOf } from "@tidegate/outbound-auth/DeliverySignature"
 
 export { ids }
 
-/** The examples of the document beyond those that a resource declares. */
+/** The examples of the document that no resource declares. */
 
 const later = "2026-01-01T00:00:00.180Z"
 
@@ -278,7 +278,7 @@ export const attemptList = {
   models: [attempt]
 }
 
-/** What one request became. */
+/** The records that belong to one request. */
 export const subList = <Model>(model: Model) => ({
   pagination: { ...pagination, dir: "asc" as const },
   next: null,

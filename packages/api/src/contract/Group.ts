@@ -20,7 +20,7 @@ import { resourceList } from "./Examples.ts"
 import { type About, operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-/** What deleting answers. */
+/** The answer to a delete. */
 export const Deleted = Schema.Struct({ id: Schema.String, deleted: Schema.Literal(true) }).annotate({
   identifier: "Deleted"
 })
@@ -31,9 +31,9 @@ const Warnings = Schema.Array(Warning).annotate({
 
 /** What is special about the calls on a resource. */
 interface Special<Query, Upsert> {
-  /** What a list takes, where that is not what every list does. */
+  /** The query of its list, if it differs from the usual one. */
   readonly query?: Query
-  /** What an upsert is written with, where that is not what a create is. */
+  /** The body of its upsert, if it differs from that of a create. */
   readonly upsert?: Upsert
 }
 
@@ -95,15 +95,15 @@ type SwitchEndpoints<R extends AnyResource> = {
     | SwitchEndpoint<`${Name}ByPost`, "POST", R["plural"], Name, R["record"]>
 }[SwitchOf<R>]
 
-/** A record with the members that rows of a list have. */
+/** A record with only the members that rows of a list have. */
 const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record"] => {
   const members = "fields" in listed ? (listed.fields as object) : record
   return Object.fromEntries(Object.entries(record).filter(([name]) => name in members))
 }
 
 /**
- * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by POST, delete; and
- * what else it has.
+ * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by
+ * POST, delete; and its own further calls.
  */
 export const groupOf = <
   R extends AnyResource,
@@ -121,7 +121,7 @@ export const groupOf = <
   const plural: R["plural"] = resource.plural
   const record: R["record"] = resource.record
   const listed: R["record"] = resource.listed ?? record
-  // What a delete answers beyond this is the resource's own.
+  // A resource may declare further members of a delete's answer.
   const deleted: typeof Deleted =
     resource.deleted === undefined
       ? Deleted
@@ -140,7 +140,7 @@ export const groupOf = <
       permission: of === "list" || of === "retrieve" ? read : edit
     })
 
-  // What a write leaves open is told beside the record.
+  // Warnings of a write stand beside the record.
   const answered: R["record"] =
     resource.warnings === undefined
       ? record

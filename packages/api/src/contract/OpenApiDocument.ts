@@ -39,7 +39,7 @@ const conditionHeader = {
   schema: { type: "string", maxLength: 4096 }
 }
 
-/** What every read has that answers JSON. */
+/** Added to every read that returns JSON. */
 const tagged = (path: PathItem): PathItem => {
   const { get } = path
   const ok = get?.responses["200"]
@@ -58,7 +58,7 @@ const tagged = (path: PathItem): PathItem => {
   }
 }
 
-/** What every POST has that needs a credential. */
+/** Added to every POST that needs a credential. */
 const keyed = (path: PathItem): PathItem => {
   const { post } = path
   if (post === undefined || post.security?.length === 0) return path
@@ -74,7 +74,7 @@ const keyed = (path: PathItem): PathItem => {
 
 const unread = ["delete", "patch", "post", "put"] as const
 
-/** What every write has that takes no body: one that comes all the same is refused, and read no further than it may be. */
+/** Added to every write without a body: a body that is sent anyway is refused, and not read beyond a limit. */
 const bodyless = (path: PathItem): PathItem => {
   const changed = unread.flatMap((method) => {
     const operation = path[method]
@@ -88,7 +88,7 @@ const bodyless = (path: PathItem): PathItem => {
   return { ...path, ...(Object.fromEntries(changed) as Partial<PathItem>) }
 }
 
-/** It is sent as API keys are, and generated with them; what it is besides, the generator is not told. */
+/** Sent in the same way as API keys, and generated together with them; the generator has no place for the rest. */
 const sessionScheme = {
   type: "http",
   scheme: "bearer",
@@ -102,7 +102,7 @@ const projectKeyScheme = {
     "A key of `/project-api-keys`. What is listed with it is the scope that it needs; with control:execute it needs a grant for the route, too."
 } as const
 
-/** What a parameter means is said of the parameter, where generators look for it. */
+/** Moves the meaning of a parameter from its schema to the parameter, where generators of clients look for it. */
 const describeParameter = (parameter: OpenApi.OpenAPISpecParameter): object => {
   if ("$ref" in parameter) return parameter
   const {
@@ -130,7 +130,9 @@ const describeParameters = (path: PathItem): PathItem => {
   return { ...path, ...Object.fromEntries(operations) }
 }
 
-/** A component that only points to another, as the generator makes of a recursion, is that other one. */
+/**
+ * Replaces a component that only refers to another one by that one; the generator makes such components for recursive schemas.
+ */
 const withoutAliases = (document: Specification): Specification => {
   const names = Object.entries(document.components.schemas).flatMap(([name, schema]) => {
     const [key, ...more] = Object.keys(schema)
@@ -171,8 +173,8 @@ const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => obj
   Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, change(path)]))
 
 /**
- * The document that is generated from the contract, with what the generator has no place for: the ingress URLs, the header
- * that every call may have, and the marks resolved.
+ * The document as generated from the contract, completed with what the generator cannot express: the ingress URLs, the header
+ * that every call may have, and the resolved marks.
  */
 export const completeDocument = (generated: Specification): object => {
   const ingress = OpenApi.fromApi(IngressApi)

@@ -5,26 +5,28 @@ import { type Permission, scopesFor } from "@tidegate/model/Permission"
 import { schemaNameOf, whenOf } from "./ApiError.ts"
 import { AnyOrigin, CallableBy } from "./Authorization.ts"
 
-/** What the document says of one operation beyond its schemas. */
+/** What the document has about an operation beside its schemas. */
 export interface About {
-  /** The name it has in generated clients. */
+  /** Its name in generated clients. */
   readonly id: string
   readonly permission: Permission
-  /** Whether pages of any origin may make the call; not unless told. */
+  /** Whether pages of any origin may make the call; default: no. */
   readonly anyOrigin?: boolean
   readonly summary: string
   readonly description: string
-  /** A body that is answered with success, where there is a body. */
+  /** An example of a body that succeeds, if there is a body. */
   readonly body?: Schema.Json
-  /** What is answered to it. */
+  /** The answer to the example. */
   readonly answer?: Schema.Json
-  /** The codes it can fail with, beside those of every operation of its kind. */
+  /** The error codes of the operation, beside those of every operation of its kind. */
   readonly errors?: ReadonlyArray<ErrorCode>
-  /** Whether it can do without a body. */
+  /** Whether the body is optional. */
   readonly bodyOptional?: boolean
-  /** Whether what it answers may be written back by it, with the members that only reads have. PUT and PATCH take that in any case. */
+  /**
+   * Whether the answer may be sent back as a body, with the members that only reads have. PUT and PATCH accept that in any case.
+   */
   readonly readBack?: boolean
-  /** Whether others add query parameters of their own to its URL, which are then not looked at. */
+  /** Whether third parties add query parameters of their own to its URL, which are then ignored. */
   readonly anyParameters?: boolean
 }
 
@@ -32,7 +34,7 @@ export interface About {
 export const readBackMark = "x-read-back"
 export const anyParametersMark = "x-any-parameters"
 
-/** Any call that needs a credential; any that has a body. */
+/** Codes of any call that needs a credential, and of any call with a body. */
 const always: ReadonlyArray<ErrorCode> = [
   "VALIDATION_ERROR",
   "UNAUTHENTICATED",
@@ -43,7 +45,7 @@ const always: ReadonlyArray<ErrorCode> = [
   "INTERNAL_ERROR",
   "QUEUE_UNAVAILABLE"
 ]
-/** Any call that says who may make it, beside those that any call has. */
+/** Further codes of calls with a permission. */
 const refusals = (permission: Permission): ReadonlyArray<ErrorCode> => {
   if (permission === "public") return []
   const { scope, teamKey, user } = permission
@@ -51,7 +53,7 @@ const refusals = (permission: Permission): ReadonlyArray<ErrorCode> => {
   return [
     ...always,
     ...(user === "owner" || user === "admin" ? (["ROLE_REQUIRED"] as const) : []),
-    // A project key, where a team's own may.
+    // For a call that a team's key may make, but no project key.
     ...(scope === null ? (["USER_SESSION_REQUIRED"] as const) : []),
     ...(isOpenToKeys ? (["INSUFFICIENT_SCOPE"] as const) : []),
     ...(scope === "control:execute" ? (["EXECUTE_GRANT_REQUIRED"] as const) : [])
@@ -70,7 +72,7 @@ const headersOf: Readonly<Record<number, object>> = {
   503: { "Retry-After": seconds }
 }
 
-/** The answers of an operation that fails with one of `codes`, by status. */
+/** The error answers of an operation that may fail with one of `codes`, by status. */
 export const failures = (codes: Iterable<ErrorCode>): Record<string, object> => {
   const byStatus = new Map<number, Array<ErrorCode>>()
   for (const code of new Set(codes)) byStatus.set(statusOf[code], [...(byStatus.get(statusOf[code]) ?? []), code])
@@ -98,7 +100,7 @@ const schemasOf = (answer: object): ReadonlyArray<object> => {
   return "anyOf" in schema ? (schema.anyOf as ReadonlyArray<object>) : [schema]
 }
 
-/** The answers of an operation, and those of `codes` too. */
+/** The answers of an operation, together with those of `codes`. */
 export const andFailures = (answers: Answers, codes: Iterable<ErrorCode>): Answers => {
   const added = Object.entries(failures(codes)).map(([status, answer]) => {
     const before = answers[status]
@@ -115,7 +117,7 @@ interface Content {
   readonly [type: string]: object
 }
 
-/** As much of a generated operation as is looked at. */
+/** The part of a generated operation that is used here. */
 export interface OperationJson {
   readonly responses: { readonly [status: string]: { readonly content?: Content } }
   readonly requestBody?: { readonly content: Content }
@@ -126,7 +128,7 @@ const withExample = (content: Content | undefined, example: Schema.Json | undefi
     ? {}
     : { content: Object.fromEntries(Object.entries(content).map(([type, media]) => [type, { ...media, example }])) }
 
-/** The credentials that a call can be made with, each with what it has to hold. */
+/** The credentials that a call accepts, with the scopes that each needs. */
 const securityOf = (permission: Permission): ReadonlyArray<object> =>
   permission === "public"
     ? []
@@ -136,7 +138,9 @@ const securityOf = (permission: Permission): ReadonlyArray<object> =>
         { session: permission.user === "self" ? [] : [permission.user] }
       ]
 
-/** A generated operation with its examples, its credentials and its own failures, of all that its group declares. */
+/**
+ * Completes a generated operation with its examples, its credentials, and only its own failures of those that its group declares.
+ */
 export const describe =
   ({
     answer,

@@ -13,12 +13,12 @@ import { describedAs } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 
 /**
- * Path and query parameters, shared by the groups. In a query all of them are text; they are described as what they mean. A
- * list of values is repeated or separated by commas.
+ * Path and query parameters, shared by the groups. All of a query is text; the document describes the meaning of each parameter.
+ * A list of values is repeated or separated by commas.
  */
 export const Id = Schema.String.check(Characters.upTo(100))
 
-/** The id in a path, of one kind of resource. */
+/** The id in a path, for one kind of resource. */
 export const pathOf = (resource: string, example: string = ids[resource as keyof typeof ids]) => ({
   id: Id.annotate({ description: `The ${resource}'s id`, examples: [example] })
 })
@@ -59,7 +59,7 @@ const flag = (description: string, byDefault?: boolean) =>
 const notALimit = { message: "must be a whole number from 1" }
 const notWhole = { message: "must be a whole number" }
 
-/** However many digits: more rows than a page has are as many as it has. */
+/** Any number of digits: a limit above the maximum is reduced to it. */
 const limitBetween = (
   written: ReturnType<typeof Schema.isPattern>,
   { byDefault, least, maximum }: Readonly<Record<"byDefault" | "least" | "maximum", number>>,
@@ -83,11 +83,11 @@ const limitBetween = (
     )
   )
 
-/** Of the lists of document 1: less than a row is a mistake. */
+/** For the lists of document 1: a limit below one is an error. */
 const limit = (maximum: number, byDefault: number) =>
   limitBetween(Schema.isPattern(/^[0-9]+$/, notALimit), { least: 0, maximum, byDefault }, "")
 
-/** Of the lists of document 2, where what is out of range is taken for what is next to it. */
+/** For the lists of document 2: a limit outside the range is moved to its nearest bound. */
 const clamped = (maximum: number, byDefault: number) =>
   limitBetween(
     Schema.isPattern(/^-?[0-9]+$/, notWhole),
@@ -95,7 +95,7 @@ const clamped = (maximum: number, byDefault: number) =>
     "less than 1 is taken as 1, "
   )
 
-/** Either case is understood. */
+/** Case does not matter. */
 const direction = (byDefault: "asc" | "desc") =>
   Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).pipe(
@@ -198,7 +198,7 @@ const listed = {
   limit: limit(255, 100)
 }
 
-/** Lists of what can be disabled. */
+/** Lists of resources that can be disabled. */
 export const switchable = { ...listed, include_disabled: flag("false leaves out what is disabled", true) }
 
 export const actions = { ...switchable, limit: clamped(255, 100) }
@@ -256,7 +256,7 @@ export const transformations = {
   include_metrics: flag("Alias of include_counts")
 }
 
-/** By name, unless told otherwise. */
+/** Default order: by name. */
 export const filters = { ...listed, order_by: orderBy("name"), dir: direction("asc"), limit: clamped(255, 100) }
 
 export const executions = {
@@ -272,7 +272,7 @@ export const executionPath = {
   executionId: Id.annotate({ description: "The execution's id", examples: [ids.execution] })
 }
 
-/** An execution's id carries its time, so it is found at once: the hint is taken and not needed. */
+/** An execution's id contains its time, so it is found at once: the parameter is accepted and not needed. */
 export const execution = { ...team, request_id: text("The request that it ran for; not needed") }
 
 export const connections = {
@@ -320,7 +320,7 @@ export const bulkOperations = {
   limit: limit(255, 100)
 }
 
-/** For lists that have no link of their own to the page before. */
+/** For lists without a link to the previous page. */
 const onward = { cursor: text("next of the page before", 2000), next: text("Alias of cursor", 2000) }
 
 export const requestEvents = {
@@ -380,7 +380,7 @@ export const shares = {
 
 export const attempt = { ...team, request_id: text("Where to look first") }
 
-/** Of any series. The range has no default, and an alias, so that neither name of it is required by itself. */
+/** The parameters of any series. The range has no default. It has an alias, so neither name of it can be required on its own. */
 export const seriesFields = {
   ...team,
   from: moment("Start of the range, required under one of its names", undefined, "now-30m"),
@@ -413,7 +413,7 @@ export const eventSeries = {
 
 const summaryAlias = values("Alias of id")
 
-/** Whose 24 hours are asked for; every name is understood. */
+/** The ids whose last 24 hours are requested; every name is accepted. */
 export const summaryOf = <Name extends "source" | "destination" | "transformation" | "connection" | "workflow">(
   name: Name
 ) =>

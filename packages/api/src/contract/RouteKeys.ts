@@ -2,7 +2,7 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { leaksPayloads, permissionOf } from "./Authorization.ts"
 
-/** What routes are called by in the grants and the audit of keys: `POST:/v1/events/:id/retry`, however they are called. */
+/** The canonical names of routes in the grants and the audit of keys: `POST:/v1/events/:id/retry`, however they were called. */
 
 type Named = Pick<HttpApiEndpoint.Top, "method" | "path">
 
@@ -22,7 +22,7 @@ const executed = endpoints.filter((endpoint) => {
   return permission !== "public" && permission.scope === "control:execute"
 })
 
-/** A route that may be called by PUT and by POST is one route. */
+/** A route that may be called with PUT and with POST is one route. */
 const canonical: ReadonlyMap<string, string> = new Map(
   executed.map((endpoint) => {
     const twin = executed.some(({ method, path }) => method === "POST" && path === endpoint.path)
@@ -35,8 +35,8 @@ export const routeKeyOf = (endpoint: Named): string => {
   return canonical.get(key) ?? key
 }
 
-/** What a key can be granted, each once. */
+/** The routes that a key can be granted, each once. */
 export const grantable: ReadonlyArray<string> = [...new Set(canonical.values())].toSorted()
 
-/** A grant under the one name that its route has; null: there is no such route to be granted. */
+/** The canonical name of a granted route; null: there is no such route. */
 export const grantOf = (text: string): string | null => canonical.get(text) ?? null

@@ -19,7 +19,7 @@ import { handle } from "../handlers/Resource.ts"
 
 const unknown = fail("OAUTH2_STATE_INVALID", "the consent was not begun here, or has ended already: start it again")
 
-/** Destinations: commands go to their entities, reads to the tables. */
+/** Destinations: commands go to their actors, reads to the tables. */
 export const layer = HttpApiBuilder.group(
   Api,
   "destinations",
@@ -38,8 +38,9 @@ export const layer = HttpApiBuilder.group(
     })
 
     /**
-     * Somebody has been led back. What they bring is used only when they say yes on the page that this shows, whoever says that they are no browser: an image or
-     * a link of another page leads here as well. Without it, or when nothing was brought, there is nothing to be confirmed.
+     * Handles a person whom a provider has redirected back. The code that they bring is used only after they confirm on the page
+     * shown here, even when the request claims not to come from a browser: an image or a link on another page leads here too.
+     * Without a code there is nothing to confirm.
      */
     const back = (
       { code = "", confirmed, error = "", state = "" }: ConsentQuery,
@@ -50,12 +51,12 @@ export const layer = HttpApiBuilder.group(
       const ended = Effect.gen(function* () {
         const [id = ""] = state.split(".")
         const now = yield* Clock.currentTimeMillis
-        // No actor is started for a state that nobody waits for; guesses are counted as wrong credentials are.
+        // No actor is started for an unknown state; guesses count like wrong credentials.
         const awaited = isId(prefixes.destination, id) ? yield* reading(awaitedBy(id, state, new Date(now))) : null
         if (awaited === null) return yield* Effect.andThen(stranger, unknown)
         if (code !== "") {
           const brought = { state, code }
-          // Browsers say which page has sent it: no other one's has been shown whom the consent is for.
+          // Browsers name the page that sent it: only our own page has shown whom the consent is for.
           const isOwn = (headers["sec-fetch-site"] ?? "same-origin") === "same-origin"
           if (!isPost || !isOwn || !isConfirmation(consentKey, brought, confirmed, now)) {
             return askingPage(awaited, brought, confirmationOf(consentKey, brought, now))

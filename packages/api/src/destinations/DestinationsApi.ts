@@ -34,7 +34,7 @@ const consentQuery = {
   confirmed: back("What the page sends back when somebody has said yes there", 64)
 }
 
-/** What somebody is led back with. */
+/** The query with which a person is redirected back. */
 export type ConsentQuery = Schema.Struct.Type<typeof consentQuery>
 
 const consentErrors = [
@@ -46,7 +46,7 @@ const consentErrors = [
   "QUEUE_UNAVAILABLE"
 ] as const
 
-/** Where events go, and somebody's consent to their tokens. */
+/** Destinations, and people's consent to their tokens. */
 export class DestinationsApi extends groupOf(destination, { query: Parameters.resources }, [
   HttpApiEndpoint.post("startConsent", "/destinations/:id/oauth/start", {
     params: Parameters.pathOf("destination"),
@@ -72,7 +72,7 @@ export class DestinationsApi extends groupOf(destination, { query: Parameters.re
     operation({
       id: "showDestinationConsent",
       permission: "public",
-      // RFC 6749, 4.1.2: what a provider adds to its answer is not the client's to refuse.
+      // RFC 6749, 4.1.2: a client must accept further parameters of a provider.
       anyParameters: true,
       summary: "Show whom a consent is for",
       description:

@@ -16,7 +16,10 @@ import { askOwner, reader, reporter } from "../handlers/Calls.ts"
 import { listing } from "../handlers/Listing.ts"
 import { given, includesOf, limitOf, narrowingOf, pageOf, windowOf } from "../handlers/ListInput.ts"
 
-/** A feed goes on for ever, by what was so when an event was stored: a window has an end, and a status is another one a moment later. */
+/**
+ * A feed has no end, and filters by values that were fixed when an event was stored: so it accepts no window, because a window
+ * has an end, and no status, because a status changes.
+ */
 const judgeFeed = (query: object, narrowing: EventNarrowing) => {
   const windows = new Set(["from", "to", "start", "end", "cursor", "next"])
   const faults = [
@@ -82,7 +85,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
           const owner = destination(yield* reading(retryDestination(team_id, params.id)))
-          // Made here, so that a message that is sent again, because its answer was lost, makes no second event.
+          // Made here, so that a message that is sent again after its answer was lost makes no second event.
           const id = yield* idOfCall(prefixes.event)
           const retry = yield* askOwner(owner.RetryEvent({ team_id, event_id: params.id, id }))
           return { ok: true as const, queued: true as const, transport: "queue" as const, ...retry }

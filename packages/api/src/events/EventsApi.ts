@@ -13,7 +13,7 @@ import * as Parameters from "../contract/Parameters.ts"
 
 const one = { params: Parameters.pathOf("event"), query: Parameters.onlyTeam }
 
-/** `replay_event_id` is the new event, `event_id` the one it repeats. */
+/** `replay_event_id` is the new event, `event_id` the one that it repeats. */
 export const RetryAccepted = Schema.Struct({
   ok: Schema.Literal(true),
   queued: Schema.Literal(true),
@@ -26,7 +26,7 @@ export const RetryAccepted = Schema.Struct({
   description: "replay_event_id is the new event, event_id the one it repeats."
 })
 
-/** What is, was or will be delivered. */
+/** Events: past, current and future deliveries. */
 export class EventsApi extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("list", "/events", { query: Parameters.events, success: EventList(Event) }).annotateMerge(

@@ -15,7 +15,7 @@ import { readJsonObject } from "../handlers/JsonBody.ts"
 import { dirOf, type ListQuery } from "../handlers/ListInput.ts"
 import { handle } from "../handlers/Resource.ts"
 
-/** Stored filters: commands go to their actors, reads to the table. A trial asks the engine here. */
+/** Stored filters: commands go to their actors, reads to the table. A test runs the filter engine here. */
 export const layer = HttpApiBuilder.group(
   Api,
   "filters",

@@ -6,7 +6,7 @@ import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Conditions with a name. */
+/** Stored filters: conditions with a name. */
 export class FiltersApi extends groupOf(filter, { query: Parameters.filters }, [
   HttpApiEndpoint.post("test", "/filters/test", {
     query: Parameters.onlyTeam,

@@ -62,7 +62,7 @@ const body = {
   seed: "test"
 }
 
-/** What shapes a value. */
+/** The formatter, which converts values. */
 export class FormatterApi extends HttpApiGroup.make("formatter")
   .add(
     HttpApiEndpoint.get("catalog", "/workflow-formatter/catalog", {

@@ -13,7 +13,7 @@ import type { WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 import { tagged } from "../handlers/Tagged.ts"
 
-/** The engine is loaded by the first call: a gateway that formats nothing has none of it in memory. */
+/** The engine is loaded by the first call: a gateway that does not use it does not have it in memory. */
 const engine = Effect.promise(async () => {
   const [{ catalog }, { dataVersions }, { trial }, { isDearTrial }] = await Promise.all([
     import("@tidegate/formatter/Catalog"),
@@ -29,7 +29,7 @@ const engine = Effect.promise(async () => {
 const envelope = (message: string, fields: ReadonlyArray<FieldError>): GatewayError =>
   fail("FORMATTER_ENVELOPE_INVALID", message, { fields: fields.map(({ message, path }) => ({ path, message })) })
 
-/** What is wrong with a body, in the formatter's own codes. */
+/** Replaces the code of a body's error by the formatter's own. */
 const ownCode = (error: GatewayError): GatewayError => {
   if (error.code === "PAYLOAD_TOO_LARGE") {
     return fail("FORMATTER_BODY_TOO_LARGE", error.message, { limit_bytes: maxFormatterBody })
@@ -56,7 +56,7 @@ export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
     )
     .handleRaw("test", ({ request }: WithBody) =>
       Effect.gen(function* () {
-        // Requests bring texts that cannot be stored, too, and runs take them as they are.
+        // Requests may contain text that cannot be stored, and runs use it as it is: so a test accepts it too.
         const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, undefined, false), ownCode)
         const { isDearTrial, trial, versions } = yield* engine
         const now = yield* Clock.currentTimeMillis

@@ -20,16 +20,16 @@ import { judgeQuery } from "../strict/Handling.ts"
 import { read } from "./Calls.ts"
 import { judgeNoBody } from "./JsonBody.ts"
 
-/** Team keys and users are counted only once they have proven to be one. */
+/** Team keys and users are counted only after they have proven their identity. */
 const maxKeys = 100_000
 
-/** What is asked for: a route of the contract, and who may call it. */
+/** A requested route of the contract, and who may call it. */
 export interface Asked {
   readonly route: string
   readonly permission: Principals
 }
 
-/** The teams that a call names: all of them have to be the one that it acts on. */
+/** The teams that a call names: all of them have to be the team that it acts on. */
 export const namedTeams = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const query = (yield* HttpServerRequest.ParsedSearchParams).team_id ?? []
@@ -39,8 +39,8 @@ export const namedTeams = Effect.gen(function* () {
 })
 
 /**
- * What a caller is to a team; null: nothing. A key is nothing to any team but its own, whatever there is, and no more than a member unless it is the
- * team's; a site admin is an owner of every team that there is.
+ * The caller's role in a team; null: none. A key has a role only in its own team. It is a member, unless it is the team's own
+ * key. A site admin is an owner of every existing team.
  */
 const roleIn = Effect.fnUntraced(function* (
   caller: Caller,
@@ -55,7 +55,7 @@ const roleIn = Effect.fnUntraced(function* (
   return signedIn.memberships.find(({ team_id }) => team_id === team)?.role ?? null
 })
 
-/** Why a user of that role may not call what is said to be callable by others; null when they may. */
+/** Why a user with that role may not make the call; null when they may. */
 const refusalOfUser = ({ user: required }: Principals, isSiteAdmin: boolean, role: Role): GatewayError | null => {
   const may = required === "self" || required === "member" || isSiteAdmin || (required === "owner" && role === "owner")
   const who = required === "admin" ? "site admins" : "owners of the team"
@@ -71,7 +71,7 @@ const refusalOfKey = (lacking: Lacking, route: string): GatewayError => {
 
 const reasonOf = { session: "session_required", scope: "scope_missing", grant: "grant_missing" } as const
 
-/** What a call needs of a key, as its audit says it. */
+/** What a call needs from a key, as the audit names it. */
 export const keyPermissionOf = ({ permission: { scope }, route }: Asked): KeyPermission => {
   if (scope === "tunnel:connect") return "tunnel-connect"
   if (scope !== null) return scope.slice("control:".length) as KeyPermission
@@ -82,15 +82,14 @@ export const keyPermissionOf = ({ permission: { scope }, route }: Asked): KeyPer
 interface Knock extends Asked {
   readonly credential: string
   readonly named: ReadonlyArray<string>
-  /** Whether it counts as a call of its caller: what is asked again of an open stream does not. */
+  /** Whether it counts as a call of its caller; the repeated check of an open stream does not. */
   readonly isCall: boolean
 }
 
 /**
- * Lets in whom a route is said to be callable by, and counts the calls of each key and user. Without a Redis to ask, each process
- * counts users and team keys for itself: fails open, because an operator must reach the API. Asked in this order,
- * so that nothing is told before it may be: who it is, whether they may act on the team, whether they call too often,
- * whether they may do this. What is decided about a key goes to its audit.
+ * Authorizes the callers of a route, and counts the calls of each key and user. Without Redis, each process counts users and team
+ * keys on its own: fails open, because an operator must be able to reach the API. The order of the checks reveals nothing too
+ * early: the identity, the right to act on the team, the rate limit, the permission. Decisions about keys go to the audit.
  */
 export const authorizing = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
@@ -122,7 +121,7 @@ export const authorizing = Effect.gen(function* () {
     const id = named[0] ?? ownTeam(caller)
     ;(yield* CallNotes).team = id
     const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, id), database)
-    // What concerns the user alone is theirs to do when no team has them any more.
+    // Calls about the user alone are allowed even when the user is in no team any more.
     const alone = permission.user === "self" && named.length === 0
     if (role === null && !alone) {
       if (caller.kind === "key") yield* note(caller.key, "denied", "team_mismatch")
@@ -163,7 +162,7 @@ export const layer: Layer.Layer<
       bearer: (effect, { credential, endpoint }) =>
         Effect.gen(function* () {
           const permission = permissionOf(endpoint)
-          // It is checked where nobody needs to be: fails closed, because its endpoint and its group disagree.
+          // Authorization was requested for a public endpoint: fails closed, because the endpoint and its group disagree.
           if (permission === "public") return yield* Effect.die(`${endpoint.identifier} is public, and asks for a key`)
           const route = routeKeyOf(endpoint)
           const named = yield* namedTeams

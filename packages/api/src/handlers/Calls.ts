@@ -14,7 +14,7 @@ import { query } from "@tidegate/storage/Transaction"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 
-/** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
+/** Longer than a fail-over of a shard to another runner takes, shorter than callers wait. */
 const deadline = Duration.seconds(15)
 
 const late = (message: string, duration = deadline) => ({
@@ -27,20 +27,20 @@ export interface ById {
   readonly params: { readonly id: string }
 }
 
-/** A call whose body its handler reads itself. */
+/** A call whose handler reads the body itself. */
 export interface WithBody {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-/** A read: bounded in time, and given up (the query cancelled) when its caller has gone. */
+/** A read: limited in time, and cancelled (with its query) when its caller has gone. */
 export const read = <A, R>(
   effect: Effect.Effect<A, GatewayError | SqlError.SqlError, R>
 ): Effect.Effect<A, GatewayError, R> =>
   Effect.timeoutOrElse(query(effect), late("the database did not answer in time; repeat the request"))
 
 /**
- * The owners of one kind of resource: those there are, and a new one. What is no id of that kind has no owner: it is not
- * found without one being started for it.
+ * The actors of one kind of resource: of existing ones, and of a new one. A text that is no id of that kind is not found, without
+ * starting an actor for it.
  */
 export const ownersOf = <Client>(prefix: Prefix, resource: string, client: (id: string) => Client) => ({
   owner: (id: string): Effect.Effect<Client, GatewayError> =>
@@ -48,34 +48,34 @@ export const ownersOf = <Client>(prefix: Prefix, resource: string, client: (id: 
   fresh: Effect.map(idOfCall(prefix), client)
 })
 
-/** What every command says of whoever asks for it. */
+/** What every command says about its caller. */
 export const asked = Effect.map(CurrentTeam, ({ caller, id }) => ({ team_id: id, by: userOf(caller) }))
 
-/** Nobody could be asked. */
+/** The actor could not be reached. */
 export type NoOwner =
   | ClusterError.MailboxFull
   | ClusterError.AlreadyProcessingMessage
   | ClusterError.PersistenceError
   | ClusterError.EntityNotAssignedToRunner
 
-/** Another process has taken the resource, or this one has lost it, while its owner worked. */
+/** The resource has moved to another process while its actor worked. */
 class OwnerChanged extends Data.TaggedError("OwnerChanged") {}
 
-/** While a shard changes hands, whoever has it next is asked as soon as he has it. */
+/** While a shard moves, the next owner is called as soon as it has the shard. */
 const askingAgain = { times: 20, schedule: Schedule.spaced("250 millis") }
 
-/** Also when its caller hangs up. */
+/** Continues when its caller hangs up. */
 const unhindered = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Effect.forkDetach(effect), Fiber.join)
 
-/** A change that is made where it is asked for. */
+/** A change that is carried out in this process, to its end. */
 export const carriedThrough = <A, R>(change: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   unhindered(Effect.timeoutOrElse(change, late("the database did not answer in time; repeat the request")))
 
 /**
- * A message to the resource's owner. It is carried through even when its caller hangs up: a change that is stored has
- * to reach everyone it concerns. Every command is idempotent: one whose owner changes meanwhile is sent to the next, and what cannot be
- * reached for the whole deadline is a 503, because the call may be repeated.
+ * Sends a message to the resource's actor. It continues when its caller hangs up: a stored change has to reach everyone it
+ * concerns. Every command is idempotent: when the actor moves meanwhile, the command is sent to the next owner. An actor that
+ * cannot be reached before the deadline is a 503, because the call may be repeated.
  */
 export const askOwner = <A, R>(
   effect: Effect.Effect<A, GatewayError | NoOwner, R>,
@@ -87,7 +87,7 @@ export const askOwner = <A, R>(
         ? error
         : fail("QUEUE_UNAVAILABLE", "the resource's owner cannot be reached; repeat the request")
     ),
-    // An owner that loses its shard is interrupted, and so reads its answer. Nobody interrupts this fiber.
+    // An actor that loses its shard is interrupted, and so is its answer. Nothing else interrupts this fiber.
     Effect.catchCauseIf(Cause.hasInterruptsOnly, () => Effect.fail(new OwnerChanged())),
     Effect.retry({ while: ({ _tag }) => _tag === "OwnerChanged", ...askingAgain }),
     Effect.catchTag("OwnerChanged", () =>
@@ -97,10 +97,10 @@ export const askOwner = <A, R>(
     unhindered
   )
 
-/** What reads are made on. */
+/** What reads use. */
 export type Stores = Database | Ingress | Secrets | ResourceStores
 
-/** The team that a call acts on. Calls of strangers have none, and share the turns of nobody in particular. */
+/** The team of a call. Calls of strangers have none, and share one part of the semaphore. */
 const teamOfCall = Effect.map(Effect.serviceOption(CurrentTeam), (team) => (Option.isSome(team) ? team.value.id : ""))
 
 const readerIn = (
@@ -117,17 +117,17 @@ const readerIn = (
         Effect.flatMap(teamOfCall, (team) => read(Effect.provideContext(turn(team)(effect), stores)))
   )
 
-/** `read`, with the stores it needs already given, in a turn of the team that calls. */
+/** `read` with its services provided, under the calling team's fair semaphore. */
 export const reader = readerIn(inTurn)
 
-/** The same for what may have to read many rows: counts, series, summaries and searches have a pool and turns of their own. */
+/** The same for reads of many rows: counts, series, summaries and searches have a pool and a semaphore of their own. */
 export const reporter = readerIn(asReport)
 
 export type Reader = Effect.Success<typeof reader>
 
 /**
- * Updates what is found, creates what is not. When another caller creates it in between, what that one made is updated,
- * so that repeated and concurrent upserts all succeed.
+ * Updates what is found and creates what is missing. When another caller creates it in between, that one is updated, so repeated
+ * and concurrent upserts all succeed.
  */
 export const upsert = <A, R>(steps: {
   readonly find: Effect.Effect<string | null, GatewayError, R>

@@ -10,14 +10,14 @@ import { inSlices, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { Handling, judgeMembers } from "../strict/Handling.ts"
 import { type Found, longestPath, maxFaults } from "../strict/Unknown.ts"
 
-/** Deeper than any of our bodies; what walks a value must not run out of stack. */
+/** Deeper than any of our bodies. Code that walks a value must not exhaust the stack. */
 const nestAtMost = 64
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i
 
 /**
- * What keeps a JSON value out of the database or of JSON itself, and where: NUL characters and lone surrogates (PostgreSQL
- * stores neither), numbers beyond the range of a double, too deep nesting. Texts of what is not `stored` may be any.
+ * Why and where a JSON value cannot be stored or written as JSON: NUL characters and lone surrogates (PostgreSQL stores neither),
+ * numbers beyond the range of a double, too deep nesting. When the body is not `stored`, its texts may be any.
  */
 const unstorable = (root: unknown, stored: boolean): { readonly path: string; readonly message: string } | null => {
   const queue: Array<readonly [value: unknown, path: string, depth: number]> = [[root, "", 0]]
@@ -46,17 +46,20 @@ const unstorableText = (text: string): string | null => {
   return text.isWellFormed() ? null : "is not well-formed Unicode"
 }
 
-/** Beyond them a body is refused before it is parsed. Code in a body has escapes, and its bytes are few. */
+/**
+ * A body beyond these limits is refused before it is parsed. Escapes are not limited: code in a body has many, and the body's
+ * bytes are limited.
+ */
 const limits: JsonLimits = { ...bodyLimits, escapes: Number.POSITIVE_INFINITY }
 
-/** From so many bytes on each look at a body takes its turn with all other long work: a look is as long as parsing it. */
+/** For bodies of this size (bytes) and more, each pass takes turns with other long work: a pass takes as long as parsing. */
 const longFrom = 64 * 1024
 
 const largeBodies = Semaphore.makeUnsafe(8)
 
 /**
- * A place for a large body, kept until its call is answered: they are held whole, and so only some at a time. Fails closed
- * when none becomes free: the call may be repeated, and what would be read beyond that is the process's memory.
+ * A permit for a large body, held until its call is answered: such bodies are held as a whole, so their number is limited. Fails
+ * closed when none becomes free: the call may be repeated, and further bodies would exhaust memory.
  */
 const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelease(
   largeBodies.take(1),
@@ -70,15 +73,15 @@ const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelea
   Effect.asVoid
 )
 
-/** The body of a call that was read before its handler had the call; null: it is still to be read. */
+/** The body of a call that was read before its handler runs; null: it is still to be read. */
 export const GivenBody = Context.Reference<Buffer | null>("@tidegate/api/GivenBody", { defaultValue: () => null })
 
-/** All of a body, of at most `largest` bytes. */
+/** The whole body, of at most `largest` bytes. */
 export const wholeBody = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   largest: number
 ): Effect.fn.Return<Buffer, GatewayError, Scope.Scope> {
-  // Told in advance, it is refused before it is read.
+  // A body that is announced as too large is refused before it is read.
   if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
   const given = yield* GivenBody
   if (given !== null) return given.length > largest ? yield* tooLarge(largest) : given
@@ -86,14 +89,14 @@ export const wholeBody = Effect.fnUntraced(function* (
   return yield* readBytes(request, largest)
 })
 
-/** A body without the members that nobody knows, those as faults, and the body as it was sent. */
+/** A body without its unknown members, those members as faults, and the body as it was sent. */
 export interface Written extends Found {
   readonly sent: Schema.JsonObject
 }
 
 /**
- * The body of a write, of at most `largest` bytes and `values` JSON values: a JSON object, free of what cannot be stored, where it is.
- * What it means is its owner's to judge.
+ * The body of a write, of at most `largest` bytes and `values` JSON values: a JSON object that can be stored. The actor checks
+ * its meaning.
  */
 export const readWritten = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -132,7 +135,7 @@ export const readWritten = Effect.fnUntraced(function* (
   return { ...found, sent }
 })
 
-/** The same; a member that nobody knows is 400. */
+/** The same; an unknown member is a 400. */
 export const readJsonObject = (
   request: HttpServerRequest.HttpServerRequest,
   largest: number = maxControlBody,
@@ -143,7 +146,7 @@ export const readJsonObject = (
     faults.length === 0 ? Effect.succeed(known) : Effect.fail(invalid(faults))
   )
 
-/** The same, of a call that needs no body: without one it is an empty object. */
+/** The same for a call with an optional body: without one it is an empty object. */
 export const readJsonObjectIfAny = (
   request: HttpServerRequest.HttpServerRequest,
   largest: number = maxControlBody
@@ -154,10 +157,12 @@ export const readJsonObjectIfAny = (
     : readJsonObject(request, largest)
 }
 
-/** More than this nobody writes where nothing is read. */
+/** A larger body is not read when the call takes none. */
 const largestUnread = 64 * 1024
 
-/** Refuses what is written to a call that takes no body: whoever pauses something `until` tomorrow believes that it goes on then. */
+/**
+ * Refuses a body of a call that takes none: a caller who pauses something `until` tomorrow would believe that this has an effect.
+ */
 export const judgeNoBody: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest> = Effect.scoped(
   Effect.gen(function* () {
     const { isLenient, operation } = yield* Handling
@@ -182,7 +187,7 @@ export const judgeNoBody: Effect.Effect<void, GatewayError, HttpServerRequest.Ht
 const tooLarge = (largest: number): GatewayError =>
   fail("PAYLOAD_TOO_LARGE", `the body is larger than ${largest} bytes`)
 
-/** Not by `request.arrayBuffer`, which keeps every piece that the body came in, and a piece can be one byte. */
+/** Not with `request.arrayBuffer`: it keeps every chunk of the body, and a chunk can be one byte. */
 const readBytes = (
   request: HttpServerRequest.HttpServerRequest,
   largest: number
@@ -200,7 +205,7 @@ const readBytes = (
     )
   })
 
-/** A member of a body, where it is a text. */
+/** A text member of a body. */
 export const textOf = (body: Schema.JsonObject, name: string): string | null => {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return typeof value === "string" ? value : null

@@ -13,7 +13,7 @@ import type { WindowInput } from "@tidegate/storage/reads/Window"
 
 type Values = ReadonlyArray<string> | undefined
 
-/** Values that were repeated or separated by commas, under any of their names. */
+/** Values that are repeated or separated by commas, under any of their names. */
 export const valuesOf = Effect.fnUntraced(function* (
   path: string,
   ...lists: ReadonlyArray<Values>
@@ -26,7 +26,7 @@ export const valuesOf = Effect.fnUntraced(function* (
 
 const isStatus = (text: string): text is EventStatus => (EventStatus.literals as ReadonlyArray<string>).includes(text)
 
-/** Event statuses, in either case. */
+/** Event statuses; case does not matter. */
 export const statusesOf = Effect.fnUntraced(function* (
   list: Values
 ): Effect.fn.Return<ReadonlyArray<EventStatus>, GatewayError> {
@@ -37,7 +37,7 @@ export const statusesOf = Effect.fnUntraced(function* (
   return names.filter(isStatus)
 })
 
-/** States in either case, of those that are known. */
+/** Known states; case does not matter. */
 export const statesOf = Effect.fnUntraced(function* <State extends string>(
   written: ReadonlyArray<string> | undefined,
   known: ReadonlyArray<State>
@@ -51,7 +51,7 @@ export const statesOf = Effect.fnUntraced(function* <State extends string>(
 
 const isLevel = (text: string): text is LogLevel => (LogLevel.literals as ReadonlyArray<string>).includes(text)
 
-/** Levels of a log, in either case. */
+/** Levels of a log; case does not matter. */
 export const logLevelsOf = Effect.fnUntraced(function* (
   list: Values
 ): Effect.fn.Return<ReadonlyArray<LogLevel>, GatewayError> {
@@ -62,7 +62,7 @@ export const logLevelsOf = Effect.fnUntraced(function* (
   return names.filter(isLevel)
 })
 
-/** What a list shall show of each row beyond its record. */
+/** What a list returns for each row beside its record. */
 export const includesOf = Effect.fnUntraced(function* (
   list: Values,
   known: ReadonlyArray<string>
@@ -74,17 +74,20 @@ export const includesOf = Effect.fnUntraced(function* (
   return new Set(names)
 })
 
-/** An empty text says as little as none. */
+/** An empty text counts as absent. */
 export const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text)
 
-/** What a caller narrows records to, by the declaration of their filters. */
+/** The caller's filters of records, by their declaration. */
 export const narrowingOf = <Filters extends RecordFilters>(
   filters: Filters,
   query: object
 ): Effect.Effect<Narrowing<Filters>, GatewayError> =>
   Effect.fromResult(orInvalid(readNarrowing(filters, query as Written)))
 
-/** What is said under one of its names, the first of which is its own. Under two of them it cannot be two things: one would be lost in silence. */
+/**
+ * A parameter that has several names; the first is its own. Different values under two names are an error: one of them would be
+ * lost silently.
+ */
 export const underOneName = Effect.fnUntraced(function* <Query extends object, Name extends keyof Query & string>(
   query: Query,
   ...names: ReadonlyArray<Name>
@@ -114,10 +117,10 @@ export const searchOf = (query: { readonly q?: string; readonly search?: string;
 
 export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
 
-/** A limit above the maximum is taken as the maximum; the answer echoes what was applied. */
+/** A limit above the maximum is reduced to it; the answer shows the applied limit. */
 export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
 
-/** Where in a list to go on, and how far. `narrowed`: what its cursors stand for beside the window. */
+/** The position and size of a page. `narrowed`: the filters that its cursors belong to, beside the window. */
 export const pageOf = Effect.fnUntraced(function* (
   list: string,
   query: Window & { readonly cursor?: string; readonly next?: string; readonly limit?: number | undefined },
@@ -133,7 +136,7 @@ export const pageOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Lists without pages have no cursors: one that was ignored would read the same rows for ever. */
+/** Lists without pages have no cursors: with an ignored cursor a caller would read the same rows for ever. */
 export const refuseCursors = Effect.gen(function* () {
   const written = yield* HttpServerRequest.ParsedSearchParams
   for (const path of ["cursor", "next", "prev"]) {

@@ -5,15 +5,15 @@ import { inSlices, laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBu
 import type { Resumable } from "@tidegate/runtime/Resumable"
 
 /**
- * Answers of megabytes, of what strangers have written. Everyone in the process shares one event loop: so they are encoded in parts, in as many turns of it
- * as that takes, and sent in pieces.
+ * Answers of megabytes, with data of strangers. All calls of a process share one event loop, so such answers are encoded in
+ * parts, within the event-loop budget, and sent in pieces.
  */
 
 type Endpoint = HttpApiEndpoint.Constraint
 type Answer = HttpServerResponse.HttpServerResponse
 type Encode = (answer: unknown) => Effect.Effect<unknown, Schema.SchemaError>
 
-/** Whoever is served beside a long answer waits for one piece of it, and not for all. */
+/** A call beside a long answer waits for one piece of it, not for all. */
 const pieceBytes = 128 * 1024
 
 const encoders = new WeakMap<Endpoint, Encode>()
@@ -28,12 +28,12 @@ const encoderOf = (endpoint: Endpoint): Encode => {
   return encode
 }
 
-/** A page as it is told: its records are `models`. */
+/** A page: its records are `models`. */
 interface Page {
   readonly models: ReadonlyArray<unknown>
 }
 
-/** A handler that answers a page: its records are encoded one after the other. */
+/** A handler that returns a page: its records are encoded one after the other. */
 export const listing =
   <Call extends { readonly endpoint: Endpoint }, A extends Page, E, R>(
     handler: (call: Call) => Effect.Effect<A, E, R>
@@ -56,10 +56,10 @@ const encodingPage = Effect.fnUntraced(function* (encode: Encode, page: Page) {
   return yield* sending(texts)
 })
 
-/** How deep the parts of an answer lie that are no page: those of a trace are in lists by their event. */
+/** The depth of the parts of an answer that is no page: those of a trace are in lists by event. */
 const partsDepth = 3
 
-/** A handler that answers something large that is no page. */
+/** A handler that returns something large that is no page. */
 export const telling =
   <Call extends { readonly endpoint: Endpoint }, A, E, R>(handler: (call: Call) => Effect.Effect<A, E, R>) =>
   (call: Call): Effect.Effect<Answer, E, R> =>
@@ -73,7 +73,7 @@ export const telling =
 const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
-/** As `JSON.stringify` writes it, in parts. */
+/** Writes the same text as `JSON.stringify`, in parts. */
 function* writing(value: unknown, depth: number): Resumable<ReadonlyArray<string>> {
   if (depth === 0 || !(isPlain(value) || Array.isArray(value))) return [JSON.stringify(value)]
   const texts: Array<string> = []
@@ -91,7 +91,7 @@ function* writing(value: unknown, depth: number): Resumable<ReadonlyArray<string
 
 const contentType = "application/json"
 
-/** The answer of that text. */
+/** The answer with that text. */
 const sending = Effect.fnUntraced(function* (texts: ReadonlyArray<string>) {
   if (texts.reduce((sum, { length }) => sum + length, 0) <= pieceBytes) {
     return HttpServerResponse.text(texts.join(""), { contentType })

@@ -36,22 +36,22 @@ import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
 
 /** What is special about the calls on a resource. */
 interface Special<R extends AnyResource> {
-  /** A record as the caller may see it. */
+  /** The record in the form that the caller may see. */
   readonly shownTo?: (role: Role, record: RecordOf<R>) => RecordOf<R>
-  /** The id of what a body upserts, where its name alone does not tell. */
+  /** The id of the resource that a body upserts, if its name alone does not identify it. */
   readonly find?: (team_id: string, body: Schema.JsonObject) => Effect.Effect<string | null, GatewayError>
-  /** What a list is narrowed to beyond what every list is. */
+  /** The filter of its list, beyond that of every list. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the query of its own group
   readonly listed?: (query: any) => Effect.Effect<Partial<ResourceQuery>, GatewayError>
-  /** Fails when this caller may not write that. `id`: of what is changed; null for a new one. */
+  /** Fails when this caller may not write that. `id`: of the resource to change; null for a new one. */
   readonly allowed?: (written: Schema.JsonObject, id: string | null) => Effect.Effect<void, GatewayError, CurrentTeam>
-  /** What a write leaves open, where that takes more than the record. */
+  /** The warnings of a write, if they need more than the record. */
   readonly warningsOf?: (record: RecordOf<R>) => Effect.Effect<ReadonlyArray<Warning>, GatewayError>
-  /** Whether a create takes what only an actor has, beyond the store. */
+  /** Whether a create needs something that only an actor has. */
   readonly needsActor?: (input: R["write"]["message"]["Type"]) => boolean
 }
 
-/** A message, as the client of an actor takes it. */
+/** Sends a message with the client of an actor. */
 type Send = (payload: {
   readonly team_id: string
   readonly by: string | null
@@ -61,7 +61,7 @@ type Send = (payload: {
 
 type Owner = { readonly [message: string]: Send }
 
-/** What a judge has found wrong with single members. */
+/** The faults of single members in the result of a check. */
 const fieldsOf = (result: Result.Result<unknown, GatewayError>): ReadonlyArray<FieldError> => {
   if (Result.isSuccess(result)) return []
   const { data } = result.failure
@@ -69,7 +69,7 @@ const fieldsOf = (result: Result.Result<unknown, GatewayError>): ReadonlyArray<F
   return isOfFields ? (data.fields as unknown as ReadonlyArray<FieldError>) : []
 }
 
-/** Of one member only what is said of it first. */
+/** Combines faults; for each member only its first one. */
 const together = (first: ReadonlyArray<FieldError>, further: ReadonlyArray<FieldError>): ReadonlyArray<FieldError> => {
   const told = new Set(first.map(({ path }) => path))
   return [...first, ...further.filter(({ path }) => !told.has(path))]
@@ -92,8 +92,8 @@ type Handled<R extends AnyResource> =
   | `${SwitchOf<R>}ByPost`
 
 /**
- * Handles the calls that every resource has. Commands go to its actor as typed messages, found right as far as a body tells by
- * itself; each has an id, by which it changes things once however often it arrives. A create is carried out here, unless it needs the
+ * Handles the calls that every resource has. Commands go to its actor as typed messages, validated as far as the body alone
+ * allows. Each has an id, so it takes effect once, however often it arrives. A create is carried out here, unless it needs the
  * actor. Reads go to the table.
  */
 export const handle = Effect.fnUntraced(function* <
@@ -126,7 +126,7 @@ export const handle = Effect.fnUntraced(function* <
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
     const situation = { id, now, ingress }
-    // Whoever judges it knows better what a name was meant for.
+    // The resource's own check knows better what a name was meant for.
     const written = faults.length === 0 ? known : sent
     const judging = body.judging?.(written, situation)
     const result = judging === undefined ? body.judge(written, situation) : yield* inSlices(judging)
@@ -135,7 +135,7 @@ export const handle = Effect.fnUntraced(function* <
   })
   const shown = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
     Effect.flatMap(CurrentTeam, ({ role }) => Effect.map(effect, (record) => shownTo(role, record)))
-  /** A record that was written, with what is left open beside it. */
+  /** A written record with its warnings. */
   const warned = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
     Effect.gen(function* () {
       const record = yield* effect
@@ -147,7 +147,7 @@ export const handle = Effect.fnUntraced(function* <
     return yield* askOwner(to[message]!(payload))
   })
 
-  /** Nobody else can know a fresh id: until this has answered there is no other writer of the row, and no actor to be started for it. */
+  /** Nobody else can know a fresh id: until this returns, its row has no other writer, and no actor has to be started. */
   const createHere = Effect.fnUntraced(function* (input: unknown) {
     const { by, team_id } = yield* asked
     const id = yield* idOfCall(resource.prefix)

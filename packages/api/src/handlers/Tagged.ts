@@ -1,7 +1,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hasTag } from "../Conditional.ts"
 
-/** What is the same for everybody until its `ETag` changes: 304 to who has it, without being encoded. */
+/** An answer that is the same for all callers until its `ETag` changes: 304 for a caller that has it, without encoding it. */
 export const tagged = (
   { headers: { "if-none-match": ifNoneMatch } }: HttpServerRequest.HttpServerRequest,
   etag: string,

@@ -9,7 +9,7 @@ import { count, ignoredEvent, pageOf } from "../contract/Examples.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** What connections made no events of, whatever its request. */
+/** Requests that connections did not make events, across all requests. */
 export class IgnoredEventsApi extends HttpApiGroup.make("ignoredEvents")
   .add(
     HttpApiEndpoint.get("list", "/ignored_events", {

@@ -6,9 +6,7 @@ import { accepted, webhook } from "../contract/Examples.ts"
 import { describe, type OperationJson } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/**
- * The ingress URLs, for the document alone: the door answers them (`@tidegate/doors`), before any router.
- */
+/** The ingress URLs, only for the document: ingress (`@tidegate/ingress`) answers them, before any router. */
 
 const Receipt = Schema.Struct({
   ok: Schema.Literal(true),
@@ -42,7 +40,7 @@ const endpoint = {
   error: codes.map(errorOf)
 }
 
-/** Any bytes; their type decides only how rules read them. */
+/** Any bytes; their content type only decides how rules read them. */
 const body = {
   description: "Any bytes, at most 10 MiB; they are stored as they come.",
   required: false,
@@ -62,7 +60,7 @@ const about = (id: string, how: string) =>
     description,
     transform: (operation) => ({
       ...describe({ answer: accepted, errors: codes, permission: "public" })(operation as OperationJson),
-      // It has no version, and no key: who may send is the source's to say.
+      // It has no version and no key: the source decides who may send.
       servers: [{ url: "/", description: "Where the gateway's public URL leads" }],
       ...(operation["requestBody"] === undefined ? {} : { requestBody: body })
     })

@@ -20,7 +20,7 @@ const series =
 const summary =
   "Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first."
 
-/** How much there was, over time and of each resource. */
+/** Numbers of records, over time and by resource. */
 export class MetricsApi extends HttpApiGroup.make("metrics")
   .add(
     HttpApiEndpoint.get("requests", "/metrics/requests", {

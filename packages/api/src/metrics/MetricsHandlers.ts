@@ -15,7 +15,7 @@ import { narrowingOf, valuesOf, windowOf } from "../handlers/ListInput.ts"
 
 type Series = Schema.Struct.Type<typeof seriesFields>
 
-/** The measures that are asked for; all, when none is. */
+/** The requested measures; default: all. */
 const measuresOf = Effect.fnUntraced(function* <Measure extends string>(
   { measure, measures }: Series,
   known: ReadonlyArray<Measure>
@@ -33,7 +33,7 @@ const seriesOf = Effect.fnUntraced(function* <Measure extends string>(query: Ser
   return { window: yield* windowOf(query), granularity: query.granularity, measures }
 })
 
-/** The ids whose rows are asked for, under any of their names. */
+/** The requested ids, under any of their names. */
 const idsOf = Effect.fnUntraced(function* (query: {
   readonly [name: string]: string | ReadonlyArray<string> | undefined
 }) {

@@ -25,10 +25,10 @@ import { RateLimits } from "../RateLimit.ts"
 import { asked, type ById, carriedThrough, read, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 
-/** What the routes of keys are called by in their audit. */
+/** The name of these routes in the audit of keys. */
 const routes = "/v1/project-api-keys"
 
-/** What is wrong with a key is told by a code of its own. */
+/** Faults of a key have a code of their own. */
 const asPolicy = (error: GatewayError): GatewayError =>
   error.code === "VALIDATION_ERROR" ? fail("INVALID_KEY_POLICY", error.message, error.data) : error
 
@@ -37,7 +37,7 @@ const refused = (fields: ReadonlyArray<FieldError>) => Effect.fail(asPolicy(inva
 const judged = <A>(judge: (body: Schema.JsonObject) => Result.Result<A, GatewayError>, { request }: WithBody) =>
   Effect.flatMap(readJsonObject(request), (body) => Effect.mapError(Effect.fromResult(judge(body)), asPolicy))
 
-/** Grants under the names that their routes have, each once. */
+/** Grants by the canonical names of their routes, each once. */
 const grantsOf = Effect.fnUntraced(function* (written: ReadonlyArray<string>) {
   const faults = written.flatMap((text, at) =>
     grantOf(text) === null
@@ -47,7 +47,7 @@ const grantsOf = Effect.fnUntraced(function* (written: ReadonlyArray<string>) {
   return faults.length > 0 ? yield* refused(faults) : [...new Set(written.flatMap((text) => grantOf(text) ?? []))]
 })
 
-/** What a policy says together: grants are dead without the scope, and nobody's are dropped unasked. */
+/** Checks grants and scopes together: grants have no effect without the scope, and are never dropped without a request. */
 const coherent = ({ execute_grants, scopes }: Pick<KeyPolicy, "execute_grants" | "scopes">) =>
   execute_grants?.length === 0 || scopes.includes("control:execute")
     ? Effect.void
@@ -71,7 +71,7 @@ export const layer = HttpApiBuilder.group(
     const writing = <A>(effect: Effect.Effect<A, GatewayError, Database | Secrets>) =>
       carriedThrough(Effect.provideContext(effect, services))
 
-    /** What is done about a key is in its audit too. */
+    /** Changes of a key are in its audit too. */
     const note = (route: string, key: Pick<ProjectKey, "id" | "team_id">) =>
       audit.note({
         key: { id: key.id, team: key.team_id },

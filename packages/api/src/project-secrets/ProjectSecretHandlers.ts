@@ -27,8 +27,9 @@ export const layer = HttpApiBuilder.group(
     const services = yield* Effect.context<Database | Secrets | Sharding.Sharding>()
 
     /**
-     * Stores them, and has every destination that signs take them over. One that does not answer in time takes them over later: the
-     * answer is given all the same, because it may show values that nobody sees again, and both secrets are valid meanwhile.
+     * Stores the secrets, and has every signing destination load them. A destination that does not answer in time loads them
+     * later: the answer is returned anyway, because it may contain values that cannot be read again, and both secrets are valid
+     * meanwhile.
      */
     const replace = (team: string, secrets: NewSecrets) =>
       Effect.gen(function* () {

@@ -17,7 +17,10 @@ import { perMinute } from "../RateLimit.ts"
 import { reader } from "../handlers/Calls.ts"
 import { limitOf } from "../handlers/ListInput.ts"
 
-/** How often a client address may make bins, and how often one may be read; who has no right to one is counted by `stranger`. Both fail open without a Redis: each process counts for itself. */
+/**
+ * How often a client address may create bins, and how often one bin may be read; calls with a wrong token are counted by
+ * `stranger`. Both fail open without Redis: each process counts on its own.
+ */
 const made = { name: "public_bins", calls: 10, windowMs: 3_600_000, maxKeys: 10_000 }
 const opened = perMinute("opened_bins", 120)
 
@@ -34,7 +37,10 @@ export const layer = HttpApiBuilder.group(
     const { stranger } = yield* Credentials
     const { most } = yield* PublicBins
 
-    /** A wrong token, or a bin that there is not, is counted as any credential that is none, and after it was looked for: the right one always opens. */
+    /**
+     * A wrong token, or an unknown bin, counts like any wrong credential, and only after the look-up: the right token always
+     * works.
+     */
     const guarded = <A, R>(effect: Effect.Effect<A, GatewayError, R>) =>
       Effect.catchIf(
         effect,

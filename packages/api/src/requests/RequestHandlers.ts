@@ -24,8 +24,8 @@ import { listing, telling } from "../handlers/Listing.ts"
 import { includesOf, narrowingOf, pageOf, statusesOf, valuesOf, windowOf } from "../handlers/ListInput.ts"
 
 /**
- * A stranger's bytes, on the origin of the API: they are saved and never shown. The type they came with is not repeated
- * (`data.content_type` has it), because a page or an image that a browser runs is the attack.
+ * A stranger's bytes on the API's origin: they are offered as a download and never displayed. Their content type is not repeated
+ * (`data.content_type` has it), because a page or an image that a browser runs would be an attack.
  */
 const download = (id: string): Record<string, string> => ({
   "content-type": "application/octet-stream",
@@ -51,7 +51,7 @@ export const layer = HttpApiBuilder.group(
         replayBody.judge(yield* readJsonObjectIfAny(request, maxReplayCall))
       )
       const of = yield* reading(original(team, params.id))
-      // Made here, so that what is carried out again makes no second request.
+      // Made here, so that a repeated call makes no second request.
       const id = yield* idOfCall(prefixes.request)
       const exact = exactly(of, id, { kind: "single", operation_id: null })
       const message = chained(yield* Effect.fromResult(edited(exact.message, edits)), request)
@@ -113,7 +113,7 @@ export const layer = HttpApiBuilder.group(
       .handle("body", ({ params, request }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          // HEAD comes here too, and needs no bytes.
+          // HEAD arrives here too, and needs no body.
           if (request.method === "HEAD") {
             const size = yield* reading(RequestReads.requestBodySize(team, params.id))
             return HttpServerResponse.empty({

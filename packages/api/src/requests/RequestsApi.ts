@@ -26,7 +26,7 @@ import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** `replay_request_id` is the new request, `request_id` the one it repeats. */
+/** `replay_request_id` is the new request, `request_id` the one that it repeats. */
 export const ReplayAccepted = Schema.Struct({
   ok: Schema.Literal(true),
   queued: Schema.Literal(true),
@@ -45,7 +45,7 @@ export const ReplayAccepted = Schema.Struct({
 
 const one = { params: Parameters.pathOf("request"), query: Parameters.onlyTeam }
 
-/** What was received, accepted or rejected. */
+/** Received requests, accepted or rejected. */
 export class RequestsApi extends HttpApiGroup.make("requests")
   .add(
     HttpApiEndpoint.get("list", "/requests", {

@@ -15,7 +15,7 @@ import { reader } from "../handlers/Calls.ts"
 import { readJsonObjectIfAny } from "../handlers/JsonBody.ts"
 import { limitOf, statesOf, underOneName, valuesOf } from "../handlers/ListInput.ts"
 
-/** How often a client address may ask for shares that there are not. */
+/** How often a client address may request unknown shares. */
 const unopened = perMinute("unopened_shares", 120)
 
 export const layer = HttpApiBuilder.group(

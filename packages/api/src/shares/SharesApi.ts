@@ -11,7 +11,7 @@ import { Deleted } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Links by which anybody sees one request, without what is secret in it. */
+/** Links that show one request to anyone, without its secrets. */
 export class SharesApi extends HttpApiGroup.make("shares")
   .add(
     HttpApiEndpoint.post("create", "/requests/:id/share", {

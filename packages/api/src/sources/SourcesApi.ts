@@ -7,7 +7,7 @@ import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Where requests come in. */
+/** Sources, which receive requests. */
 export class SourcesApi extends groupOf(source, { query: Parameters.resources }, [
   HttpApiEndpoint.get("health", "/sources/:id/health", {
     params: Parameters.pathOf("source"),

@@ -14,19 +14,19 @@ import type { StreamCredentials } from "./StreamCredentials.ts"
 
 const asked = { route: "GET:/v1/bins/:id/stream", permission: reading }
 
-/** What a handshake was let in to. */
+/** What a handshake was admitted to. */
 export interface Admitted extends WatchedSource {
-  /** When it ends (Unix milliseconds); null: it does not. */
+  /** When the permission ends (Unix ms); null: it does not. */
   readonly endsAt: number | null
-  /** Whether by a bin's token alone. */
+  /** Whether only a bin's token was presented. */
   readonly isStranger: boolean
 }
 
 /**
- * Who may watch a bin: whoever has its token until it expires or is claimed, and from then on whoever may read in the team that it, as any
- * other source, belongs to. Asked again while the stream is open.
+ * Who may watch a source. A bin: anyone with its token, until it expires or is claimed. From then on, as for any other source:
+ * anyone with the right to read in its team. Checked again while the stream is open.
  *
- * Another team's source is 403 and not 404: whether there is one, its ingress URL tells anybody.
+ * Another team's source is 403 and not 404: its ingress URL shows anyone whether it exists.
  */
 export const admission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
@@ -45,9 +45,9 @@ export const admission = Effect.gen(function* () {
         return { source: id, team: team_id, endsAt: expires_at.getTime(), isStranger: true }
       }
       const isWrong = opened.failure.code === "INVALID_BIN_TOKEN"
-      // A credential beside it is counted by itself, when it is wrong too.
+      // A credential beside it is counted on its own, when it is wrong too.
       if (isWrong && credential === null) yield* stranger
-      // Once it is claimed, its token is worth nothing, and the credential beside it may be.
+      // The token of a claimed bin is invalid, but the credential beside it may be valid.
       if (credential === null || statusOf[opened.failure.code] >= 429) return yield* opened.failure
     }
     const acting = yield* allowed

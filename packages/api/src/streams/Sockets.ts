@@ -7,36 +7,36 @@ import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { echoed } from "./StreamCredentials.ts"
 
-/** WebSockets of this process; and of one client address, behind which may be a proxy and many clients, with credentials. */
+/** Limits of WebSockets: of this process; and of one client address with credentials, which may be a proxy with many clients. */
 export const maxSockets = 512
 export const maxPerAddress = 128
 /**
- * Those of strangers, who have no credential but a public bin's token; and handshakes that are not let in yet, or not at all. Together
- * they hold half of all places at the most, in a count of their own: the other half stays for those with credentials.
+ * Limits of strangers, who have only a public bin's token; and of handshakes that are not admitted yet, or refused. Together they
+ * take at most half of all WebSockets, counted separately: the other half stays for callers with credentials.
  */
 export const maxOfStrangers = maxSockets / 4
 export const maxStrangersPerAddress = 64
 const maxAsking = maxSockets / 4
 const maxAskingPerAddress = 64
 
-/** How long a client may take to answer that it is over. */
+/** How long a client may take to confirm the close. */
 const closeMs = 2_000
 
 const restarting = { code: 1012, reason: "the gateway restarts; connect again" }
-/** What a client is told that may come back. */
+/** Tells a client that it may try again. */
 export const later = { code: 1013, reason: "try again later" }
 
-/** What a client is told by, whether or not it sees a status. */
+/** The close code for an error, for clients that do not see the HTTP status. */
 export const closeCodeOf = ({ code }: GatewayError): number | null => {
   const status = statusOf[code]
   return [401, 403, 404, 410].includes(status) ? 4000 + status : null
 }
 
 const everybody = "all"
-/** What no single client can have used up. */
+/** Limits that no single client can exhaust. */
 const shared: ReadonlySet<string> = new Set([everybody, "strangers", "asking"])
 
-/** What is open, counted by what it is bounded by. */
+/** Counts what is open for each limit. */
 class Places {
   readonly #open = new Map<string, number>()
 
@@ -57,26 +57,26 @@ class Places {
   }
 }
 
-/** What can be ended from outside. */
+/** A connection that can be ended from outside. */
 interface Endable {
-  /** Says why; a client who does not answer that is cut off. */
+  /** Sends the reason; a client that does not confirm is cut off. */
   readonly close: (code: number, reason: string) => void
   readonly drop: () => void
 }
 
-/** One kind of WebSockets: how its handshakes are answered, and what comes over them is bounded by. */
+/** One kind of WebSockets: how handshakes are answered, and the limits of incoming frames. */
 export type Kind = WebSocketServer
 
-/** Who was let in. */
+/** An admitted client. */
 interface Guest {
-  /** Whether without a credential of somebody's. */
+  /** Whether it has no credential of a user or team. */
   readonly isStranger: boolean
 }
 
-/** Nothing is decompressed for anybody. */
+/** No compression, for any client. */
 const bare = { perMessageDeflate: false, closeTimeout: closeMs, noServer: true, clientTracking: false }
 
-/** `protocol`: the one that it speaks. */
+/** `protocol`: the subprotocol that it speaks. */
 export const kind = (
   wire: Pick<ServerOptions, "maxPayload" | "maxFragments" | "maxBufferedChunks">,
   protocol: string
@@ -91,32 +91,31 @@ export const kind = (
 export interface Handshake<A extends Guest, R> {
   readonly message: IncomingMessage
   readonly kind: Kind
-  /** Who asks, and for what. */
+  /** Checks the caller's right to it. */
   readonly admit: Effect.Effect<A, GatewayError, R>
-  /** What is bounded beside sockets and addresses, by name, and to how many. */
+  /** Further limits beside sockets and addresses: name and number. */
   readonly places: (admitted: A) => Readonly<Record<string, number>>
-  /** What becomes of it; when this ends, or the client goes, so does the other. */
+  /** Serves the WebSocket. When this ends the WebSocket is closed, and when the client goes this is interrupted. */
   readonly serve: (socket: WebSocket, admitted: A) => Effect.Effect<void, GatewayError, R | Scope.Scope>
 }
 
 /**
- * The WebSockets of this process. `ws` is used itself: what is given of it by `HttpServerRequest.upgrade` tells neither how far behind
- * a reader is nor whether it lives. A browser may come from any origin, because nothing of a browser's own lets it in: its page has to know
- * a credential.
+ * The WebSockets of this process. It uses `ws` directly: `HttpServerRequest.upgrade` shows neither how far behind a reader is nor
+ * whether it is alive. Browsers may connect from any origin, because no cookie gives access: a page has to know a credential.
  */
 export class Sockets extends Context.Service<
   Sockets,
   {
     /**
-     * Answers a handshake, and completes when the WebSocket is over. Who may not have it is told by the code that it is closed with;
-     * what has nothing to do with the caller's right fails, and is answered by a status.
+     * Answers a handshake, and completes when the WebSocket has ended. A caller without the right gets a close code; a failure
+     * for another reason is answered with an HTTP status.
      */
     readonly open: <A extends Guest, R>(
       handshake: Handshake<A, R>
     ) => Effect.Effect<void, GatewayError, Exclude<R, Scope.Scope>>
-    /** Has it ended when the process is to end, until the scope does. */
+    /** Registers it to be closed when the process ends, for as long as the scope lives. */
     readonly keep: (socket: Endable) => Effect.Effect<void, never, Scope.Scope>
-    /** Ends all, and lets nobody in any more. */
+    /** Closes all, and admits nobody any more. */
     readonly drain: Effect.Effect<void>
   }
 >()("@tidegate/api/Sockets") {
@@ -125,7 +124,7 @@ export class Sockets extends Context.Service<
     Effect.map(TrustedProxies.Current, (proxies) => make(proxies))
   )
 
-  /** Ends them before the server that they are on waits for them: it is built behind the server. */
+  /** Closes them before their server waits for them: its layer is built after the server's. */
   static readonly layerDraining: Layer.Layer<never, never, Sockets> = Layer.effectDiscard(
     Effect.flatMap(Sockets, ({ drain }) => Effect.addFinalizer(() => drain))
   )
@@ -136,7 +135,7 @@ const placesOf = ({ isStranger }: Guest, address: string): Readonly<Record<strin
     ? { strangers: maxOfStrangers, [`strangers ${address}`]: maxStrangersPerAddress }
     : { [`address ${address}`]: maxPerAddress }
 
-/** Completes when it is over. */
+/** Completes when the WebSocket has ended. */
 const closed = (socket: WebSocket): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     if (socket.readyState === 3) return resume(Effect.void)
@@ -148,7 +147,7 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
   const open = new Set<Endable>()
   let isDraining = false
 
-  /** A place for one more, until the scope ends. */
+  /** Reserves one of each limit until the scope ends. */
   const place = (keys: Readonly<Record<string, number>>) =>
     Effect.acquireRelease(
       Effect.suspend(() => {
@@ -170,15 +169,15 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
         })
     )
 
-  /** Answers the handshake; null: its client has gone. A WebSocket ends with the scope, whatever the reason. */
+  /** Answers the handshake; null: its client has gone. The WebSocket ends with the scope, whatever the reason. */
   const shakeHands = (kind: Kind, message: IncomingMessage) =>
     Effect.acquireRelease(
       Effect.callback<WebSocket | null>((resume) => {
         if (message.socket.destroyed) return resume(Effect.succeed(null))
         message.socket.once("close", () => resume(Effect.succeed(null)))
-        // What a client says before it is answered is not kept: it has nothing to say yet.
+        // What a client sends before the answer is dropped: nothing is expected from it yet.
         kind.handleUpgrade(message, message.socket, Buffer.alloc(0), (socket) => {
-          // What is wrong on the wire ends the connection; there is nobody to tell.
+          // A protocol error ends the connection; nobody has to be notified.
           socket.on("error", () => {})
           resume(Effect.succeed(socket))
         })
@@ -190,7 +189,7 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
     Effect.acquireRelease(
       Effect.sync(() => {
         open.add(socket)
-        // Let in while the others were told to go.
+        // It was admitted while the others were being closed.
         if (isDraining) socket.close(restarting.code, restarting.reason)
       }),
       () => Effect.sync(() => void open.delete(socket))
@@ -205,7 +204,7 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
         yield* place({ [everybody]: maxSockets })
         const admitted = yield* Effect.scoped(Effect.andThen(asking, Effect.result(admit)))
         if (admitted._tag === "Failure" && closeCodeOf(admitted.failure) === null) yield* admitted.failure
-        // Whoever may not have it takes no place of those who may.
+        // Refused handshakes must not use up the limits of admitted ones.
         if (admitted._tag === "Failure") yield* asking
         else yield* place({ ...placesOf(admitted.success, address), ...named(admitted.success) })
         const socket = yield* shakeHands(kind, message)
@@ -213,7 +212,7 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
         if (Result.isSuccess(admitted)) {
           yield* Effect.raceFirst(closed(socket), Effect.andThen(serve(socket, admitted.success), closed(socket)))
         } else {
-          // Nothing is expected to be said: whoever says something is let go.
+          // No messages are expected: a client that sends one is disconnected.
           socket.on("message", () => socket.terminate())
           socket.close(closeCodeOf(admitted.failure)!, admitted.failure.code)
           yield* closed(socket)

@@ -5,13 +5,13 @@ import { type Asked, authorizing, namedTeams } from "../handlers/Authorization.t
 import type { StreamCredentials } from "./StreamCredentials.ts"
 
 /**
- * The team that a handshake's caller may act in. A handshake is counted as a call of its key or user; that it is asked again while the socket is
- * open is not.
+ * The team that a handshake's caller may act in. A handshake counts as a call of its key or user; the repeated checks while the
+ * socket is open do not.
  */
 export const standing = Effect.gen(function* () {
   const authorize = yield* authorizing
 
-  /** Of one handshake. */
+  /** For one handshake. */
   return (
     asked: Asked,
     { caller, team }: Pick<StreamCredentials, "caller" | "team">

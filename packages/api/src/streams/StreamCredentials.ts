@@ -1,24 +1,24 @@
 import type { Headers } from "effect/http"
 import { bearerOf } from "../Credentials.ts"
 
-/** What a handshake brings to be let in by. */
+/** The credentials of a handshake. */
 export interface StreamCredentials {
   /** A bin's token. */
   readonly bin: string | null
   /** A team's API key, or a session's token. */
   readonly caller: string | null
-  /** The team that the caller says to act on. */
+  /** The team that the caller names. */
   readonly team: string | null
 }
 
 const protocolName = /^[!#$%&'*+.^`|~\w-]{1,2048}$/
-/** Four are there to be offered. */
+/** There are four to offer. */
 const maxProtocols = 8
 
 const isBinToken = (text: string): boolean => text.startsWith("pbn_")
 const isTeam = (text: string): boolean => /^tm_\w{1,60}$/.test(text)
 
-/** The subprotocols that a handshake offers, in their order; null: they cannot be any. */
+/** The subprotocols that a handshake offers, in their order; null: the header is invalid. */
 export const offeredProtocols = (headers: Headers.Headers): ReadonlyArray<string> | null => {
   const offered = headers["sec-websocket-protocol"]
   if (offered === undefined) return []
@@ -31,7 +31,8 @@ export const offeredProtocols = (headers: Headers.Headers): ReadonlyArray<string
 }
 
 /**
- * The subprotocol that is answered, by an endpoint that speaks one: without which a browser ends the connection: a token is never told again. Null: none of them can be.
+ * The subprotocol for the answer, when an endpoint speaks one; without an answer a browser ends the connection. A token is never
+ * repeated. Null: none is possible.
  */
 export const echoed = (offered: Iterable<string>, spoken: string): string | null => {
   const names = [...offered]
@@ -45,8 +46,8 @@ const valueOf = (name: string, offered: ReadonlyArray<string>): string | null =>
 }
 
 /**
- * A page cannot set headers, so it says what it has by subprotocols: `token.` is whose right it is (a bin's token, an API key or a session's
- * token), `team.` the team to act on, as `x-team-id` is, or else that team's credential. Others send the headers that they send to any call.
+ * A page cannot set headers, so it uses subprotocols: `token.` has the credential (a bin's token, an API key or a session's
+ * token); `team.` has the team to act on, like `x-team-id`, or else that team's credential. Other clients send the usual headers.
  */
 export const credentialsOf = (headers: Headers.Headers, offered: ReadonlyArray<string>): StreamCredentials => {
   const bearer = bearerOf(headers)

@@ -15,14 +15,14 @@ import { localUrlOf } from "../tunnels/LocalUrl.ts"
 import { tunnelAdmission } from "../tunnels/TunnelAdmission.ts"
 import { tunnels } from "../tunnels/Tunnels.ts"
 
-/** How often a client address may ask for streams that it may not have. */
+/** How often a client address may request streams that it has no right to. */
 const refusedStreams = perMinute("refused_streams", 120)
 
 const noHandshake = fail("UPGRADE_REQUIRED", "this is a WebSocket: open it by a handshake of version 13")
 
 const localOnly = "must be an http or https URL of localhost, without a query, a fragment, a user name or a password"
 
-/** What is wrong with a handshake, so that nothing is answered in another shape than everywhere. */
+/** The fault of a handshake, so that it gets the standard error body. */
 const faultOf = ({ headers, method, upgrade }: IncomingMessage & { readonly upgrade?: boolean }) => {
   if (upgrade !== true || method !== "GET" || headers.upgrade?.toLowerCase() !== "websocket") return noHandshake
   if (headers["sec-websocket-version"] !== "13") return noHandshake
@@ -48,7 +48,7 @@ export const layer = HttpApiBuilder.group(
     const changesOf = (credential: string | null) =>
       credential === null ? Effect.succeed(Effect.never) : changes(credential)
 
-    /** A handshake that may be answered, and what it brings. */
+    /** A valid handshake and its credentials. */
     const handshake = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const message = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
       const fault = faultOf(message)
@@ -64,7 +64,7 @@ export const layer = HttpApiBuilder.group(
     })
     const counted = <A, R>(admitted: Effect.Effect<A, GatewayError, R>) =>
       Effect.tapError(admitted, (error) => (isRefusal(error) ? refused : Effect.void))
-    /** Written by nobody: by then the connection is over. */
+    /** Never written: by then the connection has ended. */
     const over = HttpServerResponse.empty({ status: 101 })
 
     return handlers

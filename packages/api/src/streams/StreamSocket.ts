@@ -1,21 +1,21 @@
 import type { WebSocket } from "@effect/platform-node/NodeWS"
 
-/** Bytes that one reader may be behind. */
+/** Bytes that may wait for one reader. */
 export const maxUnsent = 1024 * 1024
-/** Bytes that all readers of a process may be behind together: with more, whoever is behind at all is dropped. */
+/** Bytes that may wait for all readers of a process. Above it, every reader with waiting bytes is dropped. */
 export const maxUnsentOfAll = 32 * 1024 * 1024
 
-/** Frames that a reader may send between two pings: it has nothing to say but pongs, and pings of its own. */
+/** Frames that a reader may send between two pings: only pongs, and pings of its own, are expected. */
 const maxIncoming = 16
 
-/** What all streams of a process hold. */
+/** What waits for the readers of all streams of a process. */
 export interface Held {
   bytes: number
 }
 
 /**
- * One reader's WebSocket, bounded: whoever does not take what he is sent is dropped, and nothing is kept for him; whoever
- * says something is let go; whoever is silent for the time between two pings is taken for dead.
+ * The WebSocket of one reader, with limits: a reader that does not take its data is dropped, and nothing is kept for it; a reader
+ * that sends data is disconnected; a reader that is silent from one ping to the next counts as dead.
  */
 export class StreamSocket {
   #unsent = 0
@@ -27,7 +27,7 @@ export class StreamSocket {
   constructor(socket: WebSocket, held: Held) {
     this.#socket = socket
     this.#held = held
-    // What is wrong on the wire ends the connection; there is nobody to tell.
+    // A protocol error ends the connection; nobody has to be notified.
     socket.on("error", () => {})
     socket.on("message", () => this.close(1008, "nothing is expected to be said here"))
     socket.on("ping", () => this.#count())
@@ -41,7 +41,7 @@ export class StreamSocket {
     })
   }
 
-  /** Sends a frame of text, or drops the reader who is too far behind to be sent one. */
+  /** Sends a text frame, or drops the reader when it is too far behind. */
   send(frame: Buffer): void {
     if (this.#socket.readyState !== 1) return
     const isTooSlow = this.#unsent > maxUnsent || (this.#unsent > 0 && this.#held.bytes + frame.length > maxUnsentOfAll)
@@ -50,7 +50,7 @@ export class StreamSocket {
     this.#socket.send(frame, { binary: false, fin: true }, () => this.#add(-frame.length))
   }
 
-  /** Asks whether the reader is there; drops the one who has not answered since the last time. */
+  /** Checks that the reader is alive; drops one that has not answered the previous ping. */
   ping(): void {
     if (!this.#isAlive) return this.#socket.terminate()
     this.#isAlive = false
@@ -58,7 +58,7 @@ export class StreamSocket {
     if (this.#socket.readyState === 1) this.#socket.ping()
   }
 
-  /** Ends the stream; a reader who does not answer that is cut off. */
+  /** Ends the stream; a reader that does not confirm is cut off. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason)
   }
@@ -68,7 +68,7 @@ export class StreamSocket {
   }
 
   #add(bytes: number): void {
-    // What is told of a closed one has been taken off with it.
+    // The bytes of a closed one were subtracted when it closed.
     if (this.#socket.readyState > 1) return
     this.#unsent += bytes
     this.#held.bytes += bytes

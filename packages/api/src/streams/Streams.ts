@@ -7,34 +7,34 @@ import { closeCodeOf, kind, later, Sockets } from "./Sockets.ts"
 import { type Held, StreamSocket } from "./StreamSocket.ts"
 import { frameOf, type Watcher, Watches } from "./Watches.ts"
 
-/** Streams of one bin; and of one team, as far as they are not strangers'. */
+/** Streams of one bin; and of one team, not counting those of strangers. */
 export const maxPerBin = 32
 export const maxPerTeam = 64
 
-/** How often it is looked whether a reader lives, and may still see what it is told (ms). */
+/** How often to check that a reader is alive and still has the right to read (ms). */
 export const PingEveryMs = Context.Reference<number>("@tidegate/api/Streams/PingEveryMs", {
   defaultValue: () => 30_000
 })
-/** How long it may take to begin. */
+/** The time-out for the start of a stream. */
 const patience = "15 seconds"
 
-/** Nothing is expected from a reader: its largest frame is one that closes. */
+/** Nothing is expected from a reader: its largest frame is a close frame. */
 const wire = { maxPayload: 1024, maxFragments: 4, maxBufferedChunks: 64 }
 
 const alive = frameOf({ type: "alive" })
 
 const over = { code: 4410, reason: "BIN_EXPIRED" }
 
-/** The streams of this process. Bounded: streams, frames that come, and bytes that a reader is behind. */
+/** The streams of this process. Their number, incoming frames, and waiting bytes are limited. */
 export class Streams extends Context.Service<
   Streams,
   {
-    /** Answers a handshake, and tells what is stored until the reader goes or may not see it any more. */
+    /** Answers a handshake, and sends what is stored until the reader goes or loses the right to read. */
     readonly open: <R>(
       message: IncomingMessage,
       bin: string,
       admit: Effect.Effect<Admitted, GatewayError, R>,
-      /** Completes when it is to be asked again at once whether the reader may. */
+      /** Completes when the reader's right has to be checked again at once. */
       changed?: Effect.Effect<void>
     ) => Effect.Effect<void, GatewayError, R>
   }
@@ -52,7 +52,7 @@ const make = Effect.gen(function* () {
   const readers = kind(wire, "bin.v1")
   const held: Held = { bytes: 0 }
 
-  /** Looks after an open stream: whether its reader lives, and may still see what it is told. */
+  /** Checks an open stream: whether its reader is alive and still has the right to read. */
   const attend = Effect.fnUntraced(function* <R>(
     stream: StreamSocket,
     { endsAt, team }: Admitted,
@@ -63,7 +63,7 @@ const make = Effect.gen(function* () {
       const isSooner = yield* Effect.raceFirst(Effect.as(Effect.sleep(pingEveryMs), false), Effect.as(changed, true))
       if (!isSooner) {
         stream.ping()
-        // A browser shows its page no ping: by this a reader knows that the stream is there.
+        // A browser does not show pings to its page: this message tells the page that the stream is alive.
         stream.send(alive)
       }
       const admitted = yield* Effect.result(admit)
@@ -71,10 +71,10 @@ const make = Effect.gen(function* () {
         if (admitted.success.team !== team) stream.close(over.code, over.reason)
         return
       }
-      // Fails open when it cannot be asked: while the database does not answer, nothing is told either.
+      // Fails open when the check is impossible: while the database does not answer, nothing is sent either.
       const code = closeCodeOf(admitted.failure)
       if (code !== null) stream.close(code, admitted.failure.code)
-      // Only a credential that is none any more is counted: closed, though what it was cannot be told.
+      // Only an invalid credential is counted: the stream is closed, without revealing what the credential was.
       else if (statusOf[admitted.failure.code] === 429) stream.close(later.code, later.reason)
     })
     const end =
@@ -87,7 +87,7 @@ const make = Effect.gen(function* () {
     yield* Effect.all([Effect.forever(again), end], { concurrency: "unbounded", discard: true })
   })
 
-  /** Tells what is stored, from the greeting on: what is told before is in the list that is read after it. */
+  /** Sends what is stored after the greeting: earlier records are in the list that the client reads after it. */
   const watcherOf = (stream: StreamSocket) => {
     let isGreeted = false
     const watcher: Watcher = {

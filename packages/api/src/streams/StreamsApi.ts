@@ -8,7 +8,7 @@ import { capturedRequest, ids } from "../contract/Examples.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Requests as they come, and deliveries to somebody's own machine, over a WebSocket. */
+/** Live requests, and deliveries to a person's own machine, over a WebSocket. */
 export class StreamsApi extends HttpApiGroup.make("streams")
   .add(
     HttpApiEndpoint.get("watch", "/bins/:id/stream", {
@@ -19,7 +19,7 @@ export class StreamsApi extends HttpApiGroup.make("streams")
     }).annotateMerge(
       operation({
         id: "watchBin",
-        // It asks by itself: a page says by subprotocols what others say by headers.
+        // It authorizes on its own, because a page sends subprotocols where other clients send headers.
         permission: "public",
         summary: "Watch a bin or a source",
         description: [
@@ -50,7 +50,7 @@ export class StreamsApi extends HttpApiGroup.make("streams")
     }).annotateMerge(
       operation({
         id: "connectTunnel",
-        // It asks by itself, for the scope `tunnel:connect`: who may not is told by a close code.
+        // It authorizes on its own, for the scope `tunnel:connect`: a refused client gets a close code.
         permission: "public",
         summary: "Hold a tunnel open",
         description: [

@@ -4,38 +4,40 @@ import { capturedChannel, type StreamFrame } from "@tidegate/model/CapturedReque
 import type { Database } from "@tidegate/storage/Database"
 import { captured, newestRequests, type Sighting, type WatchedSource } from "@tidegate/storage/reads/CapturedReads"
 
-/** How often it is looked while somebody watches. */
+/** How often the database is read while somebody watches. */
 const everyMs = 500
-/** How often at the most, however often there is something new. */
+/** The shortest time between two reads, however often there is something new. */
 const minMs = 50
-/** How long it is not looked while the database does not answer. */
+/** The pause while the database does not answer. */
 const pauseMs = 2_000
 const patience = "5 seconds"
 /**
- * How far back it is looked each time: a request is stored a moment after the time in its id, and doors' clocks differ, so one with
- * an earlier id may come after one with a later id.
+ * How far back each read looks. A request is stored a moment after the time in its id, and clocks of ingress processes differ, so
+ * a request with an earlier id may be stored after one with a later id.
  */
 const lookBackMs = 30_000
-/** Requests of one source that are looked at, and told, at a time: more is a flood, whose watchers are told that there was more. */
+/**
+ * Requests of one source that are read, and shown, at a time. More is a flood; then watchers are notified that there was more.
+ */
 const maxSeen = 250
 const maxTold = 100
-/** Bodies up to 64 KiB each are read so many at once. */
+/** Bodies of up to 64 KiB each that are read at once. */
 const readAtOnce = 20
 const sourcesAtOnce = 4
 
-/** Who watches. */
+/** One watcher. */
 export interface Watcher {
   readonly tell: (frame: Buffer) => void
-  /** The source is not what it was when the watching began: it is gone, or another team's. */
+  /** The source has changed since the watch began: it is gone, or belongs to another team. */
   readonly gone: () => void
 }
 
-/** A source that is watched here, by at least one. */
+/** A source with at least one watcher in this process. */
 interface Watch extends WatchedSource {
   readonly watchers: Set<Watcher>
-  /** The requests that were seen when it was looked last, and what was told since; null: it was not looked yet. */
+  /** The requests of the last read, and those shown since; null: not read yet. */
   known: Set<string> | null
-  /** Done once it was looked: what is stored from then on is told. */
+  /** Completed after the first read: everything stored from then on is shown. */
   readonly begun: Deferred.Deferred<void>
 }
 
@@ -43,26 +45,26 @@ export const frameOf = (frame: StreamFrame): Buffer => Buffer.from(JSON.stringif
 
 const skipped = frameOf({ type: "skipped" })
 
-/** Which requests of a sighting are new, and whether there were more than are told; pure. */
+/** The new requests of a read, and whether there were more than are shown; pure. */
 export const news = (
   known: ReadonlySet<string>,
   ids: ReadonlyArray<string>
 ): { readonly told: ReadonlyArray<string>; readonly isCut: boolean } => {
   const fresh = ids.filter((id) => !known.has(id))
-  // When even the oldest that was seen is new, there may have been others before it.
+  // When even the oldest one read is new, there may have been others before it.
   const isCut = fresh.length > maxTold || (ids.length >= maxSeen && fresh.length === ids.length)
   return { told: fresh.slice(-maxTold), isCut }
 }
 
 /**
- * The sources that somebody watches at this process. While there are any, SQL is asked twice a second, in one statement, for what is new
- * of all of them, and as soon as the feed tells that there is something: so it does not matter which process took a request, whether there is a Redis, and whether that answers. While nobody
- * watches, nothing is asked, and nothing of this is on the way of a request.
+ * The sources that are watched in this process. While there are any, one statement reads what is new for all of them, twice a
+ * second and as soon as the feed announces something. So it does not matter which process received a request, or whether Redis
+ * exists and answers. While nobody watches nothing is read, and requests are never delayed by it.
  */
 export class Watches extends Context.Service<
   Watches,
   {
-    /** Tells of each request that is stored from when this completes on, once. It waits for the database. */
+    /** Shows each request that is stored after this completes, exactly once. It waits for the database. */
     readonly watch: (source: WatchedSource, watcher: Watcher) => Effect.Effect<void>
     readonly unwatch: (source: WatchedSource, watcher: Watcher) => void
   }
@@ -81,7 +83,7 @@ const make = Effect.gen(function* () {
   const wake = Latch.makeUnsafe(false)
   const keyOf = ({ source, team }: WatchedSource): string => `${team}/${source}`
 
-  /** Looks at once when something was stored, or may have been. Without it, it is seen half a second later. */
+  /** Reads at once when something was stored, or may have been. Without this signal it is read half a second later. */
   const listen = (source: string) =>
     Effect.flatMap(
       feed.subscribe(capturedChannel(source)),
@@ -92,7 +94,7 @@ const make = Effect.gen(function* () {
     for (const watcher of watch.watchers) watcher.tell(frame)
   }
 
-  /** What was told is known even if the next read fails: nothing is told twice. */
+  /** Requests that were shown count as known even if the next read fails: nothing is shown twice. */
   const show = Effect.fnUntraced(function* (watch: Watch, known: Set<string>, ids: ReadonlyArray<string>) {
     for (let from = 0; from < ids.length; from += readAtOnce) {
       const part = ids.slice(from, from + readAtOnce)
@@ -119,7 +121,8 @@ const make = Effect.gen(function* () {
   const look = Effect.gen(function* () {
     const all = [...watches.values()]
     const now = yield* Clock.currentTimeMillis
-    // A clock that was set back: who watches begins anew, so that nothing is told twice and nobody waits for the time to come again.
+    // The clock was set back: watchers begin anew, so that nothing is shown twice and nobody waits for the old time to come
+    // again.
     if (since > now) {
       since = now - lookBackMs
       for (const watch of all) {
@@ -137,12 +140,12 @@ const make = Effect.gen(function* () {
 
   yield* Effect.gen(function* () {
     if (watches.size === 0) wake.closeUnsafe()
-    // Whoever begins to watch opens it, and so does the feed.
+    // A new watcher opens the latch, and so does the feed.
     yield* watches.size === 0 ? wake.await : Effect.timeoutOption(wake.await, everyMs)
     wake.closeUnsafe()
     if (watches.size === 0) return
     const seen = yield* Effect.exit(Effect.timeout(Effect.provideContext(look, database), patience))
-    // Nobody is told: what was not seen is seen the next time.
+    // Nobody is notified: the next read finds what this one missed.
     if (seen._tag === "Failure" && Cause.hasDies(seen.cause))
       yield* Effect.logError("streams could not be told", seen.cause)
     yield* Effect.sleep(seen._tag === "Success" ? minMs : pauseMs)

@@ -7,23 +7,23 @@ import { type KnownOperation, knownOperation } from "./Operations.ts"
 import { type Found, unknownMembers, unknownNames } from "./Unknown.ts"
 
 /**
- * Members and parameters that nobody knows are refused, because whoever wrote them believes that they decide something. A caller that
- * says `Prefer: handling=lenient` (RFC 7240) has them left out instead.
+ * Unknown members and parameters are refused, because their writer believes that they have an effect. A caller that sends
+ * `Prefer: handling=lenient` (RFC 7240) has them ignored instead.
  */
 export interface Handled {
-  /** Null: the call is not of the contract, and nothing is judged. */
+  /** Null: the call is not part of the contract, and nothing is checked. */
   readonly operation: KnownOperation | null
   readonly isLenient: boolean
-  /** What stands behind `?`. */
+  /** The part after `?`. */
   readonly query: string
 }
 
-/** How the call that is being answered is handled. */
+/** How the current call is handled. */
 export const Handling = Context.Reference<Handled>("@tidegate/api/Handling", {
   defaultValue: () => ({ operation: null, isLenient: false, query: "" })
 })
 
-/** How a call is handled, and what its answer says of it. */
+/** How a call is handled, and the answer's header about it. */
 export const handlingOf = ({ headers, method, url }: HttpServerRequest.HttpServerRequest) => {
   const [path = "", query = ""] = url.split(/\?(.*)/s, 2)
   const operation = knownOperation(method, routeOf(path).path) ?? null
@@ -36,11 +36,11 @@ export const handlingOf = ({ headers, method, url }: HttpServerRequest.HttpServe
 
 const pages: ReadonlySet<string> = new Set(["cursor", "next", "prev"])
 
-/** A cursor that was left out would read the same rows for ever. */
+/** With an ignored cursor a caller would read the same rows for ever. */
 const aboutPages = (name: string): string | null =>
   pages.has(name) ? "is not for this list, which has no pages: narrow it, or raise its limit" : null
 
-/** Refuses the query parameters that the operation does not have. */
+/** Refuses query parameters that the operation does not have. */
 export const judgeQuery: Effect.Effect<void, GatewayError> = Effect.flatMap(
   Handling,
   ({ isLenient, operation, query }) => {
@@ -51,7 +51,7 @@ export const judgeQuery: Effect.Effect<void, GatewayError> = Effect.flatMap(
   }
 )
 
-/** What nobody knows of a body, where that is not left out; and numbers where there can be none, however it is handled. */
+/** Finds unknown members of a body, unless they are to be ignored; and, in any case, numbers where none is possible. */
 export const judgeMembers = (body: Schema.JsonObject): Effect.Effect<Found> =>
   Effect.map(Handling, ({ isLenient, operation }) => {
     if (operation === null) return { faults: [], known: body }

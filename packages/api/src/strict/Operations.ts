@@ -3,17 +3,17 @@ import { Api } from "../contract/Api.ts"
 import { anyParametersMark, readBackMark } from "../contract/Operation.ts"
 import { isObject, type JsonSchema, membersOf, type Shape, Shapes } from "./Shape.ts"
 
-/** What callers may say to each operation, taken from the document that is made of the contract: an operation that is added is strict at once. */
+/** The inputs of each operation, taken from the document that the contract generates: a new operation is strict at once. */
 
 export interface KnownOperation {
-  /** Whether it asks for no credential. */
+  /** Whether it needs no credential. */
   readonly isPublic: boolean
-  /** The names of its query parameters; null: any are taken. */
+  /** The names of its query parameters; null: any are accepted. */
   readonly query: ReadonlySet<string> | null
   readonly body: Shape
-  /** Whether there is nothing that could be written. Of a read that is not asked: a body means nothing there. */
+  /** Whether it takes no body. Not checked for reads: a body has no meaning there. */
   readonly isBodyless: boolean
-  /** What it answers, where that may be written back. */
+  /** Its answer, if that may be sent back as a body. */
   readonly readBack: Shape | null
 }
 
@@ -22,7 +22,7 @@ const listOf = (value: unknown): ReadonlyArray<JsonSchema> => (Array.isArray(val
 const at = (value: unknown, ...names: ReadonlyArray<string>): unknown =>
   names.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value)
 
-/** Where an answer has its record in `data`, that. */
+/** The record of an answer, when it is in `data`. */
 const within = (answer: Shape): Shape => {
   const members = membersOf(answer)
   return members.size === 1 ? (members.get("data")?.() ?? answer) : answer
@@ -54,6 +54,6 @@ const make = (): ReadonlyMap<string, KnownOperation> => {
 
 let made: ReadonlyMap<string, KnownOperation> | null = null
 
-/** What is known of the operation at a route of the contract (`/sources/:id`); undefined where there is none. */
+/** The operation of a route of the contract (`/sources/:id`); undefined when there is none. */
 export const knownOperation = (method: string, route: string): KnownOperation | undefined =>
   (made ??= make()).get(`${method === "HEAD" ? "GET" : method} ${route}`)

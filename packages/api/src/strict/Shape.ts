@@ -1,24 +1,24 @@
 /**
- * What names a value may have, as far as a JSON Schema of the document tells: the same schemas that bodies are judged by. A shape
- * is the alternatives that a value may be one of; those without names are left out, but for numbers: one with all its digits is an object to
- * JavaScript, and has to be told from what an object may stand for.
+ * The names that a value may have, by the document's JSON Schemas, which are those that bodies are checked by. A shape is the
+ * list of alternatives of a value. Alternatives without names are left out, except for numbers: a number with all its digits is
+ * an object in JavaScript, and has to be distinguished from a real object.
  */
 
 export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Schemas point at each other, some at themselves: what is behind a name is made when it is looked at. */
+/** Schemas refer to each other, some to themselves: a referenced shape is built when it is needed. */
 export type Lazy = () => Shape
 
 export interface ObjectShape {
   readonly kind: "object"
   readonly members: ReadonlyMap<string, Lazy>
-  /** What members without a name of their own are; null: there are none. */
+  /** The shape of members that are not named; null: there are none. */
   readonly rest: Lazy | null
-  /** Its owner refuses what it does not know, in its own words. */
+  /** Its owner refuses unknown members with its own messages. */
   readonly isClosed: boolean
-  /** The members whose value tells this alternative from others, with the values that they have in it. */
+  /** The members whose value identifies this alternative, with their values in it. */
   readonly tags: ReadonlyMap<string, { readonly values: ReadonlySet<unknown>; readonly isRequired: boolean }>
 }
 
@@ -27,7 +27,7 @@ export interface ArrayShape {
   readonly items: Lazy
 }
 
-/** `any`: whatever it is, nobody has named what is in it; `isObject`: but that it is an object. */
+/** `any`: any value, whose members are not named; `isObject`: any object. */
 export type Alternative =
   | ObjectShape
   | ArrayShape
@@ -45,7 +45,7 @@ export const isObject = (value: unknown): value is JsonSchema =>
 
 const listOf = (value: unknown): ReadonlyArray<JsonSchema> => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** Other names are taken for those that the schema tells; its owner refuses the rest. */
+/** Other spellings of the schema's names are accepted; the owner refuses the rest. */
 export const otherNames = "x-other-names"
 /** The member whose members may also stand beside it. */
 export const alsoBeside = "x-members-also-beside"
@@ -66,7 +66,7 @@ const structural = [
   otherNames
 ]
 
-/** The values that a schema is limited to; null when it is not. */
+/** The values that a schema is restricted to; null when it is not. */
 const valuesOf = (schema: JsonSchema): ReadonlyArray<unknown> | null => {
   if (Array.isArray(schema["enum"])) return schema["enum"]
   if ("const" in schema) return [schema["const"]]
@@ -75,7 +75,7 @@ const valuesOf = (schema: JsonSchema): ReadonlyArray<unknown> | null => {
   return choices.length > 0 && choices.every((values) => values !== null) ? choices.flat() : null
 }
 
-/** Shapes of the schemas of one document, each made once. */
+/** The shapes of one document's schemas, each built once. */
 export class Shapes {
   private readonly components: JsonSchema
   private readonly made = new Map<JsonSchema, Shape>()
@@ -142,7 +142,7 @@ export class Shapes {
   }
 }
 
-/** An alternative where the members of its member `name` may also stand beside that. */
+/** An alternative in which the members of its member `name` may also stand beside that. */
 const withMembersOf = (one: Alternative, name: string): Alternative => {
   const inner = one.kind === "object" ? one.members.get(name) : undefined
   if (one.kind !== "object" || inner === undefined) return one
@@ -151,7 +151,7 @@ const withMembersOf = (one: Alternative, name: string): Alternative => {
   return { ...one, members }
 }
 
-/** The members of all alternatives of a shape: where several have one, it is either. */
+/** The members of all alternatives of a shape; a member of several alternatives may have any of their shapes. */
 export const membersOf = (shape: Shape): ReadonlyMap<string, Lazy> => {
   const members = new Map<string, Lazy>()
   for (const one of shape) {
@@ -164,7 +164,7 @@ export const membersOf = (shape: Shape): ReadonlyMap<string, Lazy> => {
   return members
 }
 
-/** What is of two shapes at once. */
+/** A shape that has to match both (as in `allOf`): each object alternative of `left` also gets the members of `right`. */
 const both = (left: Shape, right: Shape): Shape => {
   const others = right.filter((one) => one.kind === "object")
   if (others.length === 0) return left

@@ -4,35 +4,35 @@ import type { FieldError } from "@tidegate/model/GatewayError"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { type Lazy, membersOf, type ObjectShape, type Shape } from "./Shape.ts"
 
-/** What is told of one body: nobody reads a longer list to its end. */
+/** The largest number of faults that are reported for one body: nobody reads a longer list. */
 export const maxFaults = 20
-/** Of a path that is longer the beginning is told. */
+/** A longer path is cut to this length. */
 export const longestPath = 200
 
-/** How a body is looked at. */
+/** How to check a body. */
 export interface Looking {
-  /** What is written. */
+  /** The shape for writing. */
   readonly written: Shape
-  /** What is read of the same thing; its members may be written back, and are not looked at. Null: nothing is. */
+  /** The shape of the same thing when it is read; its members may be sent back, and are not checked. Null: none. */
   readonly read: Shape | null
-  /** Names that nobody knows are left out, and nothing is said of them. Otherwise those that owners refuse themselves are left to them. */
+  /** Unknown names are removed silently. Otherwise names that the owners refuse themselves are left to them. */
   readonly isLenient: boolean
 }
 
 export interface Found {
   readonly faults: ReadonlyArray<FieldError>
-  /** The value without what nobody knows. */
+  /** The value without its unknown members. */
   readonly known: Schema.JsonObject
 }
 
-/** Finds the members of `body` that nobody knows. The walk goes only as far as schemas name members. */
+/** Finds the unknown members of `body`, as deep as schemas name members. */
 export const unknownMembers = (body: Schema.JsonObject, { isLenient, read, written }: Looking): Found => {
   const walk = new Walk(isLenient)
   const known = walk.value(body, written, read ?? [], null) as Schema.JsonObject
   return { faults: walk.faults, known }
 }
 
-/** Where a value stands. */
+/** The place of a value. */
 interface Place {
   readonly within: Place | null
   readonly step: string | number
@@ -47,7 +47,7 @@ const pathOf = (place: Place | null): string => {
   return path.slice(0, longestPath)
 }
 
-/** The alternatives that the value may be, by the members that tell them apart; all of them where it is none. */
+/** The alternatives that the value may be, by their identifying members; all of them when none matches. */
 const meant = (value: Schema.JsonObject, shape: Shape): ReadonlyArray<ObjectShape> => {
   const objects = shape.filter((one) => one.kind === "object")
   const fits = ({ tags }: ObjectShape): boolean => {
@@ -62,7 +62,7 @@ const meant = (value: Schema.JsonObject, shape: Shape): ReadonlyArray<ObjectShap
 
 const isFree = (shape: Shape): boolean => shape.some(({ kind }) => kind === "any")
 
-/** Whether a number may stand where a value has this shape; what has none is its owner's to judge. */
+/** Whether a number is possible for a value of this shape; a shape without alternatives is checked by its owner. */
 const mayBeNumber = (shape: Shape): boolean =>
   shape.length === 0 || shape.some((one) => one.kind === "number" || (one.kind === "any" && one.isObject !== true))
 
@@ -118,7 +118,7 @@ class Walk {
       const step = { within: place, step: name }
       const member = members.get(name)
       if (member === undefined && !hasRest) {
-        // What is only read may be written back. What another alternative is written with means nothing in this one.
+        // Members that are only read may be sent back. Members of another alternative have no meaning in this one.
         if (isOwners || (readMembers.has(name) && !everywhere.has(name))) {
           entries.push([name, inner])
           continue
@@ -135,7 +135,7 @@ class Walk {
   }
 }
 
-/** Refuses what is written under a name that is not known; `about`: what is said of one in particular. */
+/** Refuses unknown names; `about`: the message for a particular one. */
 export const unknownNames = (
   written: Iterable<string>,
   known: ReadonlySet<string>,

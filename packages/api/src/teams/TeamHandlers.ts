@@ -42,7 +42,10 @@ export const layer = HttpApiBuilder.group(
     const writing = <A>(effect: Effect.Effect<A, GatewayError, Database>) =>
       carriedThrough(Effect.provideContext(effect, database))
     const current = Effect.map(CurrentTeam, ({ id }) => id)
-    /** The team, to who may say who belongs to it. Whom the demo user added would be there when nobody can be that user any more. */
+    /**
+     * The team, for callers who may manage its members. The demo user may not: members that it added would remain when demo
+     * sign-in is switched off.
+     */
     const managed = Effect.flatMap(CurrentTeam, ({ caller, id }) =>
       userOf(caller) === demoUser
         ? Effect.fail(fail("USER_SESSION_REQUIRED", "the demo user is everybody, and manages no members"))
@@ -99,7 +102,7 @@ export const layer = HttpApiBuilder.group(
       .handle("removeMember", ({ params }) =>
         Effect.gen(function* () {
           const team = yield* managed
-          // An address would be looked for among all users.
+          // An address would be searched among all users.
           if (params.id.includes("@")) return yield* notFound("member", params.id)
           yield* writing(removeMember(team, params.id))
           return { id: params.id, deleted: true as const }

@@ -24,7 +24,7 @@ const Name = trimmedName(
   "1 to 120 characters that can be seen"
 )
 
-/** Somebody is named by their address: whoever has only guessed an id learns nothing of whom it is. */
+/** A person is named by their address: a caller who only guesses an id learns nothing about the person. */
 const Address = Schema.String.check(
   Characters.upTo(254),
   Schema.isPattern(/^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/u, { message: "must be an e-mail address" })
@@ -63,17 +63,17 @@ export const memberWrite = bodyOf(
 
 export const memberPatch = bodyOf(Schema.Struct({ role: TeamRole }).annotate({ identifier: "TeamMemberPatch" }))
 
-/** Keys would outlive themselves by the owners that they make. */
+/** Sessions only: owners that a key has added would remain after the key is revoked. */
 const managing = bySessions(administering)
 
-/** Of the installation. */
+/** For the installation. */
 const founding: Principals = { user: "admin", teamKey: false, scope: null }
 
 const query = Parameters.onlyTeam
 const of = <S extends Schema.Top>(data: S) => Schema.Struct({ data })
 const member = { params: Parameters.pathOf("member", teamMember.id), query }
 
-/** Teams, who belongs to them, and for how long their data is kept. */
+/** Teams, their members, and how long their data is kept. */
 export class TeamsApi extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.get("list", "/teams", { query, success: of(Schema.Array(OwnTeam)) }).annotateMerge(

@@ -19,14 +19,14 @@ import { listing } from "../handlers/Listing.ts"
 import { logLevelsOf, pageOf, underOneName } from "../handlers/ListInput.ts"
 import { handle } from "../handlers/Resource.ts"
 
-/** As the caller may see it: whoever does not own the team sees that there are variables, and not what they hold. */
+/** The record as the caller may see it: a caller who does not own the team sees the names of variables but not their values. */
 export const shownTo = (role: Role, transformation: Transformation): Transformation => {
   if (role === "owner") return transformation
   const { env, ...shown } = transformation
   return { ...shown, env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, maskSecret(value)])) }
 }
 
-/** Transformations: commands go to their entities, reads to the tables. */
+/** Transformations: commands go to their actors, reads to the tables. */
 export const layer = HttpApiBuilder.group(
   Api,
   "transformations",

@@ -25,7 +25,7 @@ const trial = {
   errors: ["NOT_FOUND", "TRANSFORMATION_INVALID"]
 } as const
 
-/** Code that reshapes requests on their way. */
+/** Code that changes requests on their way. */
 export class TransformationsApi extends groupOf(transformation, { query: Parameters.transformations }, [
   HttpApiEndpoint.post("run", "/transformations/run", run).annotateMerge(
     operation({ id: "runTransformation", ...trial })

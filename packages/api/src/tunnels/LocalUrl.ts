@@ -1,9 +1,9 @@
-/** Loopback, in the ways in which the client takes it. */
+/** Loopback addresses, in the forms that the client accepts. */
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
- * Where a tunnel's client says that its target is, without a slash at the end; undefined: it cannot be. It is shown with attempts, and
- * nothing is ever sent there by the gateway.
+ * The address of a tunnel client's own target, as the client names it, without a trailing slash; undefined: it is not acceptable.
+ * It is shown with attempts, and the gateway never sends anything there.
  */
 export const localUrlOf = (text: string | undefined): string | null | undefined => {
   if (text === undefined || text === "") return null

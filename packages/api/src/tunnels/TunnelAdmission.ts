@@ -10,14 +10,14 @@ import type { StreamCredentials } from "../streams/StreamCredentials.ts"
 
 const asked = { route: "GET:/v1/connect", permission: tunneling }
 
-/** What a handshake was let in to. */
+/** What a handshake was admitted to. */
 export interface AdmittedTunnel {
   readonly team: string
   readonly destination: string
   readonly isStranger: false
 }
 
-/** Who may hold a tunnel open: whoever may act so in the destination's team. Asked again while it is open. */
+/** Who may hold a tunnel open: callers with that right in the destination's team. Checked again while it is open. */
 export const tunnelAdmission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
   const standingOf = yield* standing

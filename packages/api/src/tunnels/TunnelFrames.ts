@@ -4,13 +4,13 @@ import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { type JsonLimits, parseJson } from "@tidegate/json/JsonText"
 
 /*
- * What is said over a tunnel, as frames of JSON text. A client is a stranger: what it says is bounded before it is parsed, and what
- * is taken of it is what an HTTP target could have said.
+ * The messages over a tunnel, as frames of JSON text. A client is a stranger: its messages are limited before they are parsed,
+ * and only what an HTTP target could have answered is accepted.
  */
 
-/** The largest frame of a client, in bytes: the kept part of a body, in base64 or with what JSON escapes in it. */
+/** The largest frame of a client, in bytes: the kept part of a body, in base64 or with JSON escapes. */
 export const largestResult = 512 * 1024
-/** A larger body is sent in base64, text or not: what JSON would escape in it costs the loop. */
+/** A larger body is sent in base64, text or not: JSON escapes would block the event loop. */
 const largestText = 256 * 1024
 const maxHeaders = 100
 const maxHeaderBytes = 16 * 1024
@@ -31,7 +31,7 @@ export const helloFrame = (cliId: string, destination: string, heartbeatSeconds:
 
 export const pongFrame = Buffer.from('{"type":"pong"}')
 
-/** One delivery. The request is a JSON object already, which its body becomes a member of. */
+/** One delivery. The request is a JSON object already; its body is added as a member. */
 export const deliveryFrame = ({ body, job_id, request, timeout_ms }: TunnelJob): Buffer => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const member =
@@ -55,7 +55,7 @@ type Members = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What a client has said. `isUnderWay`: whether a job was sent to it that it has not answered. */
+/** Parses a client's message. `isUnderWay`: whether a job was sent to it and is not answered. */
 export const readFrame = (frame: Uint8Array, isUnderWay: (job: string) => boolean): Said => {
   const parsed = parseJson(frame, limits)
   if (parsed.kind !== "json" || !isObject(parsed.value)) return unexpected
@@ -96,7 +96,7 @@ const notUnderstood = (job_id: string): TunnelResult => ({
 const statusOf = (value: unknown): number | null =>
   typeof value === "number" && Number.isInteger(value) && value >= 100 && value <= 599 ? value : null
 
-/** Null: it is none. Left out, it is empty. */
+/** Null: it is invalid. An absent body is empty. */
 const bodyOf = ({ body, body_base64 }: Members): Buffer | null => {
   if (typeof body === "string" && (body_base64 ?? null) === null) return Buffer.from(body)
   if ((body ?? null) !== null) return null
@@ -104,7 +104,7 @@ const bodyOf = ({ body, body_base64 }: Members): Buffer | null => {
   return typeof body_base64 === "string" ? Buffer.from(body_base64, "base64") : null
 }
 
-/** As far as an HTTP target could have sent them. */
+/** The headers that an HTTP target could have sent. */
 const headersOf = (value: unknown): TunnelResult["headers"] => {
   const headers = Object.create(null) as Record<string, string | ReadonlyArray<string>>
   if (!isObject(value)) return headers
@@ -125,7 +125,7 @@ const headersOf = (value: unknown): TunnelResult["headers"] => {
 const isHeaderValue = (value: unknown): value is string =>
   typeof value === "string" && /^[\t\x20-\x7e\xa0-\xff]*$/.test(value)
 
-/** Of a text that somebody wrote: one short line that can be kept and shown. */
+/** A client's text as one short line that can be stored and shown. */
 const plain = (text: string): string =>
   text
     .slice(0, longestError)

@@ -1,17 +1,17 @@
 import type { WebSocket } from "@effect/platform-node/NodeWS"
 import type { Held } from "../streams/StreamSocket.ts"
 
-/** Bytes that one client may be behind when more is asked for, and that all clients of a process may be. */
+/** Bytes that may wait for one client, and for all clients of a process, before no more jobs are requested. */
 const maxUnsent = 8 * 1024 * 1024
 const maxUnsentOfAll = 64 * 1024 * 1024
-/** A frame is sent in pieces, one after the other: pings go in between, so that a slow client is not taken for a dead one. */
+/** A frame is sent in pieces, one after the other, with pings in between, so that a slow client does not count as dead. */
 const piece = 256 * 1024
-/** So many pings of the gateway (40 s) a frame waits to be taken: by then its delivery is given up. */
+/** The number of the gateway's pings (40 s) that a frame may wait to be taken: by then its delivery has timed out. */
 const maxPingsBehind = 4
-/** Of what was not asked for, between two pings of the gateway. */
+/** Unexpected frames between two pings of the gateway. */
 const maxUnexpected = 70
 
-/** One client's WebSocket. Nothing more is asked for while it is behind, so that it holds a bounded part of the process. */
+/** The WebSocket of one client. No jobs are requested while it is behind, so its memory is limited. */
 export class TunnelSocket {
   readonly #socket: WebSocket
   readonly #held: Held
@@ -22,14 +22,14 @@ export class TunnelSocket {
   #unsent = 0
   #isAlive = true
   #unexpected = 0
-  /** Frames that were to be sent, and that were taken. */
+  /** Frames that were queued, and frames that were taken. */
   #framed = 0
   #taken = 0
-  /** Those that are waited for, and for how many pings. */
+  /** The frame that has to be taken next, and for how many pings it has waited. */
   #awaited = 0
   #pingsBehind = 0
 
-  /** `say` is called with each frame of text; `drained` when it has room again. */
+  /** `say` is called with each text frame; `drained` when there is capacity again. */
   constructor(socket: WebSocket, held: Held, say: (frame: Buffer, tunnel: TunnelSocket) => void, drained: () => void) {
     this.#socket = socket
     this.#held = held
@@ -77,7 +77,7 @@ export class TunnelSocket {
     this.#sent = end
     const isLast = end === frame.length
     this.#socket.send(part, { binary: false, fin: isLast }, (error) => {
-      // What is told of a closed one has been taken off with it.
+      // The bytes of a closed one were subtracted when it closed.
       if (error != null || this.#socket.readyState > 1) return
       this.#unsent -= part.length
       this.#held.bytes -= part.length
@@ -92,12 +92,15 @@ export class TunnelSocket {
     })
   }
 
-  /** It has said something that nobody waits for. */
+  /** The client has sent something that was not expected. */
   unexpected(): void {
     if (++this.#unexpected > maxUnexpected) this.close(1008, "too much was said that nobody waits for")
   }
 
-  /** Asks whether the client is there; drops the one that has neither said nor taken anything since the last time, or takes too little to be of use. */
+  /**
+   * Checks that the client is alive. Drops it when it has neither sent nor taken anything since the last time, or takes too
+   * little to be of use.
+   */
   ping(): void {
     if (this.#taken >= this.#awaited) {
       this.#awaited = this.#framed
@@ -109,7 +112,7 @@ export class TunnelSocket {
     if (this.#socket.readyState === 1) this.#socket.ping()
   }
 
-  /** Ends the tunnel; a client that does not answer that is cut off. */
+  /** Ends the tunnel; a client that does not confirm is cut off. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason)
   }

@@ -13,25 +13,25 @@ import type { AdmittedTunnel } from "./TunnelAdmission.ts"
 import { deliveryFrame, helloFrame, largestResult, pongFrame, readFrame } from "./TunnelFrames.ts"
 import { TunnelSocket } from "./TunnelSocket.ts"
 
-/** Tunnels of one team at one process. */
+/** Tunnels of one team in one process. */
 const maxPerTeam = 64
-/** Deliveries that a client has at once: what the destination's actor hands out. */
+/** Deliveries that a client may have at once: the destination's actor hands out no more. */
 const maxUnderWay = 50
 
-/** How often a client has to say something, for its own sake; and how often it is asked whether it is there (ms). */
+/** How often a client has to send something; and how often the gateway checks that it is alive (ms). */
 const heartbeatSeconds = 30
 const pingEveryMs = 10_000
-/** So many pings go by before it is asked again whether the client may still be there. */
+/** The number of pings after which the client's right is checked again. */
 const pingsPerAdmission = 3
-/** A question to the actor is answered within 5 s; a runner that is taken over, in a few more. */
+/** The actor answers a poll within 5 s; after a fail-over of its runner it takes a few more. */
 const patience = "12 seconds"
-/** Between two questions when the last one was not answered, or told nothing at once (ms). */
+/** The pause after a poll without an answer, or with an immediate empty one (ms). */
 const pauseMs = 250
-/** How long the actor may be out of reach before the session is over (ms). */
+/** How long the actor may be unreachable before the session ends (ms). */
 const maxUnreachedMs = 60_000
-/** What a client has not answered so long after its time (ms) is not expected from it any more. */
+/** How long after its time-out an answer of the client is still accepted (ms). */
 const graceMs = 5_000
-/** Results that are told to the actor at once. */
+/** Results that are reported to the actor at once. */
 const maxAtOnce = 50
 
 const wire = { maxPayload: largestResult, maxFragments: 64, maxBufferedChunks: 256 }
@@ -42,21 +42,23 @@ const expired = { code: 4001, reason: "the session is over; connect again" }
 
 type Owner = ReturnType<Effect.Success<typeof DestinationEntity.client>>
 
-/** A client that is connected here, and what is under way with it. */
+/** A connected client, and what is under way with it. */
 interface Line {
   readonly owner: Owner
   readonly cliId: string
   readonly localUrl: string | null
   readonly tunnel: TunnelSocket
-  /** When what was sent to the client is not expected any more (Unix ms), by job. */
+  /** By job, until when an answer of the client is expected (Unix ms). */
   readonly underWay: Map<string, number>
-  /** What it has answered, and the actor has not confirmed. */
+  /** Answers of the client that the actor has not confirmed. */
   readonly answered: Map<string, TunnelResult>
   readonly hasAnswers: Latch.Latch
   readonly hasRoom: Latch.Latch
 }
 
-/** The actor's answer; null: there was none, and it is to be asked again. Its owner may have changed, which interrupts the call. */
+/**
+ * The actor's answer; null: there was none, and the call has to be repeated. The actor may have moved, which interrupts the call.
+ */
 const answerOf = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A | null> =>
   Effect.catchCause(call, (cause) =>
     Cause.hasDies(cause)
@@ -66,7 +68,10 @@ const answerOf = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A | null> =>
 
 const nothing: Heard = { jobs: [], ended: null }
 
-/** Asks for what there is. What is lost of a question or its answer is handed out again, because it is not among what is held. */
+/**
+ * Polls the actor for jobs. When a poll or its answer is lost, the jobs are handed out again, because they are not listed as
+ * held.
+ */
 const ask = Effect.fnUntraced(function* ({ answered, cliId, hasRoom, localUrl, owner, tunnel, underWay }: Line) {
   const now = yield* Clock.currentTimeMillis
   for (const [job, until] of underWay) if (until < now) underWay.delete(job)
@@ -81,7 +86,7 @@ const deliver = ({ answered, tunnel, underWay }: Line, { ended, jobs }: Heard, n
   if (ended === "replaced") tunnel.close(replaced.code, replaced.reason)
   else if (ended === "gone") tunnel.close(gone.code, gone.reason)
   for (const job of jobs) {
-    // Its last owner has sent it already.
+    // The shard's last owner has sent it already.
     if (underWay.has(job.job_id) || answered.has(job.job_id)) continue
     underWay.set(job.job_id, now + job.timeout_ms + graceMs)
     tunnel.send(deliveryFrame(job))
@@ -103,7 +108,7 @@ const listen = Effect.fnUntraced(function* (line: Line) {
   }
 })
 
-/** Tells the actor what was answered until it has heard it, and so frees what the job holds there. */
+/** Reports answers to the actor until it has confirmed them, which frees the job there. */
 const tell = Effect.fnUntraced(function* ({ answered, cliId, hasAnswers, owner }: Line) {
   while (true) {
     yield* hasAnswers.await
@@ -121,7 +126,7 @@ const tell = Effect.fnUntraced(function* ({ answered, cliId, hasAnswers, owner }
   }
 })
 
-/** Whether the client is there, and may be. */
+/** Checks that the client is alive and still has the right. */
 const attend = Effect.fnUntraced(function* <R>(
   tunnel: TunnelSocket,
   admit: Effect.Effect<AdmittedTunnel, GatewayError, R>,
@@ -137,14 +142,14 @@ const attend = Effect.fnUntraced(function* <R>(
     yield* Effect.raceFirst(pings, changed)
     const admitted = yield* Effect.result(admit)
     if (Result.isSuccess(admitted)) continue
-    // Fails open when it cannot be asked: an outage of the database must not end what waits for it to be over.
+    // Fails open when the check is impossible: an outage of the database must not end tunnels that wait for its end.
     const code = closeCodeOf(admitted.failure)
     if (code !== null) tunnel.close(code, admitted.failure.code)
     else if (statusOf[admitted.failure.code] === 429) tunnel.close(later.code, later.reason)
   }
 })
 
-/** What becomes of what a client says. */
+/** Processes the messages of a client. */
 const hear =
   ({ answered, hasAnswers, underWay }: Pick<Line, "answered" | "hasAnswers" | "underWay">) =>
   (frame: Buffer, tunnel: TunnelSocket): void => {
@@ -162,8 +167,8 @@ const hear =
   }
 
 /**
- * The process's end of tunnels: it is connected to the client, and asks the destination's actor, wherever that is, for what there is to be
- * delivered. It keeps nothing that may not be lost: what it holds of a client that goes is sent again by the actor.
+ * The process's end of tunnels: it is connected to the client, and polls the destination's actor, on any runner, for deliveries.
+ * It may lose everything that it holds: when a client goes, the actor sends its jobs again.
  */
 export const tunnels: Effect.Effect<
   <R>(

@@ -11,7 +11,7 @@ import { Api } from "../contract/Api.ts"
 import { asked, askOwner, ownersOf, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 
-/** The workflow's actor saves it with its source: of a new one, too, so that there is one way. */
+/** The workflow's actor saves it together with its source. A new workflow goes the same way. */
 export const layer = HttpApiBuilder.group(
   Api,
   "workflowAggregates",

@@ -7,7 +7,7 @@ import { Authorization } from "../contract/Authorization.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Workflows together with what they stand on. */
+/** Workflows together with their source and actions. */
 export class WorkflowAggregatesApi extends HttpApiGroup.make("workflowAggregates")
   .add(
     HttpApiEndpoint.put("save", "/workflows/aggregate", {

@@ -25,7 +25,7 @@ const params = {
 
 const { key, version } = templateExample
 
-/** Workflows to begin with. */
+/** Templates for new workflows. */
 export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
   .add(
     HttpApiEndpoint.get("list", "/workflow-templates", {

@@ -14,7 +14,10 @@ import { readJsonObject } from "../handlers/JsonBody.ts"
 /** A test has a minute of its own. */
 const deadline = Duration.seconds(75)
 
-/** Tests are carried out by the workflow's actor, because it has what runs have; of a graph that is not stored by one that nobody calls again. */
+/**
+ * Tests run in the workflow's actor, because it has what runs need. A graph that is not stored is tested in an actor that is
+ * never called again.
+ */
 export const layer = HttpApiBuilder.group(
   Api,
   "workflowTests",

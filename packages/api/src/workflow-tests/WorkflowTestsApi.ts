@@ -14,7 +14,10 @@ import { Authorization } from "../contract/Authorization.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Members of the team may; what really sends is its owners', which the handler sees to. No project key is let near workflows. */
+/**
+ * Members of the team may call it; the handler restricts live tests, which really send, to owners. Project keys have no access to
+ * workflows.
+ */
 const permission = notByProjectKeys(executing)
 
 const { edges, steps } = workflow.example.body
@@ -117,7 +120,7 @@ const errors = [
 const description =
   "The engine of real runs carries it out; nothing is stored, and no list has it. A step that is an action or a destination is not called unless the mode is live: its mock, or a sample, stands in for it. Delays take no time. At most 60 seconds."
 
-/** What a workflow would do. */
+/** Tests of workflows: what a run would do. */
 export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
   .add(
     HttpApiEndpoint.post("test", "/workflows/:id/test", {

@@ -22,7 +22,7 @@ import { handle } from "../handlers/Resource.ts"
 
 type Query = Schema.Struct.Type<typeof Parameters.workflows>
 
-/** What a list of workflows is narrowed to and ordered by. */
+/** The filter and order of a list of workflows. */
 const listed = Effect.fnUntraced(function* (query: Query) {
   const status = yield* statesOf(query.status, WorkflowStatus.literals)
   const search = yield* searchOf(query)

@@ -11,7 +11,7 @@ import * as Examples from "./RunExamples.ts"
 /** Runs are for people and for the team's own key. */
 const permission = notByProjectKeys(reading)
 
-/** Graphs of steps that the requests of a source run through. */
+/** Workflows: graphs of steps that a source's requests run through. */
 export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflows }, [
   HttpApiEndpoint.get("runs", "/workflows/:id/runs", {
     params: Parameters.pathOf("workflow"),

@@ -22,8 +22,8 @@ import { BulkOperationEntity } from "./BulkOperationProtocol.ts"
 import { isCrowded, lookAgain, maxPatienceMs, Pacing, Steps } from "./Pace.ts"
 
 /**
- * The operations of a process take turns, step by step, at one pace: however many there are, live traffic yields to one. While the targets of
- * one are slow the others go on.
+ * The operations of a process take turns, one step at a time, and share one pace: live traffic competes with one step, however
+ * many operations there are. An operation that waits for slow targets does not hold up the others.
  */
 const Turns = Context.Reference<{
   readonly turn: Semaphore.Semaphore
@@ -33,12 +33,12 @@ const Turns = Context.Reference<{
   defaultValue: () => ({ turn: Semaphore.makeUnsafe(1), pacing: new Pacing(), steps: new Steps() })
 })
 
-/** Between two steps that nobody else waits for (ms). */
+/** The pause between two steps while there is no live traffic (ms). */
 const restMs = 5
-/** One with a rate of its own may catch up with so much that was missed (ms). */
+/** An operation with its own rate may catch up with this much missed time (ms). */
 const caughtUpMs = 200
 
-/** With how long it took (ms, with fractions). */
+/** The result and the duration (ms, with fractions). */
 const timed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   const since = yield* Clock.monotonicTimeNanos
   const value = yield* effect
@@ -46,8 +46,8 @@ const timed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, 
 })
 
 /**
- * The actor of a bulk operation. Its memory is nothing but what it has queued last; where it is stands in its rows, and each step is one
- * transaction. It works while somebody has woken it: whoever creates it, or the sweep of the runner that it has come to.
+ * The actor of a bulk operation. Its memory holds only what the last step queued. Its progress is in its rows, and each step is
+ * one transaction. It works after a wake-up, by the call that creates it or by the poller of the runner that it has moved to.
  */
 export const layer = BulkOperationEntity.toLayer(
   Effect.gen(function* () {
@@ -61,7 +61,7 @@ export const layer = BulkOperationEntity.toLayer(
     const routing = yield* replayRouting
     const shard = shardOf(sharding, id)
 
-    /** What was queued by the last step. */
+    /** The requests that the last step queued. */
     let requests: ReadonlyArray<string> = []
     let events: ReadonlyArray<string> = []
 
@@ -82,7 +82,7 @@ export const layer = BulkOperationEntity.toLayer(
       yield* Effect.forEach(workflows, dispatcher.wakeWorkflow, { concurrency: 16, discard: true })
     })
 
-    /** Waits until what was queued before has had its turn. */
+    /** Waits until enough of the queued targets have been delivered. */
     const roomFor = Effect.gen(function* () {
       const since = yield* Clock.currentTimeMillis
       const queued = requests.length + events.length
@@ -94,12 +94,15 @@ export const layer = BulkOperationEntity.toLayer(
       }
     })
 
-    /** One step, and the rest after it; answers whether that was the last one, and how long its own rate has it wait (ms). */
+    /**
+     * One step and the pause after it. Returns whether it was the last one, and how long (ms) the operation's own rate makes it
+     * wait.
+     */
     const step = Effect.gen(function* () {
       const began = yield* Clock.currentTimeMillis
       const [live, lookMs] = yield* timed(liveTraffic)
       const { batch, overMs } = pacing.next(live, lookMs)
-      // Whoever has it now goes on: what it finds is what is stored.
+      // The new owner goes on from the rows.
       if (!lease.isHeld(shard)) return null
       const { isOver, part, pauseMs, ...made } = yield* Effect.uninterruptible(
         stepOperation(id, { targets: batch, overMs }, routing)
@@ -121,7 +124,10 @@ export const layer = BulkOperationEntity.toLayer(
       }
     })
 
-    /** There are few, and each goes through much: all are written down. One that has killed processes is not gone on with. */
+    /**
+     * Operations are few and each has much work, so every one is recorded as work in hand. One that has killed processes is not
+     * continued.
+     */
     const work = Effect.gen(function* () {
       const team_id = yield* teamOfOperation(id)
       if (team_id === null) return
@@ -149,7 +155,7 @@ export const layer = BulkOperationEntity.toLayer(
       Run: ({ payload }) =>
         carryThrough(Effect.tap(runOperation({ ...payload, id }), () => dispatcher.wakeOperation(id))),
       End: ({ payload }) => carryThrough(cancelOperation({ ...payload, id })),
-      // While it works its handler keeps it in memory.
+      // The handler keeps the actor in memory while it works.
       Wake: () =>
         Effect.suspend(() => {
           if (working) return Effect.void

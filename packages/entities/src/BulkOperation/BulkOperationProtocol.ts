@@ -11,8 +11,9 @@ const which = {
 const answered = { success: BulkOperation, error: GatewayError }
 
 /**
- * One bulk operation. `Plan` creates it; the version before, which does not know all that its filter may say, does not know the message either. `Run`:
- * the plan is confirmed. `End`: it is cancelled. `Wake`: it is not at its end. A hint that may be lost: the sweep says it again.
+ * One bulk operation. `Plan` creates it. The previous version of the gateway knows neither this message nor all members of its
+ * filter. `Run`: the plan is confirmed. `End`: the operation is cancelled. `Wake`: the operation is not finished. `Wake` is a
+ * wake-up notification and may be lost: the poller repeats it.
  */
 export const BulkOperationEntity = Entity.make("BulkOperation", [
   Rpc.make("Plan", {

@@ -1,32 +1,33 @@
 /**
- * How fast bulk operations go: pure. With nothing live, as fast as their targets are delivered. Beside live traffic in small steps, at a rate that grows
- * while live traffic feels nothing of it and falls as soon as it does. What it feels is measured before every step, and compared with what it was when
- * it was quiet: how long a look at the database takes, which waits for the event loop, a connection and the server as whatever a request needs does; and
- * how long live events wait for their delivery.
+ * How fast bulk operations run; pure. Without live traffic they run as fast as their targets are delivered. Beside live traffic
+ * they run in small steps. Their rate grows while live traffic is not slowed down, and falls as soon as it is. The effect is
+ * measured before every step and compared with its usual value: how long a small query takes (it waits for the event loop, a
+ * connection and the server, as any request does), and how long live events wait for their delivery.
  */
 
-/** Of a step that nobody else waits for. */
+/** Targets of one step without live traffic. */
 const quietBatch = 250
 
-/**
- * Targets a second beside live traffic: at the least, so that 100,000 come to their end within ten minutes whatever else there is; and at the most.
- */
+/** Targets per second beside live traffic. The minimum lets 100,000 targets finish within ten minutes under any load. */
 export const floor = 200
 export const ceiling = 2_000
-/** What a step makes of the rate, and what is left of it where live traffic feels it. */
+/** The factors by which a step raises the rate, or lowers it when live traffic is slowed down. */
 const grows = 1.05
 const falls = 0.7
-/** What takes so many times longer than usual, and at least so many milliseconds, is felt: less is what any other call makes of it. */
+/**
+ * Live traffic counts as slowed down when a measurement is this many times its usual value, and at least this many milliseconds
+ * above it. Smaller differences are noise that other calls cause as well.
+ */
 const felt = 2
 const feltMs = 10
-/** What is usual is the least of late, which each step lets rise by so much. */
+/** The usual value is the lowest recent one. Each step lets it rise by this factor. */
 const forgets = 1.002
-/** What the last measurement weighs among those before it. */
+/** The weight of the last measurement in the running average. */
 const weight = 0.25
-/** Beside live traffic there is a step so often (ms). */
+/** The interval of the steps beside live traffic (ms). */
 const stepMs = 100
 
-/** One of the things that are measured, against what it usually is. */
+/** One measured quantity, compared with its usual value. */
 class Feeling {
   #recent: number | null = null
   #usual = Number.POSITIVE_INFINITY
@@ -44,15 +45,15 @@ class Feeling {
 export interface Pace {
   /** Targets of the next step. */
   readonly batch: number
-  /** Over how long what it makes comes due (ms), and the next step begins. */
+  /** The time (ms) over which its targets come due, and after which the next step begins. */
   readonly overMs: number
 }
 
-/** What is known of live traffic: of the last seconds. */
+/** The live traffic of the last seconds. */
 export interface Live {
-  /** How many requests have come in. */
+  /** Requests received. */
   readonly requests: number
-  /** How long its events have waited for their first attempt (ms); null: none has waited for one. */
+  /** How long its events have waited for their first attempt (ms); null: no event has waited for one. */
   readonly waitMs: number | null
 }
 
@@ -62,7 +63,7 @@ export class Pacing {
   readonly #look = new Feeling()
   readonly #wait = new Feeling()
 
-  /** By what is live, and how long it took to ask (ms). */
+  /** The pace of the next step, by the live traffic and by how long the query for it took (ms). */
   next({ requests, waitMs }: Live, lookMs: number): Pace {
     this.#look.take(lookMs)
     if (waitMs !== null) this.#wait.take(waitMs)
@@ -75,22 +76,25 @@ export class Pacing {
   }
 }
 
-/** When steps may begin, one after the other: one that came late does not make those behind it late, but for more than `maxMs`. */
+/** Schedules steps one after the other. A late step does not delay the following ones, unless it is late by more than `maxMs`. */
 export class Steps {
   #until: number | null = null
 
-  /** How long to wait (ms) behind a step that began at `began` and takes its turn for `forMs`. */
+  /** How long to wait (ms) after a step that began at `began` and takes `forMs`. */
   rest(began: number, forMs: number, now: number, maxMs: number): number {
     this.#until = (this.#until === null ? began : Math.max(this.#until, began - maxMs)) + forMs
     return Math.max(0, this.#until - now)
   }
 }
 
-/** No more is queued while this share of what was queued before still waits for its turn: its target is slower than that. */
+/** No more is queued while more than half of what the last step queued still waits: the target is slower than the operation. */
 export const isCrowded = (waiting: number, queued: number): boolean => waiting > 0 && waiting > queued / 2
 
-/** When to look again whether it is crowded (ms), the longer it has been. */
+/** When to check again whether the target is behind (ms): less often the longer it has been. */
 export const lookAgain = (looked: number): number => Math.min(1_000, 25 * 2 ** Math.min(looked, 6))
 
-/** So long it waits for a crowded target at the most (ms): with live traffic of its own that may be so for ever, and a little has to go on. */
+/**
+ * The longest wait for a slow target (ms). With live traffic of its own the target may stay behind for ever, and the operation
+ * still has to progress.
+ */
 export const maxPatienceMs = 5_000

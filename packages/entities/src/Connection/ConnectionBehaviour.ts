@@ -10,10 +10,12 @@ import { checkInlineCode } from "../Transformation/CheckCode.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
 import { makeRouteWorker, type RouteWork } from "./RouteWork.ts"
 
-/** Without work it is kept awake for so long (ms), once or twice: what comes meanwhile needs no message. */
+/** An actor without work stays in memory for one or two periods of this length (ms): new requests then need no message. */
 const lingerMs = 2_000
 
-/** The connection's actor: its commands, and the work on its pending routes. Commands do not wait for that, only for each other. */
+/**
+ * The connection's actor: its commands, and the work on its routing jobs. Commands wait only for each other, not for that work.
+ */
 export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
   ConnectionEntity.toLayer(
     Effect.gen(function* () {
@@ -32,7 +34,7 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
         ({ close }) => Effect.sync(close)
       )
 
-      // The flags change together with what they decide, with no suspension in between: nothing that came is missed.
+      // The flags change in the same synchronous step as the check, so no new request is missed.
       let working = false
       let again = false
       let used = false
@@ -47,7 +49,7 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
         Effect.sync(() => setInterval(() => changed.openUnsafe(), lingerMs)),
         (timer) => Effect.sync(() => clearInterval(timer))
       )
-      /** Ends when nothing has come from one tick to the next: meanwhile a running handler keeps the actor in memory. */
+      /** Ends when nothing was added during a whole period. Until then the running handler keeps the actor in memory. */
       const workItOff = Effect.scoped(
         Effect.gen(function* () {
           yield* lingering
@@ -92,5 +94,5 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
     { concurrency: "unbounded" }
   )
 
-/** One worker for the connections of a process: they share what it may hold. */
+/** One worker for all connections of a process: they share its limit of memory. */
 export const layer = Layer.unwrap(Effect.map(makeRouteWorker, layerWith))

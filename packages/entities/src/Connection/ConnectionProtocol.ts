@@ -5,7 +5,7 @@ import { protocolOf } from "../Protocol.ts"
 import { batchOf } from "../dispatch/Batch.ts"
 import type { PendingRequest } from "./PendingRequest.ts"
 
-/** `Route`: requests to work off; `Wake`: there are some. Both are hints and may be lost. */
+/** `Route`: requests to work off; `Wake`: there are some. Both are wake-up notifications and may be lost. */
 export const ConnectionEntity = protocolOf(connection, [
   Rpc.make("Route", { payload: { batch: batchOf<PendingRequest>() } }).annotate(
     ClusterSchema.InterruptOnTermination,

@@ -11,26 +11,29 @@ import { Hand, setAside, type Weighed } from "../InHand.ts"
 import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
 import { transform, type Transformation } from "./Transforming.ts"
 
-/** Work that does not ask for a turn of the loop (ms). */
+/** Work that takes less (ms) does not check the event-loop budget. */
 const unaskedMs = 1
 
 /** The slow rules of a connection, ready to decide. */
 export interface Decider {
   readonly connectionId: string
   readonly destinationId: string
-  /** Whether deliveries to it go through a tunnel. */
+  /** Whether deliveries of the connection go through a tunnel. */
   readonly isTunnel: boolean
   readonly slow: SlowRules
   readonly delay: number
   readonly deduplication: Deduplication | null
   readonly windowMs: number
-  /** Null where the rules name none, or one that cannot be run now. */
+  /** Null when the rules name no transformation, or one that cannot run now. */
   readonly transformation: Transformation | null
-  /** Told why the transformation's code is not run in a sealed realm, when it turns out not to suit it. */
+  /**
+   * Called with the reason when the transformation's code does not suit a reused isolate and is to run in a fresh context for
+   * each call.
+   */
   readonly pin: (reason: string) => void
 }
 
-/** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
+/** The decision about a request. Null: no decision now; the routing job stays, and the poller brings it back. */
 type Decided = Omit<Settled, "requestId" | "counted"> | null
 
 const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
@@ -42,7 +45,7 @@ const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): 
 
 const nothing = { execution: null, transformed: null, opens: null }
 
-/** The connection takes no requests any more. */
+/** The decision when the connection no longer takes requests. */
 export const dropped = ({ counted, id }: PendingRequest): Settled => ({
   requestId: id,
   counted,
@@ -50,7 +53,7 @@ export const dropped = ({ counted, id }: PendingRequest): Settled => ({
   ...nothing
 })
 
-/** What a route is written down as: it is named as the event that comes of it. */
+/** How a routing job is recorded as work in hand: by the id of the event that it becomes. */
 const routeOf = (connectionId: string, { body, id, teamId }: PendingRequest): Weighed => ({
   kind: "route",
   id: derivedId(prefixes.event, id, connectionId),
@@ -58,14 +61,14 @@ const routeOf = (connectionId: string, { body, id, teamId }: PendingRequest): We
   bytes: body.length
 })
 
-/** Transformation, then the filters behind it. */
+/** Runs the transformation, then the filters behind it. */
 const decide = Effect.fnUntraced(function* (
   decider: Decider,
   request: PendingRequest
 ): Effect.fn.Return<Decided, never, Sandbox> {
   const { connectionId, delay, slow, transformation } = decider
   const { id } = request
-  // What else comes of it has the same id with another prefix.
+  // The ignored event and the execution have the same id with another prefix.
   const eventId = derivedId(prefixes.event, id, connectionId)
   let { input } = request
   let outcome: Omit<Settled, "requestId" | "counted" | "fate"> = nothing
@@ -89,7 +92,10 @@ const decide = Effect.fnUntraced(function* (
   return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
 })
 
-/** Decides about a request as the process has its route in hand (`InHand.ts`). Fails closed: what cannot be written down waits. */
+/**
+ * Decides about a request while its routing job is recorded as work in hand (`InHand.ts`). Fails closed: when it cannot be
+ * recorded, the request waits.
+ */
 const decideInHand = Effect.fnUntraced(function* (
   decider: Decider,
   request: PendingRequest
@@ -112,7 +118,7 @@ const decideInHand = Effect.fnUntraced(function* (
   return { ...nothing, fate: ignored(route.id, setAside.code, [{ message: setAside.message }]) }
 })
 
-/** Requests that agree in the fields of a deduplicate rule, oldest first; those without a key are alone. */
+/** Requests with the same deduplication key, oldest first. A request without a key is a group of its own. */
 export interface Group {
   readonly key: string | null
   readonly requests: ReadonlyArray<PendingRequest>
@@ -127,7 +133,7 @@ export const groupByKey = Effect.fnUntraced(function* (
   const byKey = new Map<string, Array<PendingRequest>>()
   let since = performance.now()
   for (const request of requests) {
-    // A replay is meant to happen again.
+    // A replay is never a duplicate.
     if (!request.isReplay) yield* parseLarge(request)
     const key = request.isReplay ? null : deduplication.key(request.input)
     if (performance.now() - since > unaskedMs) {
@@ -147,8 +153,8 @@ export const groupByKey = Effect.fnUntraced(function* (
 })
 
 /**
- * Decides about the requests of one key in their order. Only a request that becomes an event opens a window: if its
- * transformation fails or a filter holds it back, the next one of its key has its turn, because nothing of it was delivered.
+ * Decides about the requests of one key in their order. Only a request that becomes an event opens a deduplication window. If its
+ * transformation fails or a filter stops it, the next request of the key may become an event, because nothing was delivered yet.
  */
 export const decideGroup = Effect.fnUntraced(function* (
   decider: Decider,
@@ -166,7 +172,7 @@ export const decideGroup = Effect.fnUntraced(function* (
       continue
     }
     const decided = yield* decideInHand(decider, request).pipe(
-      // What breaks down over one request costs the others of its batch nothing: it waits for the next sweep.
+      // When one request fails unexpectedly, the others of its batch are not affected: it waits for the poller.
       Effect.catchDefect((cause) =>
         Effect.as(
           Effect.logError("a pending request could not be decided", { request_id: requestId }, Cause.die(cause)),
@@ -174,7 +180,7 @@ export const decideGroup = Effect.fnUntraced(function* (
         )
       )
     )
-    // Those behind it wait with it: whether they are duplicates depends on it.
+    // Later requests of the key wait too: whether they are duplicates depends on this one.
     if (decided === null) return settled
     if (decided.fate.kind !== "event" || key === null) {
       settled.push({ requestId, counted, ...decided })

@@ -1,7 +1,7 @@
 import type { ByteShare } from "@tidegate/runtime/SharedBytes"
 import { type PendingRequest, weightOf } from "./PendingRequest.ts"
 
-/** The requests that a connection was handed and has not done with, within its share of what all may hold. */
+/** The requests that were handed to a connection and are not done, within the limit for all connections of the process. */
 export class Inbox {
   readonly #bytes: ByteShare
   readonly #waiting = new Map<string, PendingRequest>()
@@ -15,13 +15,13 @@ export class Inbox {
     return this.#waiting.size
   }
 
-  /** The team of those that wait. */
+  /** The team of the requests that wait. */
   get teamId(): string | undefined {
     const [first] = this.#waiting.values()
     return first?.teamId
   }
 
-  /** False when there is no room for it. */
+  /** False when the limit of memory is reached. */
   add(request: PendingRequest): boolean {
     if (this.#waiting.has(request.id)) return true
     const weight = weightOf(request)
@@ -32,7 +32,7 @@ export class Inbox {
     return true
   }
 
-  /** The next ones, in the order in which they came; they are held until they are done with. */
+  /** The next requests in the order of their arrival. They count as held until `done`. */
   take(most: number): Array<PendingRequest> {
     const taken: Array<PendingRequest> = []
     for (const [id, request] of this.#waiting) {
@@ -47,7 +47,7 @@ export class Inbox {
     if (this.#held.delete(request)) this.#bytes.release(weightOf(request))
   }
 
-  /** It is worked off by its row. */
+  /** The request is worked off from its row in SQL instead. */
   drop(id: string): void {
     const request = this.#waiting.get(id)
     if (request === undefined) return
@@ -55,12 +55,12 @@ export class Inbox {
     this.done(request)
   }
 
-  /** Gives up those that wait: they are in SQL. */
+  /** Drops the requests that wait: they are in SQL. */
   empty(): void {
     for (const id of this.#waiting.keys()) this.drop(id)
   }
 
-  /** Gives up everything. */
+  /** Drops everything. */
   close(): void {
     this.empty()
     this.#held.forEach(this.done)

@@ -6,24 +6,24 @@ import { requestInput } from "@tidegate/rules/RequestInput"
 import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import type { RoutingJobRow } from "@tidegate/storage/delivery/RoutingJobs"
 
-/** A request that waits for a connection's slow rules, and what rules see of it. */
+/** A request that waits for a connection's slow rules, with the data that rules see. */
 export interface PendingRequest {
   readonly id: string
   readonly teamId: string
   readonly sourceId: string
   /** Unix ms. */
   readonly ingestedAt: number
-  /** Sealed credentials, see `requests`. */
+  /** Encrypted credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array
   readonly verified: boolean
   readonly originalIp: string | null
   readonly isReplay: boolean
-  /** Whether the request counts this route as an event already. */
+  /** Whether the request's event count includes this routing job already. */
   readonly counted: boolean
-  /** The line that its event goes into; null: none. */
+  /** The ordering key of its event; null: none. */
   readonly orderingKey: string | null
-  /** Whether its connection kept an order when it came: it is settled in that. */
+  /** Whether its connection had an ordering key when the request was received: then settlements keep the order. */
   readonly inOrder: boolean
   readonly received: MessageHead
   readonly input: FilterInput
@@ -31,7 +31,7 @@ export interface PendingRequest {
 
 const noBody = new Uint8Array(0)
 
-/** One that has waited in SQL. */
+/** Builds the request from a row that has waited in SQL. */
 export const storedRequest = (row: RoutingJobRow): PendingRequest => {
   const received = { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) }
   const body = row.body ?? noBody
@@ -53,7 +53,10 @@ export const storedRequest = (row: RoutingJobRow): PendingRequest => {
   }
 }
 
-/** One that has just been committed, on a connection that keeps no order. `received` and `input`: as its door has seen them. */
+/**
+ * Builds a request that has just been committed, for a connection without an ordering key. `received` and `input` are as ingress
+ * has parsed them.
+ */
 export const newRequest = (record: RequestRecord, received: MessageHead, input: FilterInput): PendingRequest => ({
   id: record.id,
   teamId: record.teamId,
@@ -71,13 +74,16 @@ export const newRequest = (record: RequestRecord, received: MessageHead, input: 
   input
 })
 
-/** What it weighs in memory while it is worked off, its parsed body and what becomes of it included: an estimate in bytes. */
+/** The estimated bytes of memory that a request takes while it is worked off, with its parsed body and its results. */
 export const weightOf = ({ body }: PendingRequest): number => 4 * body.length + 4_096
 
-/** A body of more bytes is parsed, and written again, in parts of their own. */
+/** A body of more bytes is parsed, and serialized, within the event-loop budget. */
 const largeBody = 64 * 1024
 
-/** Parses a large body, in turn with other long work. Not in the turn in which it was stored: that has its share already. */
+/**
+ * Parses a large body within the event-loop budget. It starts in a later iteration of the event loop than the one that stored the
+ * request, because that one has used its budget.
+ */
 export const parseLarge = ({ body, input }: PendingRequest): Effect.Effect<void> =>
   body.length <= largeBody
     ? Effect.void

@@ -10,13 +10,13 @@ import { openEnv } from "@tidegate/storage/control/TransformationEnv"
 import type { Decider } from "./Decide.ts"
 import type { Transformation } from "./Transforming.ts"
 
-/** What a connection's routes are decided by, and as of when. */
+/** The settings that decide a connection's routing jobs, and their version. */
 export interface RouteSettings {
   readonly decider: Decider
   readonly basis: Basis
 }
 
-/** Null when it is not there, or its variables cannot be read: its requests wait, because they may come back. */
+/** Null when the transformation is missing or its variables cannot be read: the requests wait, because it may come back. */
 const readyToRun = Effect.fnUntraced(function* (
   stored: RoutedTransformation | null
 ): Effect.fn.Return<Transformation | null, never, Secrets> {
@@ -30,11 +30,11 @@ const readyToRun = Effect.fnUntraced(function* (
   )
 })
 
-/** Whether all that is handed to the connection can be decided by these. */
+/** Whether these settings can decide every request that is handed to the connection. */
 export const decidesAll = ({ decider }: RouteSettings): boolean =>
   decider.slow.transform === null || decider.transformation !== null
 
-/** The settings that were read, ready to decide by; null when nothing can be decided by them. */
+/** Prepares the stored settings to decide; null when they cannot decide anything. */
 export const routeSettings = Effect.fnUntraced(function* (
   connectionId: string,
   { connection, transformation: stored }: PendingWork,
@@ -43,11 +43,11 @@ export const routeSettings = Effect.fnUntraced(function* (
   const { destination_id: destinationId, source_id: sourceId, version } = connection
   const rules = Result.getOrNull(yield* inSlices(compilingRules(connection.rules)))
   if (rules === null) {
-    // Closed: rules that cannot be read let nothing through, and nothing is lost.
+    // Fails closed: rules that cannot be read let nothing through. Nothing is lost, because the requests wait.
     yield* Effect.logError("a connection's rules cannot be read", { connection_id: connectionId })
     return null
   }
-  // Rules that were removed meanwhile leave nothing to wait for.
+  // When the slow rules were removed meanwhile, there is nothing to wait for.
   const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
   const transformation = slow.transform === null ? null : yield* readyToRun(stored)
   const deduplication = slow.deduplicate === null ? null : yield* inSlices(compilingDeduplication(slow.deduplicate))

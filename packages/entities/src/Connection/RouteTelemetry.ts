@@ -5,15 +5,15 @@ import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
 import type { Settled } from "@tidegate/storage/journal/RoutingStatement"
 import type { PendingRequest } from "./PendingRequest.ts"
 
-/** What is told of a pending route that has been settled. */
+/** The metrics and log lines of a settled routing job. */
 export const routeTelemetry = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const tracing = yield* Tracing
   const run = Effect.runForkWith(yield* Effect.context())
-  /** Runs that failed; those that went well are in the executions list. */
+  /** Failed runs; successful runs are in the executions list. */
   const lines = new WideLines("run", { ...LineLimits.defaultValue(), successes: 0 })
 
-  /** `since`: when its settling began (Unix ms). */
+  /** `since`: when its settlement began (Unix ms). */
   return (
     { execution, fate }: Settled,
     request: PendingRequest,
@@ -41,7 +41,7 @@ export const routeTelemetry = Effect.gen(function* () {
       source_id: request.sourceId,
       connection_id: place.connectionId,
       destination_id: place.destinationId,
-      // In microseconds where it is stored.
+      // Stored in microseconds.
       duration_ms: execution.duration / 1_000
     }))
   }

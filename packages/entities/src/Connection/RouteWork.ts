@@ -25,22 +25,24 @@ import type { Batch } from "../dispatch/Batch.ts"
 import { decidesAll, type RouteSettings, routeSettings } from "./RouteSettings.ts"
 import { routeTelemetry } from "./RouteTelemetry.ts"
 
-/** Worked off at once: so many routes, and when they are read, bodies of so many bytes. */
+/** Routing jobs of one batch; and, when they are read from SQL, bytes of their bodies. */
 const batchSize = 200
 const batchBytes = 2 * 1024 * 1024
-/** What all connections of a process may hold of requests that were handed to them; what comes on top waits in SQL. */
+/** Bytes that all connections of a process may hold of requests that were handed to them. Further ones wait in SQL. */
 const maxHeld = 48 * 1024 * 1024
 /**
- * Transformations of one connection under way: as many as go to the sandbox together. It has room for so many of each of a
- * team's connections, and shares itself among all.
+ * Transformations of one connection under way: as many as go to the sandbox together. The sandbox takes this many from each
+ * connection, and shares its capacity fairly among teams.
  */
 const concurrency = 64
-/** Connections of one team that decide about a batch. What comes on top waits, and no other team waits for it. */
+/**
+ * Connections of one team that may decide about a batch at the same time. Further ones wait, and no other team waits for them.
+ */
 const batchesPerTeam = 6
 const maxTeamsKnown = 100_000
 const maxKept = 20_000
 
-/** Settings with what they weigh, in bytes. */
+/** Settings with their weight in bytes. */
 interface KeptSettings {
   readonly settings: RouteSettings
   readonly bytes: number
@@ -48,19 +50,19 @@ interface KeptSettings {
 
 type Requirements = Database | Sandbox | Secrets
 
-/** What a connection's actor does with its pending routes. */
+/** How a connection's actor works off its routing jobs. */
 export interface RouteWork<R = Requirements> {
   /** Takes requests that have just been committed. */
   readonly offer: (batch: Batch<PendingRequest>) => void
-  /** There may be more than it was given. */
+  /** There may be more routing jobs than the connection was given. */
   readonly wake: () => void
-  /** Works off all there is; not to be run twice at once. */
+  /** Works off all routing jobs. Only one such effect may run at a time. */
   readonly work: Effect.Effect<void, never, R>
-  /** The connection is somebody else's from here on: nothing that was decided is settled any more. */
+  /** Another process owns the connection from here on: decisions that are not committed yet are dropped. */
   readonly close: () => void
 }
 
-/** About what a settlement weighs in the journal, in bytes. */
+/** The approximate weight of a settlement in the journal, in bytes. */
 const bytesOf = (settled: ReadonlyArray<Settled>): number =>
   settled.reduce(
     (sum, { execution, transformed }) =>
@@ -69,12 +71,12 @@ const bytesOf = (settled: ReadonlyArray<Settled>): number =>
   )
 
 /**
- * What works off pending routes: each becomes an event or an ignored event, in the same transaction in which it leaves the list.
- * Requests come from the doors, with the commit that made them pending, or are read from SQL: what a connection was not handed, or had
- * no room for. Interrupted anywhere, it begins again where SQL says it was: what is in memory is a copy.
+ * Works off routing jobs: each becomes an event or an ignored event, in the same transaction that removes the job. Ingress hands
+ * requests over after the commit that stored their routing jobs. The others are read from SQL: those that were not handed over,
+ * or that exceeded the limit of memory. After an interruption the work begins again from SQL: memory has only a copy.
  *
- * **By what they are decided.** Settings that were read with the routes hold for them. Those that were read before are the basis that
- * the settlement names: when it is not what holds any more, nothing is settled, and routes and settings are read.
+ * **Which settings decide.** Settings that were read together with the jobs hold for them. When older settings decide, the
+ * settlement names their version. If that version is outdated, nothing is committed, and jobs and settings are read again.
  */
 export const makeRouteWorker = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
@@ -89,7 +91,7 @@ export const makeRouteWorker = Effect.gen(function* () {
   const batches = permitsByKey({ perKey: batchesPerTeam })
   /** Whose each connection is: that never changes. */
   const teams = new Map<string, string>()
-  /** What connections without work are decided by; one at work holds its own. */
+  /** The settings of connections without work. A connection at work holds its own. */
   const kept = new WeighedCache<string, KeptSettings>(maxKept)
 
   return (connectionId: string): RouteWork => {
@@ -98,17 +100,17 @@ export const makeRouteWorker = Effect.gen(function* () {
     /** Tells `work` to look again. */
     const changed = Latch.makeUnsafe()
     const state = {
-      /** There may be routes in SQL that are not in the inbox. */
+      /** There may be routing jobs in SQL that are not in the inbox. */
       more: false,
       settings: null as KeptSettings | null,
-      /** Why the transformation's code is to be pinned. */
+      /** Why the code of the transformation is to be pinned: not to run in a reused isolate any more. */
       pinned: null as string | null,
-      /** Settlements that the journal has not answered yet. */
+      /** Settlements that the journal has not committed or refused yet. */
       outstanding: 0,
       failed: false,
       isClosed: false
     }
-    /** From here on its routes are decided by what is read anew. */
+    /** From here on the settings are read again before they decide. */
     const forgetSettings = (): void => {
       state.settings = null
       kept.delete(connectionId)
@@ -118,7 +120,7 @@ export const makeRouteWorker = Effect.gen(function* () {
     }
     const isOwned = (): boolean => !state.isClosed && lease.isHeld(shard)
 
-    /** What is durable is told, and events are handed to their destination, so that it need not read them. */
+    /** Reports committed results, and hands events to their destination so that it need not read them from SQL. */
     const announce = (
       destinationId: string,
       requests: ReadonlyArray<PendingRequest>,
@@ -142,7 +144,10 @@ export const makeRouteWorker = Effect.gen(function* () {
       }
     }
 
-    /** Hands to the journal what was decided about the first of these requests. `by`: null: read with them. */
+    /**
+     * Hands the decisions about the first of these requests to the journal. `by` is null when the settings were read with the
+     * requests.
+     */
     const settle = (
       by: RouteSettings | null,
       { destinationId, isTunnel }: Pick<Decider, "destinationId" | "isTunnel">,
@@ -159,14 +164,14 @@ export const makeRouteWorker = Effect.gen(function* () {
         else {
           forgetSettings()
           if (outcome.kind === "stale") state.more = true
-          // It would be read, decided and refused again.
+          // Looking again at once would read, decide and be refused again.
           else state.failed = true
           if (outcome.kind === "failed") {
             const { error } = outcome
             run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
           }
         }
-        // Last: whoever waits goes on at once.
+        // Last, because a waiting fiber continues at once.
         if (state.outstanding === 0) changed.openUnsafe()
       }
       journal.settle({
@@ -184,7 +189,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       })
     }
 
-    /** Decides about a batch and hands it to the journal as it is decided. Answers how many of it were decided about. */
+    /** Decides about a batch and hands each decision to the journal when it is made. Returns how many requests were decided. */
     const decideBatch = Effect.fnUntraced(function* (
       settings: RouteSettings,
       requests: ReadonlyArray<PendingRequest>,
@@ -198,7 +203,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key))
       let count = 0
       if (requests.some((request) => request.inOrder)) {
-        // Settled apart, a later one of a line would be there before an earlier one.
+        // All are committed together: otherwise a later event of an ordering key could be stored before an earlier one.
         const all = yield* Effect.forEach(groups, decided, { concurrency })
         const made = new Map(all.flat().map((one) => [one.requestId, one]))
         const those = requests.filter(({ id }) => made.has(id))
@@ -218,7 +223,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       return count
     })
 
-    /** Reads a batch and works it off. Answers whether there may be more to do now. */
+    /** Reads a batch and works it off. Returns whether there may be more to do now. */
     const workOffStored = Effect.gen(function* () {
       forgetSettings()
       const read = yield* readPendingWork(connectionId, batchSize, batchBytes)
@@ -232,25 +237,25 @@ export const makeRouteWorker = Effect.gen(function* () {
       }
       const settings = yield* routeSettings(connectionId, read, pin)
       if (settings === null) return false
-      // Also when nothing waits: what is handed over meanwhile is decided by them.
+      // Also when nothing waits: requests that are handed over later are decided by these settings.
       if (decidesAll(settings)) {
         const bytes = yield* inSlices(weighing([read.connection.rules, read.transformation?.code]))
         state.settings = { settings, bytes }
       }
       const decided = yield* decideBatch(settings, requests, true)
-      // What came since is told by its own wake.
+      // Jobs that were stored meanwhile have a wake-up notification of their own.
       const bytes = requests.reduce((sum, { body }) => sum + body.length, 0)
       return decided === requests.length && (requests.length === batchSize || bytes >= batchBytes)
     })
 
     const workOffInbox = (settings: RouteSettings) => {
       const requests = inbox.take(batchSize)
-      // They come in the order of their commits.
+      // They arrive in the order of their commits.
       if (settings.decider.deduplication !== null) requests.sort((a, b) => (a.id < b.id ? -1 : 1))
       return decideBatch(settings, requests, false)
     }
 
-    /** Lost in a crash, it is told again by the next call of that code. */
+    /** If a crash loses this, the next call of the code reports it again. */
     const pinCode = Effect.suspend(() => {
       const { pinned, settings: by } = state
       const transformation = by?.settings.decider.transformation ?? null
@@ -268,14 +273,14 @@ export const makeRouteWorker = Effect.gen(function* () {
       return known
     })
 
-    /** Does what there is to do next; answers whether there was anything. */
+    /** Does the next piece of work; returns whether there was any. */
     const step = Effect.fnUntraced(function* (teamId: string) {
       changed.closeUnsafe()
       state.settings ??= kept.get(connectionId) ?? null
       const settings = state.settings?.settings ?? null
       const isSettling = state.outstanding > 0
       if (state.more || (settings === null && inbox.size > 0)) {
-        // What is on its way to be settled would be read again.
+        // Jobs whose settlement is under way would be read again.
         if (isSettling) yield* changed.await
         else {
           state.more = false
@@ -302,7 +307,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       }),
       Effect.ensuring(
         Effect.sync(() => {
-          // The sweep comes back to them.
+          // The poller brings them back.
           if (state.failed) inbox.empty()
           const { settings } = state
           const owner = teams.get(connectionId)

@@ -14,7 +14,7 @@ import type { ExecutionRecord, TransformedData } from "@tidegate/storage/journal
 import { isStorable } from "@tidegate/resources/Input"
 import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
 
-/** A transformation as it is run. */
+/** A transformation, ready to run. */
 export interface Transformation {
   readonly id: string
   readonly code: string
@@ -23,13 +23,13 @@ export interface Transformation {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Where a request is on its way to. */
+/** Where a request is going. */
 export interface Place {
   readonly connectionId: string
   readonly destinationId: string
 }
 
-/** What a transformation made of a request: `input` is what rules see from here on. `pinned`: see `Execution`. */
+/** The result of a transformation for a request: `input` is what rules see from here on. `pinned`: see `Execution`. */
 export type Transformed = { readonly pinned: string | null } & (
   | {
       readonly kind: "passed"
@@ -41,8 +41,8 @@ export type Transformed = { readonly pinned: string | null } & (
 )
 
 /**
- * Runs a transformation over a request, which becomes the event `eventId`. Whatever the code does is an outcome; it fails only when the sandbox itself
- * cannot run anything.
+ * Runs a transformation over a request, which becomes the event `eventId`. Whatever the code does is a result; the effect fails
+ * only when the sandbox itself cannot run anything.
  */
 export const transform = Effect.fnUntraced(function* (
   transformation: Transformation,
@@ -101,7 +101,7 @@ const failed = (execution: ExecutionRecord, pinned: string | null): Transformed 
 
 const longestMessage = 2_000
 
-/** Text of the code's own making, as it can be stored. */
+/** Text that the code produced, in a form that can be stored. */
 const storable = (text: string): string => text.slice(0, longestMessage).replaceAll("\u0000", "\ufffd").toWellFormed()
 
 const record = (
@@ -123,8 +123,8 @@ const record = (
 })
 
 /**
- * What has changed, ready to be stored: nothing when nothing has. The body is stored again only when it is another one,
- * so that one that was left alone goes out byte for byte as it came in.
+ * What the transformation has changed, ready to be stored, or nothing. The body is stored again only when it differs, so that an
+ * unchanged body is sent byte for byte as it was received.
  */
 const compare = (
   before: TransformRequest,
@@ -165,7 +165,7 @@ const compare = (
   return { data, input }
 }
 
-/** What a request has come through is not the code's to forget, or to make up. */
+/** Code can neither remove nor forge the headers that count how often a request has led back to the gateway. */
 const withChain = (before: Values, after: Values): Values => {
   const chain = before[loopHeader]
   if (chain === after[loopHeader]) return after
@@ -178,13 +178,13 @@ type Written = NonNullable<Execution["written"]>
 
 const noBody = new Uint8Array(0)
 
-/** Text goes out as it is, null as no body, everything else as the JSON that it was written as. */
+/** Text is sent as it is, null as no body, and everything else as the JSON text that it was written as. */
 const bodyBytes = (after: TransformRequest, { isText, json }: Written): Uint8Array => {
   if (isText) return Buffer.from(typeof after.body === "string" ? after.body : json)
   return json === "null" ? noBody : Buffer.from(json)
 }
 
-/** Headers that described the old body and were left alone, or are missing, describe the new one. */
+/** When headers that described the old body were left unchanged or are missing, they are set to describe the new one. */
 const describeBody = (before: Values, after: Values, { isText, json }: Written): Values => {
   const kept = (name: string) =>
     before[name] === after[name] || JSON.stringify(after[name]) === JSON.stringify(before[name])

@@ -14,7 +14,7 @@ import { makeDeliveryLoop } from "./sending/DeliveryLoop.ts"
 import { DestinationEntity } from "./DestinationProtocol.ts"
 import { endConsent, startConsent } from "./tokens/Consent.ts"
 
-/** How long an actor without work stays in memory. Coming back costs it three queries. */
+/** How long an actor without work stays in memory. To start again it needs three queries. */
 const maxIdleTime = "2 minutes"
 
 /** The destination's actor: its commands, and its delivery queue. */
@@ -25,7 +25,7 @@ export const layer = DestinationEntity.toLayer(
     const deliveries = yield* makeDeliveryLoop
     const ingress = yield* Ingress
 
-    /** A command has changed the row: from here on deliveries go by it, also when the caller has gone away. */
+    /** A command has changed the row: deliveries use the new settings from here on, even when the caller has gone. */
     const thenReload = Effect.fnUntraced(function* <A>(command: Effect.Effect<A, GatewayError, Database | Secrets>) {
       const [answer, reloading] = yield* Effect.uninterruptible(
         Effect.flatMap(command, (answer) =>
@@ -41,7 +41,10 @@ export const layer = DestinationEntity.toLayer(
       around: thenReload,
       settle: ({ cancelled }) => Effect.forEach(cancelled, cancellations.request, { discard: true })
     })
-    /** Delivering waits until it is known what by. Commands do not: most destinations that are set up deliver nothing yet. */
+    /**
+     * Delivering waits until the settings are loaded. Commands do not wait: most destinations deliver nothing while they are
+     * being set up.
+     */
     const begun = <A, E, R>(delivering: Effect.Effect<A, E, R>) => Effect.andThen(deliveries.begin, delivering)
 
     return DestinationEntity.of({

@@ -9,14 +9,14 @@ import type { DeliveryItem } from "./queue/DeliveryItem.ts"
 import { stepMessages } from "./steps/StepProtocol.ts"
 import { tunnelMessages } from "./tunnel/TunnelProtocol.ts"
 
-/** What a manual retry answers: a new event, with the old one as its parent. */
+/** The result of a manual retry: a new event, with the old one as its parent. */
 export const EventRetry = Schema.Struct({
   event_id: Schema.String,
   replay_event_id: Schema.String,
   retried_at: Schema.String
 })
 
-/** Where somebody is sent to consent. */
+/** The URL where a person is sent to consent. */
 export const ConsentStarted = Schema.Struct({
   authorization_url: Schema.String,
   redirect_uri: Schema.String,
@@ -24,12 +24,14 @@ export const ConsentStarted = Schema.Struct({
 })
 
 /**
- * Commands of one destination, and the messages of its delivery queue.
- * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; repeated, it changes nothing more.
- * `Deliver`: events just committed (a hint: what is lost is found by the sweep). `Wake`: something is due.
- * `StartConsent` and `EndConsent`: somebody is sent to consent to its tokens, and has come back; a state is good for one code.
- * `Reread`: events that waited are not to be delivered any more; what is in memory and has not begun is read again.
- * `Reload`: its own row or one of its connections changed; answered once the new state governs every later delivery.
+ * The commands of one destination, and the messages of its delivery queue.
+ * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; a repeated message changes nothing
+ * more.
+ * `Deliver`: events that were just committed (a wake-up notification: the poller finds what is lost). `Wake`: something is due.
+ * `StartConsent` and `EndConsent`: a person is sent to consent to the destination's tokens, and has come back; a state is valid
+ * for one code.
+ * `Reread`: some waiting events are no longer to be delivered; events in memory that have not begun are read again.
+ * `Reload`: the destination's row or one of its connections has changed; answered once every later delivery uses the new state.
  */
 export const DestinationEntity = protocolOf(destination, [
   Rpc.make("RetryEvent", {

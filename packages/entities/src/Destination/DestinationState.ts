@@ -25,7 +25,7 @@ import type { ConnectionQueueState } from "./queue/QueueHost.ts"
 import type { Credentials } from "./sending/ForwardedCredentials.ts"
 import type { TokenSettings } from "./tokens/Tokens.ts"
 
-/** What a destination knows of one connection that delivers to it. */
+/** The settings of one connection that delivers to a destination. */
 export interface ConnectionQueueSettings {
   readonly id: string
   readonly name: string
@@ -35,20 +35,20 @@ export interface ConnectionQueueSettings {
   readonly cancelBefore: number
   /** When it was last unpaused (Unix ms), 0 if never: what was pending then is delivered with trigger UNPAUSE. */
   readonly resumedAt: number
-  /** How its events are kept in order, as a queue is told. */
+  /** How its events are ordered by their ordering keys; see `ConnectionQueueRules`. */
   readonly order?: "block" | "skip" | "none"
   /** Null: no retry rule, or one that cannot be read. */
   readonly retry: RetryPolicy | null
 }
 
-/** A sender that is opened by a token, and how that is asked for. */
+/** A sender that needs a token, and how the token is requested. */
 export interface Bearer {
   readonly settings: TokenSettings
-  /** What throws here costs an attempt. */
+  /** May throw; then the attempt fails. */
   readonly open: (token: string) => Sender
 }
 
-/** A destination as its actor holds it: read from SQL at activation and on every `Reload`. */
+/** A destination as its actor holds it: read from SQL when the actor starts and on every `Reload`. */
 export interface DestinationState {
   readonly id: string
   readonly teamId: string
@@ -56,27 +56,27 @@ export interface DestinationState {
   readonly state: ConnectionQueueState
   readonly isDeleted: boolean
   readonly cancelBefore: number
-  /** Until when its target takes nothing more (Unix ms), as it was stored; 0: nothing is. */
+  /** Until when its target accepts nothing more (Unix ms), as stored; 0: it accepts deliveries. */
   readonly heldUntil: number
   readonly rate: { readonly limit: number; readonly period: RatePeriod } | null
-  /** Deliveries on the wire at the most; null: as many as the target takes. */
+  /** The largest number of concurrent deliveries; null: found out by the concurrency limit. */
   readonly maxConcurrency: number | null
   readonly credentials: Credentials
   /**
-   * Null when it cannot deliver as configured: its secrets cannot be read, or it is gone. Fails closed: nothing is sent unsigned. Null with a
-   * bearer, too.
+   * Null when it cannot deliver as configured: its secrets cannot be read, or the destination is gone. Fails closed: nothing is
+   * sent unsigned. Also null when `bearer` is set.
    */
   readonly sender: Sender | null
-  /** What opens its sender, where a token does. */
+  /** Opens the sender with a token, where a token is needed. */
   readonly bearer: Bearer | null
-  /** Hides its credentials in what is kept of an answer; null: it has none. */
+  /** Masks the destination's credentials in stored answers; null: it has none. */
   readonly echoes: Echoes | null
   readonly lanes: ReadonlyMap<string, ConnectionQueueSettings>
 }
 
 type Lookup = (type: string) => Connector | undefined
 
-/** Reads a destination and the connections that have something to do with it; null when there is no such row. */
+/** Reads a destination and its connections; null when there is no such row. */
 export const loadDestination = Effect.fnUntraced(function* (
   id: string,
   shard: number,
@@ -105,7 +105,10 @@ export const loadDestination = Effect.fnUntraced(function* (
   }
 })
 
-/** What its settings say, or what its type does where they say nothing: a row may be older than the pace of its type. */
+/**
+ * The rate of the settings, or of the destination's type where they have none: a row may be older than the default rate of its
+ * type.
+ */
 const rateOf = (config: Config, pace: Pace | undefined): DestinationState["rate"] => {
   const limit = config["rate_limit"]
   if (typeof limit === "number") return { limit, period: (config["rate_limit_period"] ?? "second") as RatePeriod }
@@ -134,7 +137,10 @@ type Opens = Pick<DestinationState, "sender" | "bearer" | "echoes">
 
 const neither: Opens = { sender: null, bearer: null, echoes: null }
 
-/** The sender of a destination, or what opens it; neither when it cannot be opened, which operators are told. */
+/**
+ * Opens the sender of a destination, or what opens it with a token. When neither can be opened, both are null and operators get a
+ * log line.
+ */
 const openSender = Effect.fnUntraced(function* (
   destination: DeliveringDestination,
   connectorOf: Lookup
@@ -142,7 +148,7 @@ const openSender = Effect.fnUntraced(function* (
   const about = { destination_id: destination.id }
   const connector = connectorOf(destination.type)
   if (connector === undefined) {
-    // Written by a newer version of the gateway.
+    // A newer version of the gateway wrote it.
     yield* Effect.logError("a destination cannot deliver: its type is not known here", about)
     return neither
   }
@@ -178,7 +184,7 @@ const openSender = Effect.fnUntraced(function* (
   }
 })
 
-/** How it authenticates; null when that, or what it would sign with, cannot be read. */
+/** How it authenticates; null when its settings or secrets cannot be read. */
 const openAuth = Effect.fnUntraced(function* (
   { auth, config, team_id }: DeliveringDestination,
   { auths }: Connector
@@ -187,7 +193,7 @@ const openAuth = Effect.fnUntraced(function* (
   if (checked === null) return null
   const { grant = null, headers, signs } = compileOutboundAuth(checked)
   const signing = signs ? yield* signingKeys(team_id) : null
-  // Switched off: what is stored beside the flag goes to nobody.
+  // Authentication is switched off: what is stored beside the flag is not used.
   const settings = checked.auth["disabled"] === true ? {} : checked.auth
   return signs && signing === null ? null : { auth: { headers, signing, settings }, grant }
 })

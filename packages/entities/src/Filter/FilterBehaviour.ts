@@ -4,7 +4,10 @@ import { Filters } from "@tidegate/storage/control/Filters"
 import { actorOf } from "../Actor.ts"
 import { FilterEntity } from "./FilterProtocol.ts"
 
-/** The stored filter's actor. It holds nothing: what it knows is in SQL, and what its change means to connections is one transaction. */
+/**
+ * The stored filter's actor. It has no state; everything is in SQL. A change updates the filter and the connections that use it
+ * in one transaction.
+ */
 export const layer = FilterEntity.toLayer(
   Effect.gen(function* () {
     return FilterEntity.of(yield* actorOf(filter, yield* Filters))

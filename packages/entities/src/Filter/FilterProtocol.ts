@@ -1,5 +1,5 @@
 import { filter } from "@tidegate/resources/Filter"
 import { protocolOf } from "../Protocol.ts"
 
-/** What a stored filter is sent: the commands of any resource. */
+/** The messages to a stored filter: the commands of any resource. */
 export const FilterEntity = protocolOf(filter)

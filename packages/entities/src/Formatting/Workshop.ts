@@ -7,21 +7,26 @@ import type { Failure } from "@tidegate/formatter/Formatter"
 import type { Answer, Order, StepResult, StepTask, Task, TrialResult, TrialTask } from "@tidegate/formatter/Task"
 
 /**
- * Where dear work of the formatter is carried out: a few threads, each with a heap of its own that is bounded, and one order at a time. So what is under
- * way holds as much as there are threads, however many ask; what uses up its heap ends its thread alone; and the event loop does nothing of it.
+ * Runs expensive formatter work in a few worker threads. Each thread has a bounded heap of its own and runs one task at a time.
+ * So memory is bounded by the number of threads, however many callers there are; a task that exhausts its heap ends only its
+ * thread; and the event loop does none of the work.
  *
- * Teams take turns. What waits is bounded by those who ask: steps of runs by the room of runs, and tests here.
+ * Teams take turns. The number of waiting tasks is bounded by the callers: for steps by the limit of concurrent runs, and for
+ * tests here.
  */
 
-/** The work was not begun: too much waits already. */
+/** The work was not begun: too many tasks wait already. */
 export class WorkshopFull extends Schema.TaggedError<WorkshopFull>()("WorkshopFull", { message: Schema.String }) {}
 
 export interface WorkshopOptions {
-  /** Threads, at the most. Default: one less than there are cores, from 1 to 4. */
+  /** The largest number of threads. Default: one less than there are cores, from 1 to 4. */
   readonly threads?: number
-  /** MiB of heap of one. Default: a quarter of what this process may have, shared by all threads, from 64 to 128: none of the operations takes more than 40. */
+  /**
+   * MiB of heap for one thread. Default: a quarter of this process's heap, shared by all threads, from 64 to 128: no operation
+   * takes more than 40.
+   */
   readonly heapMib?: number
-  /** Tests that wait, of one team and of all. Default 8 and 64. */
+  /** Tests that may wait, of one team and of all. Default 8 and 64. */
   readonly tests?: { readonly team: number; readonly process: number }
   /** Milliseconds after which a thread that has not answered is ended. Default 30 s: the operations' own limits are far below. */
   readonly longestMs?: number
@@ -33,7 +38,7 @@ interface Job {
   readonly team: string
   readonly task: Task
   readonly done: (ending: Ending) => void
-  /** How often its thread has ended by itself. */
+  /** How often its thread has ended unexpectedly while it ran. */
   ends: number
 }
 
@@ -51,7 +56,7 @@ interface Thread {
 
 const program = new URL("./worker.ts", import.meta.url)
 
-/** Why a thread has ended that should not have. */
+/** Why a thread has ended unexpectedly. */
 const endingOf = (error: unknown): "memory" | "crash" =>
   (error as { readonly code?: unknown } | null)?.code === "ERR_WORKER_OUT_OF_MEMORY" ? "memory" : "crash"
 
@@ -62,7 +67,7 @@ export class Workshop {
   readonly #longestMs: number
   readonly #idleMs: number
   readonly #threads = new Set<Thread>()
-  /** What waits, by team, in the order of their turns. */
+  /** Waiting tasks by team, in the order of the teams' turns. */
   readonly #waiting = new Map<string, Array<Job>>()
   #testsOfAll = 0
   readonly #testsOf = new Map<string, number>()
@@ -77,17 +82,17 @@ export class Workshop {
     this.#idleMs = options.idleMs ?? 60_000
   }
 
-  /** Threads that there are. */
+  /** The number of running threads. */
   get threads(): number {
     return this.#threads.size
   }
 
-  /** Runs a step. Interrupted, it is forgotten; what has begun goes on to its end. */
+  /** Runs a step. When the caller is interrupted, the task is dropped; a task that has begun still runs to its end. */
   step(team: string, task: StepTask): Effect.Effect<StepResult> {
     return Effect.map(this.#carriedOut(team, task), (ending) => resultOf(ending) as StepResult)
   }
 
-  /** Tries a step. Fails closed where too many wait: a test may be asked for again. */
+  /** Runs a step as a test. Fails closed when too many wait: the caller may repeat a test. */
   trial(team: string, task: TrialTask): Effect.Effect<TrialResult, WorkshopFull> {
     return Effect.suspend(() => {
       const own = this.#testsOf.get(team) ?? 0
@@ -140,7 +145,7 @@ export class Workshop {
     if (own!.length === 0) this.#waiting.delete(job.team)
   }
 
-  /** The first of the team whose turn it is; the team goes behind the others. */
+  /** Takes the first task of the next team; the team then goes to the end of the order. */
   #next(): Job | undefined {
     for (const [team, own] of this.#waiting) {
       const job = own.shift()
@@ -172,7 +177,7 @@ export class Workshop {
   #start(): Thread {
     const worker = new Worker(program, {
       resourceLimits: { maxOldGenerationSizeMb: this.#heapMib, maxYoungGenerationSizeMb: 16 },
-      // Nothing of the process is its business.
+      // The thread gets nothing of the process's environment.
       env: {},
       execArgv: ["--no-warnings"],
       stdin: false
@@ -180,7 +185,7 @@ export class Workshop {
     const thread: Thread = { worker, job: null, timer: null }
     this.#threads.add(thread)
     worker.unref()
-    // As text: a copy of a value would lose what numbers have beyond JavaScript's own.
+    // As text: a structured clone would lose the digits of numbers beyond JavaScript's precision.
     worker.on("message", (text: string) => this.#answered(thread, readJson(text) as Answer))
     worker.on("error", (error) => this.#ended(thread, endingOf(error)))
     worker.on("exit", () => this.#ended(thread, "crash"))
@@ -196,7 +201,7 @@ export class Workshop {
     this.#dispatch()
   }
 
-  /** A thread that has ended, or is ended here. What it was at is not begun again where it was the cause of it. */
+  /** A thread has ended, or is ended here. Its task is not started again if the task was the cause. */
   #ended(thread: Thread, kind: "memory" | "time" | "crash"): void {
     if (!this.#threads.delete(thread)) return
     clearTimeout(thread.timer ?? undefined)
@@ -211,10 +216,10 @@ export class Workshop {
   }
 }
 
-/** A thread that ends for no reason that is known may have been unlucky. */
+/** A task whose thread ends for an unknown reason is tried this many times: it may not be the cause. */
 const maxEnds = 2
 
-/** It is known to be one: only then the test is dear. */
+/** The operation is known here: only tests of known operations are expensive. */
 const operationOf = ({ body }: TrialTask): string =>
   (body as { readonly config: { readonly operation: string } }).config.operation
 
@@ -239,7 +244,7 @@ const resultOf = (
   return Result.fail(tooDear("FORMATTER_INPUT_INVALID", "the operation cannot handle this input"))
 }
 
-/** One for a process: threads start with the first dear work, and end without any. */
+/** One pool per process: threads start with the first expensive task, and end when there is none. */
 export const Workshops = Context.Reference<Workshop>("@tidegate/entities/Formatting/Workshop", {
   defaultValue: () => new Workshop()
 })

@@ -7,7 +7,7 @@ import { compile, type Failure, type Outcome, run } from "@tidegate/formatter/Fo
 import { trial, type TrialAnswer, type TrialFailure, type TrialInvalid } from "@tidegate/formatter/OperationTest"
 import type { Answer, Order, StepResult, StepTask, TrialResult, TrialTask } from "@tidegate/formatter/Task"
 
-/** The thread of the workshop: one order at a time, from its beginning to its end. The clock is the thread's own time on the processor. */
+/** The thread of the worker pool. It runs one task at a time, from beginning to end. Its clock is the CPU time of the thread. */
 
 const stepOf = ({ anchor, config, inputs, seed, timezone }: StepTask): StepResult =>
   Result.flatMap(compile(config), (step) => run(step, inputs, { anchor, timezone, seed, clock: cpuMillis }))

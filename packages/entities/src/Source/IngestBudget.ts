@@ -1,58 +1,66 @@
-/** The parts of a limit that a lease is at the most, and as long as there is plenty at the least. */
+/**
+ * A lease is at most the limit divided by the first number and, while most of the limit is free, at least the limit divided by
+ * the second.
+ */
 export const largestShare = 8
 const smallestShare = 64
 
-/** Doors that had no answer ask again within this time (ms); until then a new owner does not know what they have used by themselves. */
+/**
+ * Ingress processes that got no answer ask again within this time (ms). Until then a new owner does not know what they have used
+ * on their own.
+ */
 const settlingMs = 2_000
 
-/** What a door says of itself. Its counts are of all that it has ever seen: said twice, they are counted once. */
+/** What an ingress process reports. Its counts are totals since it started, so a repeated report is counted once. */
 export interface Report {
-  /** One process that takes requests. */
+  /** The id of the ingress process. */
   readonly door: string
-  /** What it has accepted. */
+  /** Requests that it has accepted. */
   readonly used: number
-  /** How much of that an answer has reached it for. */
+  /** How many of those were in a report that has been answered. */
   readonly told: number
-  /** How far it may still go by itself; null: it has never had a lease. */
+  /** How many requests it may still accept without another answer; null: it has never had a lease. */
   readonly reach: number | null
-  /** What it expects to need until it asks again. */
+  /** Requests that it expects until its next report. */
   readonly wanted: number
 }
 
-/** What a door may accept. */
+/** What an ingress process may accept. */
 export interface Lease {
-  /** Beyond what it has reported as used. 0: the period has nothing left. */
+  /** Requests beyond those it has reported as used. 0: the period has nothing left. */
   readonly budget: number
-  /** The same, when it is not answered any more before the period ends: what others do not need is shared by demand. */
+  /** The same, if no further answer arrives before the period ends. Capacity that the others do not need is shared by demand. */
   readonly reach: number
-  /** Its share of the limit, in each period that begins without an answer. */
+  /** Its part of the limit in each period that begins without an answer. */
   readonly share: number
 }
 
 interface Door {
-  /** What it has reported. */
+  /** Requests that it has reported. */
   used: number
-  /** What it holds beyond that, and what it may go on to by itself. */
+  /** Requests that it has leased beyond that, and requests up to which it may go on without an answer. */
   held: number
   reach: number
   wanted: number
-  /** What it has wanted of late. */
+  /** The running average of its demand. */
   demand: number
   heardAt: number
 }
 
-/** How much of a door's demand its latest report is. Where a lease is a few requests, one report alone says next to nothing. */
+/**
+ * The weight of the latest report in the average demand. Where a lease is a few requests, one report alone says next to nothing.
+ */
 const latest = 1 / 8
 
 /**
- * The limit of one source in one period after the other, given out to doors in leases. What is leased and what is used never
- * come to more than the limit, but for what doors have used without being asked: they go on by themselves where no answer
- * comes, and what they then report is counted. A lease is given up by the next report, by the end of the period, or by silence.
+ * The limit of one source, period after period, given to ingress processes in leases. Leased and used requests together never
+ * exceed the limit, with one exception: an ingress process that gets no answer goes on by its own share, and its next report is
+ * counted. A lease ends with the next report, with the period, or after silence.
  *
  * Times are milliseconds of one monotonic clock.
  */
 export class IngestBudget {
-  /** May change: what is leased already stays so. */
+  /** May change: what is leased already stays leased. */
   limit: number
   readonly periodMs: number
   readonly leaseMs: number
@@ -68,29 +76,29 @@ export class IngestBudget {
     this.leaseMs = Math.min(Math.max(periodMs / 6, 1_000), 30_000)
   }
 
-  /** Used or held, of the current period. */
+  /** Requests of the current period that are used or leased. */
   leased(now: number): number {
     this.#forget(now)
     return this.#used + this.#held
   }
 
-  /** Milliseconds until the period is over; not above 0: none is under way. */
+  /** Milliseconds until the period ends; 0 or less: no period is under way. */
   remaining(now: number): number {
     return this.#endsAt - now
   }
 
-  /** Doors that have a lease. */
+  /** Ingress processes that have a lease. */
   doors(now: number): number {
     this.#forget(now)
     return this.#doors.size
   }
 
-  /** A new period. */
+  /** Starts a new period. */
   begin(endsAt: number): void {
     this.#start(endsAt, 0)
   }
 
-  /** A period of an earlier owner. What was leased of it counts as used: nobody knows better. */
+  /** Continues a period of an earlier owner. All that it leased counts as used: what was really used is not known. */
   takeOver(endsAt: number, leased: number, now: number): void {
     this.#start(endsAt, leased)
     this.#settlesAt = now + settlingMs
@@ -107,11 +115,11 @@ export class IngestBudget {
     }
   }
 
-  /** Counts what a door reports, and gives it a lease for the one it has. */
+  /** Counts a report, and replaces the reporter's lease with a new one. */
   lease({ door: id, reach, told, used, wanted }: Report, now: number): Lease {
     this.#forget(now)
     const known = this.#doors.get(id)
-    // What an answer has reached the door for was counted, by an earlier owner where not by this one.
+    // Reports that were answered are counted already, by this owner or an earlier one.
     this.#used = Math.max(0, this.#used + used - Math.max(told, known?.used ?? 0))
     if (known !== undefined) this.#held -= known.held
     const needed = Math.max(1, wanted)
@@ -127,21 +135,22 @@ export class IngestBudget {
     )
     const spare = Math.max(0, this.limit - this.leased(now))
     if (now < this.#settlesAt && reach !== null) {
-      // Until all have reported, each goes on by what it was given before: together that is no more than the limit.
+      // Until all have reported, each continues with its earlier lease: together those are within the limit.
       door.reach = Math.min(reach, spare)
       door.held = Math.min(most, door.reach)
     } else {
-      // Others do not get what a door was told that it may reach, before that one has heard of them.
+      // What an ingress process was allowed to reach is not given to others before it has reported.
       const unreached = this.limit - this.#used - this.#sum("reach")
       door.held = Math.min(most, Math.ceil(spare / (2 * this.#doors.size)))
-      // Nor goes one further that is heard of for the first time, since it is not known yet who else has requests, and it may not ask
-      // again soon. Of a small limit nobody does: what doors need is a guess of whole requests, and each of them is much.
+      // The reach of a process that reports for the first time is no larger than its lease: it is not known yet which others have
+      // requests, and it may not ask again soon. The same holds for a small limit, because demand is an estimate in whole
+      // requests, and each of them is a large part of such a limit.
       const isKnown = known !== undefined && this.limit >= smallestShare
       const further = isKnown ? Math.floor(part * (spare - door.held)) : 0
       door.reach = Math.max(door.held, Math.min(door.held + further, unreached))
     }
     this.#held += door.held
-    // At least one: a door that is alone for ever still takes some.
+    // At least one, so that an ingress process that stays without an answer still accepts some.
     return {
       budget: door.held,
       reach: door.reach,
@@ -149,7 +158,7 @@ export class IngestBudget {
     }
   }
 
-  /** Accepts one for somebody who is no door. False: the period has nothing left that no door holds. */
+  /** Accepts one request that does not come through an ingress process. False: everything of the period is used or leased. */
   take(now: number): boolean {
     if (this.leased(now) >= this.limit) return false
     this.#used++
@@ -162,7 +171,7 @@ export class IngestBudget {
     return sum
   }
 
-  /** A door that has been silent for as long as a lease lasts is gone, or rests: what it holds is free again. */
+  /** An ingress process that is silent for as long as a lease lasts has ended or is idle: its lease is free again. */
   #forget(now: number): void {
     for (const [id, door] of this.#doors) {
       if (now < door.heardAt + this.leaseMs) continue

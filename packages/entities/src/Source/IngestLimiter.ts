@@ -13,7 +13,7 @@ import { IngestBudget, type Lease, type Report } from "./IngestBudget.ts"
 
 interface Asked extends Report {
   readonly team_id: string
-  /** The version of the source that the door goes by. */
+  /** The version of the source that the ingress process uses. */
   readonly version: number
 }
 
@@ -23,7 +23,7 @@ interface Answer extends Lease {
   readonly lease_ms: number
 }
 
-/** Where a limit stands; what is of the period is null while none is under way. */
+/** The state of a limit. Members about the period are null while none is under way. */
 export interface Standing {
   readonly limit: number | null
   readonly period: IngestSettings["period"] | null
@@ -32,22 +32,25 @@ export interface Standing {
 
 const monotonic = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
-/** Noted ahead of what is leased, so that SQL is not asked with each lease. It is lost to its period when the process dies. */
+/**
+ * How much is stored beyond what is leased, so that not every lease needs a statement. When the process dies, this part of its
+ * period is lost.
+ */
 const aheadOf = (limit: number, period: IngestSettings["period"]): number =>
   period === "second" ? limit : Math.ceil(limit / 32)
 
 const overtaken = fail("QUEUE_UNAVAILABLE", "the source has just changed its owner")
 
 /**
- * Gives the limit of one source out to its doors. What is leased of a period is in SQL before a door hears of it: whoever takes the
- * source over goes on from there, and an owner that has been overtaken notes no more.
+ * Gives the limit of one source to its ingress processes in leases. A lease is stored before an ingress process gets it, so the
+ * next owner of the source continues from SQL. An owner that has been replaced cannot store any more.
  */
 export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string) {
   const database = yield* Effect.context<Database>()
   const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
   let settings: IngestSettings | null = null
   let budget: IngestBudget | null = null
-  /** Of the period: whose it is, and how much SQL has as leased. */
+  /** The revision (fence) of the period, and how much SQL has as leased. */
   let revision = 0n
   let noted = 0
 
@@ -81,14 +84,16 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     if (leased <= noted) return
     const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
     if (!(yield* noteLeased(source_id, revision, next))) {
-      // Somebody else counts in this period: nothing that is known of it here holds.
+      // Another process owns this period: everything that this one knows about it is outdated.
       budget = null
       yield* overtaken
     }
     noted = next
   })
 
-  /** Counts one request that comes by no door: 0, or in how many milliseconds there may be room for it. */
+  /**
+   * Counts one request that does not come through an ingress process. Returns 0, or the milliseconds until it may be accepted.
+   */
   const take = Effect.fnUntraced(function* (
     team_id: string
   ): Effect.fn.Return<number, GatewayError | SqlError.SqlError, Database> {
@@ -126,7 +131,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     return { limit, period, current: { leased: budget.leased(now), doors: budget.doors(now), remainingMs } }
   })
 
-  /** What was noted and not leased is free again for the next owner. */
+  /** What is stored but not leased is free again for the next owner. */
   const leave = Effect.gen(function* () {
     const leased = budget?.leased(yield* monotonic) ?? noted
     if (leased < noted) yield* noteLeased(source_id, revision, leased)
@@ -137,7 +142,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     lease: (asked: Asked) => oneAtATime(lease(asked)),
     take: (team_id: string) => oneAtATime(take(team_id)),
     standing: oneAtATime(standing) as Effect.Effect<Standing, SqlError.SqlError, Database>,
-    /** The source has been changed: its settings are read again. */
+    /** The source has changed: its settings are read again. */
     changed: (): void => {
       settings = null
     }

@@ -13,8 +13,8 @@ import { makeIngestLimiter } from "./IngestLimiter.ts"
 import { SourceEntity } from "./SourceProtocol.ts"
 
 /**
- * Makes an announced secret the source's, once: a source that has one keeps it, because whoever can reach the source
- * could otherwise announce another.
+ * Stores an announced secret as the source's, once. A source that has a secret keeps it: otherwise anyone who can reach the
+ * source could announce another.
  */
 const rememberSecret =
   (secret: string) =>
@@ -71,6 +71,6 @@ export const layer = SourceEntity.toLayer(
       Health: ({ payload: { team_id } }) => carryThrough(health(team_id))
     })
   }),
-  // A lease must not wait for a command, which waits for others.
+  // A lease must not wait for a command, because a command waits for other processes.
   { concurrency: "unbounded" }
 )

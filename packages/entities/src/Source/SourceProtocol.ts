@@ -5,9 +5,9 @@ import { SourceHealth } from "@tidegate/model/SourceHealth"
 import { source } from "@tidegate/resources/Source"
 import { protocolOf } from "../Protocol.ts"
 
-/** What a door may accept; durations, because processes have no clock in common. */
+/** What an ingress process may accept. Times are durations, because processes have no common clock. */
 const Lease = Schema.Struct({
-  /** The version of the source that it goes by: a door that has an older one reads it again. */
+  /** The version of the source that the lease is based on: an ingress process with an older one reads the source again. */
   version: Schema.Number,
   budget: Schema.Number,
   reach: Schema.Number,
@@ -17,9 +17,9 @@ const Lease = Schema.Struct({
 })
 
 /**
- * `RememberSecret`: the sender has announced a secret: it becomes `webhook_secret_key`, unless the source has another one already.
- * `Lease`: a door reports what it has accepted, and is told what it may; null: there is no limit. `Take`: a workflow publishes one
- * request: 0, or the milliseconds until there may be room for it. `Health`: how the source is doing.
+ * `RememberSecret`: the sender has announced a secret; it becomes `webhook_secret_key` unless the source has another one already.
+ * `Lease`: an ingress process reports what it has accepted and gets what it may accept; null: there is no limit. `Take`: a
+ * workflow publishes one request; returns 0, or the milliseconds until it may be accepted. `Health`: the state of the source.
  */
 export const SourceEntity = protocolOf(source, [
   Rpc.make("RememberSecret", {

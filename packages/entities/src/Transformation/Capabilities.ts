@@ -3,7 +3,7 @@ import type { TransformationCapabilities } from "@tidegate/model/TransformationR
 import { largestEnv, maxVariables } from "@tidegate/resources/Transformation"
 import { callLimits, globals } from "@tidegate/sandbox/CallLimits"
 
-/** What this version of the sandbox lets code use, and come to. */
+/** What code may use in this version of the sandbox, and its limits. */
 export const capabilities: TransformationCapabilities = {
   runtime,
   runtimes: [runtime],

@@ -3,7 +3,7 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
 import { Sandbox, type SandboxUnavailable } from "@tidegate/sandbox/Sandbox"
 
-/** A sandbox that cannot be had for the moment is not the code's fault: 503, and the call may be repeated. */
+/** When the sandbox is temporarily unavailable, the code is not at fault: 503, and the call may be repeated. */
 export const available = <A>(effect: Effect.Effect<A, SandboxUnavailable>): Effect.Effect<A, GatewayError> =>
   Effect.mapError(effect, () => fail("QUEUE_UNAVAILABLE", "code cannot be run for the moment; repeat the request"))
 

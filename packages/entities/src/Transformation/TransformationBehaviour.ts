@@ -16,13 +16,13 @@ import { carryThrough } from "../CarryThrough.ts"
 import { available, checkCode } from "./CheckCode.ts"
 import { TransformationEntity } from "./TransformationProtocol.ts"
 
-/** A run of inline code starts an entity of its own, which nobody calls again. */
+/** A run of inline code starts an entity of its own, which is never called again. */
 const maxIdleTime = "10 seconds"
 
 /**
- * The transformation's actor; only a connection that has it written inside a rule writes its row, too. It holds nothing: what
- * it knows is in SQL. Its commands do not
- * wait for each other, because a run may last a second and a change is one transaction.
+ * The transformation's actor. Its row is written by it alone, except for a transformation that is written inside a connection's
+ * rule: that connection writes it too. The actor has no state; everything is in SQL. Its commands do not wait for each other,
+ * because a run may last a second and a change is one transaction.
  */
 export const layer = TransformationEntity.toLayer(
   Effect.gen(function* () {
@@ -88,14 +88,14 @@ export const layer = TransformationEntity.toLayer(
   { concurrency: "unbounded", maxIdleTime }
 )
 
-/** Fails closed: code is never run without the variables it was given. */
+/** Fails closed: code never runs without its variables. */
 const unreadable = (error: unknown): Effect.Effect<never, GatewayError> =>
   Effect.andThen(
     Effect.logError("a transformation's variables cannot be read", error),
     fail("INTERNAL_ERROR", "the transformation's variables cannot be read; write them anew")
   )
 
-/** Headers and queries of that many values are no request that could be sent. */
+/** A request with so many headers or query values could not be sent. */
 const tooManyValues = {
   code: "OUTPUT_TOO_LARGE",
   name: "Error",
@@ -105,7 +105,7 @@ const tooManyValues = {
 
 const asText = "the body has too many values or levels to be shown as what it is: this is its JSON text"
 
-/** What the code returned, as it can be shown: it may be far larger than what an answer is walked through for. */
+/** The result of the code, ready to show: it may be far larger than what masking may walk through in an answer. */
 const shown = (request: TransformRequest, queryAsText: boolean): TransformationRun["request"] => {
   const { body, headers, method, parsed_query, path, query: written } = request
   return {
@@ -143,7 +143,7 @@ const toRun = (fields: RunFields, execution: Execution): TransformationRun => {
     transformation_id: fields.transformation_id,
     runtime,
     stats: { duration_ms: durationMs, memory_bytes: memoryBytes },
-    // A run knows no level above error; the execution of a real request does.
+    // A run has no level above error; the execution of a real request has.
     log_level: logLevel === "fatal" || tooMany ? "error" : logLevel,
     console: linesOf(execution),
     warnings:

@@ -7,9 +7,9 @@ import { runBody, validationBody } from "@tidegate/resources/TransformationRun"
 import { protocolOf } from "../Protocol.ts"
 
 /**
- * Code that does not compile is TRANSFORMATION_INVALID, with `line` and `message` in the data. `Run` runs the stored code, or the
- * code in the input (then the entity id is any transformation id that is not in use), against a sample; nothing is stored. `Validate` loads the
- * code in the input and runs nothing through it.
+ * Code that does not compile is TRANSFORMATION_INVALID, with `line` and `message` in the data. `Run` runs code over a sample and
+ * stores nothing: the stored code, or the code in the input (then the entity id is any transformation id that is not in use).
+ * `Validate` compiles the code in the input and runs nothing.
  */
 export const TransformationEntity = protocolOf(transformation, [
   Rpc.make("Run", {

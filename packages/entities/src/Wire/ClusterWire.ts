@@ -21,11 +21,10 @@ import { Handshakes, type HandshakeLimits } from "./Handshakes.ts"
 import { type PeerAddress, type PeerKey, peerKeys } from "./PeerKeys.ts"
 
 /**
- * TLS 1.3 with a pre-shared key and a fresh key exchange: both sides prove a key of the ring in the handshake, there are
- * no certificates, and a key that leaks later opens nothing recorded earlier. (Of TLS 1.2's suites for keys with a fresh
- * exchange those with elliptic curves have no AES-GCM.) The suite is the only one of AES that OpenSSL takes for such a
- * key, which goes with SHA-256. Without tickets, so that no later connection is let in by anything but the key: a ticket
- * would outlive its removal from the ring.
+ * TLS 1.3 with a pre-shared key and a fresh key exchange. Both sides prove a key of the ring in the handshake. There are no
+ * certificates, and a key that leaks later does not decrypt earlier recordings. (TLS 1.2's pre-shared-key suites with an
+ * elliptic-curve key exchange have no AES-GCM.) The suite is the only AES suite that OpenSSL takes for such a key, which goes
+ * with SHA-256. Session tickets are off: a ticket would still let a connection in after its key was removed from the ring.
  */
 const suite = {
   minVersion: "TLSv1.3",
@@ -35,41 +34,47 @@ const suite = {
   noDelay: true
 } as const
 
-/** Whether a handshake that is done was done with the key, not with a certificate that somebody offered instead. */
+/** Whether the finished handshake proved the key, and not a certificate that the peer offered instead. */
 const provenByKey = (socket: Tls.TLSSocket): boolean => socket.isSessionReused()
 
 const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, maxPerAddress: 64 }
 
 /**
- * How often a runner tells its callers that it lives. The library's caller asks every 5 s, gives a connection up that brings nothing
- * for so long, and sends again what it sent: a message that is longer than that on its way, with the question behind it, would never
- * arrive.
+ * How often a runner shows its callers that it lives. The library's caller pings every 5 s, closes a connection that received
+ * nothing for that long, and sends its messages again. Without this beat, a message that takes longer than 5 s, with the ping
+ * behind it, would never arrive.
  */
 const beat = "2 seconds"
-/** Beats without a byte from a caller, who asks every 5 s, until it is taken for gone. Counted, so that no pause of this process counts. */
+/**
+ * Beats without a byte from a caller, which pings every 5 s, after which the caller counts as dead. Beats are counted instead of
+ * time, so that a pause of this process does not count.
+ */
 const maxSilentBeats = 10
-/** When this process ends, a caller that does not take its answers is given up sooner (ms): it would hold this process with them. */
+/**
+ * When this process ends, a caller that does not read its answers is dropped after this shorter time (ms): it would keep the
+ * process from ending.
+ */
 const endingSilenceMs = 1_000
 
-/** All handshakes of one attempt to reach a runner. */
+/** The time for all handshakes of one attempt to reach a runner. */
 const dialingTimeout = "2 seconds"
-/** A runner that has come back, or whose port is flooded, is asked again soon: until it is found dead, messages wait. */
+/** A runner that has come back, or whose port is flooded, is tried again soon: messages wait until it is found dead. */
 const reconnecting = Schedule.spaced("250 millis")
 
 const refusedLine = "the cluster's port refused a peer that has not proven a key of this installation"
 
-/** The connections of other processes, as the end of this one needs them. */
+/** Closes the connections of other processes faster when this process ends. */
 class Peers extends Context.Service<Peers, { readonly hurry: Effect.Effect<void> }>()(
   "@tidegate/entities/Wire/ClusterWire/Peers"
 ) {}
 
-/** The port where other processes reach this runner. It is open to nobody but those who have a key of the ring. */
+/** The port where other processes reach this runner. It accepts only peers that have a key of the ring. */
 const layerServer = (address: PeerAddress, keys: KeyRing) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const fork = Effect.runForkWith(yield* Effect.context())
       const psks = new Map(peerKeys(keys, address).map(({ identity, psk }) => [identity, psk]))
-      // An identity that nobody has gets a key that nobody has: it fails where and when a wrong key fails.
+      // An unknown identity gets a random key: so it fails at the same point and in the same way as a wrong key.
       const nobodys = randomBytes(32)
       const handshakes = new Handshakes(handshakeLimits, (refusals) => {
         fork(Effect.annotateLogs(Effect.logWarning(refusedLine), { ...refusals }))
@@ -86,7 +91,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
         socket.destroy()
       })
       server.on("secureConnection", (socket) => {
-        // What goes wrong with it is told by its end.
+        // The end of the connection reports the cause.
         socket.on("error", () => {})
         if (!provenByKey(socket)) {
           handshakes.fail(socket, "not by key")
@@ -94,7 +99,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
           return
         }
         handshakes.succeed(socket)
-        // Every message that waits for the socket to drain listens to it.
+        // Every message that waits for the socket to drain adds a listener.
         socket.setMaxListeners(0)
         if (isEnding) socket.setTimeout(endingSilenceMs)
         socket.on("timeout", () => {
@@ -108,7 +113,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
       })
       yield* Effect.acquireRelease(
         Effect.callback<void, SocketServer.SocketServerError>((resume) => {
-          // Later ones too, such as of the system's limits: the connection is lost, not the process.
+          // Also for later errors, such as reaching limits of the system: the connection is lost, not the process.
           server.on("error", (cause) =>
             resume(
               Effect.fail(
@@ -134,7 +139,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
           silentBeats = socket.bytesRead === read ? silentBeats + 1 : 0
           read = socket.bytesRead
           if (silentBeats > maxSilentBeats) socket.destroy()
-          // Whatever else is on its way tells it as well.
+          // Other data on its way shows that the runner lives as well.
           else if (socket.writable && socket.writableLength === 0) socket.write(alive)
         }).pipe(Effect.delay(beat), Effect.forever)
       }
@@ -144,7 +149,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
           Effect.tap((socket) => Effect.forkScoped(watch(socket))),
           (open) => NodeSocket.fromDuplex(open),
           Effect.flatMap(handler),
-          // The peer comes again, and repeats what it must.
+          // The peer connects again and repeats its messages.
           Effect.ignoreCause({ log: "Warn", message: "the connection of another process broke" })
         )
 
@@ -167,7 +172,7 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
     })
   )
 
-/** No connection. `refused`: something was there and did not take the key. */
+/** No connection was made. `refused`: something answered and did not accept the key. */
 class NotConnected {
   readonly refused: boolean
   readonly cause: unknown
@@ -196,9 +201,9 @@ const dial = ({ host, port }: PeerAddress, key: PeerKey) =>
   })
 
 /**
- * Reaches the runner at `address` by the first key of the ring that it takes, from the one that it took last: while keys
- * are being changed, processes have rings that differ, and share a key as long as one is taken out only after its
- * successor is everywhere.
+ * Connects to the runner at `address` with the first key of the ring that it accepts, starting with the last accepted one. While
+ * keys are rotated, processes have different rings. They share a key as long as a key is removed only after its successor is on
+ * every process.
  */
 const dialer = (address: PeerAddress, ring: KeyRing): Effect.Effect<Tls.TLSSocket, Socket.SocketError> => {
   const keys = peerKeys(ring, address)
@@ -219,7 +224,7 @@ const dialer = (address: PeerAddress, ring: KeyRing): Effect.Effect<Tls.TLSSocke
   )
 }
 
-/** The way to the runners. */
+/** The client protocol to the runners. */
 const layerClientProtocol = (keys: KeyRing) =>
   Layer.effect(
     Runners.RpcClientProtocol,
@@ -252,7 +257,8 @@ export const layerRunner = (
   keys: KeyRing
 ): Layer.Layer<Sharding.Sharding, SocketServer.SocketServerError, Stores> =>
   Layer.effectDiscard(Effect.flatMap(Peers, ({ hurry }) => Effect.addFinalizer(() => hurry))).pipe(
-    // Not the layer of effect's SocketRunner: it says "Listening on" of this port, where people look for the gateway's.
+    // Not the layer of effect's SocketRunner: it logs "Listening on" for this port, and people would take it for the gateway's
+    // port.
     Layer.provideMerge(Layer.provide(RunnerServer.layerWithClients, RpcServer.layerProtocolSocketServer)),
     Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
     Layer.provide([layerServer(address, keys), layerClientProtocol(keys)]),

@@ -3,8 +3,8 @@ import { RpcMessage, RpcSerialization } from "effect/rpc"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
 /**
- * The largest message between two processes, in bytes. Nothing that is sent comes near: a hand-over of events carries at
- * most 8 MiB (`Handover`), a command and its answer what a control call may.
+ * The largest message between two processes, in bytes. Real messages are far smaller: a handover of events has at most 8 MiB
+ * (`Handover`), a command and its answer at most what a control call may have.
  */
 export const largestFrame = 32 * 1024 * 1024
 
@@ -18,9 +18,9 @@ const isExit = (message: unknown): message is { readonly _tag: "Exit"; readonly 
   typeof message === "object" && message !== null && "_tag" in message && message._tag === "Exit"
 
 /**
- * How messages are written on the wire and read from it: the library's binary frames, bounded on both sides. What is too
- * large is not sent, and ends the one call that it belongs to. What is too large, or no frame, when it comes ends the
- * connection: the library would go on with a reader that takes nothing any more.
+ * How messages are written to and read from the network: the library's binary frames, with a limit in both directions. A message
+ * that is too large to send fails only its own call. A received message that is too large or malformed ends the connection,
+ * because the library would keep a reader that takes nothing any more.
  */
 export const layer: Layer.Layer<RpcSerialization.RpcSerialization> = Layer.effect(
   RpcSerialization.RpcSerialization,
@@ -45,7 +45,7 @@ export const layer: Layer.Layer<RpcSerialization.RpcSerialization> = Layer.effec
             received.add(messages.length)
             return messages
           } catch {
-            // The one error at which the library's server closes a connection; ours closes its own at it too.
+            // The only error at which the library's server closes a connection. Our client closes its connection at it too.
             throw new RpcSerialization.MaxBufferSizeExceeded({ maxBufferSize: largestFrame })
           }
         }
@@ -56,8 +56,8 @@ export const layer: Layer.Layer<RpcSerialization.RpcSerialization> = Layer.effec
 ).pipe(Layer.provide(RpcSerialization.layerSchemaBinary({ maxFrameSize: largestFrame })))
 
 /**
- * The same for a caller, telling when what came could not be read. Whatever comes tells that the runner lives, also the part of a
- * message that is long on its way.
+ * The same for a caller, with a callback when something unreadable was received. Any received byte shows that the runner lives,
+ * including a part of a message that takes long.
  */
 export const watched = (serialization: Serialization, onUnreadable: (error: unknown) => void): Serialization => ({
   ...serialization,

@@ -3,23 +3,23 @@ import { clientOf } from "@tidegate/model/ClientAddress"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
 export interface HandshakeLimits {
-  /** From the connection to the proven key, however many bytes come meanwhile. */
+  /** The time from the connection to the proven key, however many bytes arrive meanwhile. */
   readonly deadlineMs: number
-  /** Connections that have not proven their key yet: in all, and from one address. */
+  /** Limits of connections that have not proven their key yet: in all, and from one address. */
   readonly most: number
   readonly maxPerAddress: number
 }
 
 /** Connections from one address that ended without a proven key. */
 export interface Refusals {
-  /** Null: of addresses that were too many to be named. */
+  /** Null: addresses that were too many to name. */
   readonly address: string | null
   readonly count: number
-  /** Of the last one. */
+  /** The reason of the last refusal. */
   readonly reason: string
 }
 
-/** How often an address is named, and how many are named in that time: a flood must not fill the log. */
+/** How often an address is logged, and how many addresses are logged in that time: a flood must not fill the log. */
 const telling = { everyMs: 10_000, addresses: 16 }
 
 interface Pending {
@@ -28,13 +28,13 @@ interface Pending {
   readonly deadline: NodeJS.Timeout
 }
 
-/** Names a connection from both of its faces, the bare socket and the one with TLS over it. */
+/** Identifies a connection from either of its objects, the plain socket and the TLS socket over it. */
 const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 /**
- * The connections that have not proven a key yet. There are never more than the limits say: a new one displaces the oldest
- * of its address, or of all. An honest peer is done within milliseconds, so that those who say nothing or flood displace
- * each other and not it.
+ * The connections that have not proven a key yet. Their number never exceeds the limits: a new connection displaces the oldest
+ * one of its address, or of all. An honest peer is done within milliseconds, so silent or flooding connections displace each
+ * other and not it.
  */
 export class Handshakes {
   /** Oldest first. */
@@ -53,9 +53,9 @@ export class Handshakes {
     return this.#pending.size
   }
 
-  /** A connection has come. */
+  /** A connection was opened. */
   begin(raw: Socket): void {
-    // Gone before it was looked at.
+    // It was closed before we could look at it.
     if (raw.remoteAddress === undefined) return void raw.destroy()
     const address = clientOf(raw.remoteAddress)
     const name = nameOf(raw)
@@ -70,17 +70,17 @@ export class Handshakes {
     else if (this.#pending.size > this.#limits.most) this.#refuse(this.#pending.keys().next().value!, "displaced")
   }
 
-  /** It has proven its key. */
+  /** The peer has proven its key. */
   succeed(socket: Socket): void {
     this.#settle(nameOf(socket))
   }
 
-  /** It has failed to; it is closed. */
+  /** The peer has failed to prove its key; the connection is closed. */
   fail(socket: Socket, reason: string): void {
     this.#refuse(nameOf(socket), reason)
   }
 
-  /** Closes what is pending, and says what has not been said yet. */
+  /** Closes pending connections and logs the refusals that are not logged yet. */
   close(): void {
     for (const [name, { raw }] of this.#pending) {
       this.#settle(name)
@@ -104,7 +104,7 @@ export class Handshakes {
     this.#count(pending.address, reason)
   }
 
-  /** The first of an address is told at once, those that follow in a while in one line. */
+  /** The first refusal of an address is logged at once, later ones together after a while. */
   #count(address: string, reason: string): void {
     metrics.refusedPeers.add()
     const known = this.#told.has(address)

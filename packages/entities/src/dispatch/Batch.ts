@@ -1,9 +1,9 @@
 import { Schema, SchemaTransformation } from "effect"
 
-/** What was just committed, on its way to the actor that it is for. */
+/** Rows that were just committed, on their way to their actor. */
 export class Batch<Item> {
   readonly items: ReadonlyArray<Item>
-  /** There are more that are not in it: the actor finds them in SQL. */
+  /** There are more rows than the batch has: the actor reads them from SQL. */
   readonly more: boolean
   constructor(items: ReadonlyArray<Item>, more = false) {
     this.items = items
@@ -12,8 +12,8 @@ export class Batch<Item> {
 }
 
 /**
- * A batch is given to an actor of its own process, as it is. One that has to cross the network, because its actor is at another runner,
- * only tells that one that there is something to be read. (Events that are meant for another runner travel in a `Handover`.)
+ * A batch is given unchanged to an actor of its own process. When the actor is on another runner, the batch crosses the network
+ * empty and only says that there is something to read. (Events for another runner travel in a `Handover`.)
  */
 export const batchOf = <Item>() =>
   Schema.instanceOf(Batch<Item>).pipe(

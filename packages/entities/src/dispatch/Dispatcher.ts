@@ -16,18 +16,21 @@ import * as Residents from "./LocalEntities.ts"
 import { idOn, shardOf } from "../Shards.ts"
 import { WorkflowEntity } from "../Workflow/WorkflowProtocol.ts"
 
-/** Without a runner a message waits for ever. A wake-up notification waits no longer than the poller takes to find the work itself. */
+/**
+ * A message to a shard without a runner waits for ever. A wake-up notification gives up after a second: by then the poller has
+ * found the rows.
+ */
 const patience = "1 second"
-/** How long a change may wait for the owners of the destinations it concerns: longer than a take-over lasts. */
+/** How long a configuration change waits for the owners of the destinations it concerns. It is longer than a fail-over takes. */
 const reloadDeadline = "12 seconds"
-/** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the poller finds it. */
+/** Messages that no actor has taken yet. Further ones are dropped: the poller finds the rows. */
 const maxOutstanding = 512
-/** Messages of one turn of the event loop. */
+/** Messages sent in one iteration of the event loop. */
 const messagesAtOnce = 8
 
 /**
- * Wake-up notifications to the actors of the event path. They may be lost: the poller finds the rows. Each completes when the actor's runner has
- * taken it, or is given up after a second.
+ * The messages to the actors of the event path. They are wake-up notifications and may be lost: the rows are in SQL, and the
+ * poller finds them. A notification ends when the actor's runner has taken it.
  */
 export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
@@ -46,7 +49,7 @@ export const actors = Effect.gen(function* () {
     return sharding.hasShardId(ShardId.make("default", shard)) ? "here" : owners.of(shard)
   }
 
-  /** Gives the actors of this process their batches, those that are asleep by a message. */
+  /** Gives the actors of this process their batches. An actor that is not in memory gets its batch by message. */
   const take = (batches: Batches): Effect.Effect<void> => {
     const asleep = Array.from(batches).filter(([id, batch]) => residents.give(id, batch) === undefined)
     if (asleep.length === 0) return Effect.void
@@ -58,7 +61,7 @@ export const actors = Effect.gen(function* () {
     )
   }
 
-  /** Events of destinations that are all at one place: one message to it. */
+  /** Sends the events of destinations that live on the same runner in one message. */
   const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
     if (place === "here") return take(batches)
     const [any] = batches.keys()
@@ -87,8 +90,9 @@ export const actors = Effect.gen(function* () {
 })
 
 /**
- * Tells the destinations that something they deliver by has changed, and waits until each has taken it over. It must not be lost: when one does not
- * answer, the change stays stored, but the caller is told 503 and may repeat the same request.
+ * Notifies the destinations that their settings have changed, and waits until each has loaded the new ones. This is not a wake-up
+ * notification: when a destination does not answer, the stored change stays, and the caller gets a 503 and may repeat the same
+ * request.
  */
 export const reloadDestinations = Effect.fnUntraced(function* (
   destinationIds: Iterable<string>
@@ -109,15 +113,15 @@ export const reloadDestinations = Effect.fnUntraced(function* (
 })
 
 /**
- * Tells actors about committed work. The events of one turn of the event loop go out as one message per runner, or with the next message to it; routing
- * jobs as one message per connection.
+ * Sends the wake-up notifications of a process. Events of one iteration of the event loop go out in one message per runner (or
+ * join the next message to it), and routing jobs in one per connection.
  */
 export class Dispatcher extends Context.Service<
   Dispatcher,
   {
     readonly deliver: (destinationId: string, item: DeliveryItem) => void
     readonly route: (connectionId: string, request: PendingRequest) => void
-    /** The connection is to read its pending routes. */
+    /** The connection shall read its routing jobs. */
     readonly wake: (connectionId: string) => void
     /** The workflow has a run to begin. */
     readonly run: (workflowId: string) => void
@@ -180,7 +184,7 @@ const make = Effect.gen(function* () {
     if (!isSending) sendSome()
   }
 
-  /** Messages that are sent in later turns of the event loop: no more than may be under way. */
+  /** Messages to send in the next iteration of the event loop: at most as many as may be under way. */
   const unsent: Array<Effect.Effect<void>> = []
   let isSending = false
 
@@ -188,7 +192,10 @@ const make = Effect.gen(function* () {
     if (outstanding + unsent.length < maxOutstanding) unsent.push(message)
   }
 
-  /** A message may start an actor, which takes time of the same turn of the event loop. So a thousand messages are sent in many turns. */
+  /**
+   * A message may start an actor, which takes its time in the same iteration of the event loop. A thousand messages, for the
+   * connections of one source, are therefore spread over many iterations.
+   */
   const sendSome = (): void => {
     for (const message of unsent.splice(0, messagesAtOnce)) send(message)
     isSending = unsent.length > 0

@@ -3,8 +3,9 @@ import { Batch } from "./Batch.ts"
 import type { DeliveryItem, DeliveryPayload } from "../Destination/queue/DeliveryItem.ts"
 
 /**
- * Events just committed, on their way to the runner that has their destinations: a batch for each destination, by its id. It
- * crosses the network as one buffer: a JSON part and the bodies behind it, each payload once, however many destinations it goes to.
+ * Events that were just committed, on their way to the runner of their destinations: a batch for each destination, by its id. A
+ * handover crosses the network as one buffer: a JSON part and then the bodies. Each payload is in it once, however many
+ * destinations it goes to.
  */
 export class Handover {
   readonly batches: ReadonlyMap<string, Batch<DeliveryItem>>
@@ -13,13 +14,13 @@ export class Handover {
   }
 }
 
-/** A payload whose body is larger does not cross the network: the destination reads it from SQL. */
+/** A payload with a larger body (bytes) does not cross the network: the destination reads it from SQL. */
 const largestCarriedBody = 64 * 1024
 
-/** What crosses the network at once, far below the largest frame: the destinations read the rest from SQL. */
+/** Bytes of one message, far below the largest frame: the destinations read the rest from SQL. */
 const largestCarried = 8 * 1024 * 1024
 
-/** What it says of a destination beside its events. */
+/** The JSON of a destination, up to its events. */
 const batchHead = (id: string, more: boolean): string => `{"id":${JSON.stringify(id)},"more":${more},"items":[`
 
 const encode = ({ batches }: Handover): Uint8Array => {
@@ -28,7 +29,7 @@ const encode = ({ batches }: Handover): Uint8Array => {
   /** Where each payload is; null: left out. */
   const positions = new Map<DeliveryPayload, number | null>()
   let carried = 0
-  /** Whether so much more still fits; what does is taken. */
+  /** Reserves that many bytes; false when they do not fit. */
   const take = (bytes: number): boolean => {
     if (carried + bytes > largestCarried) return false
     carried += bytes
@@ -52,7 +53,7 @@ const encode = ({ batches }: Handover): Uint8Array => {
 
   const carriedBatches: Array<string> = []
   for (const [id, batch] of batches) {
-    // Left out altogether: the poller finds the events of this destination.
+    // The destination is left out altogether: the poller finds its events.
     if (!take(Buffer.byteLength(batchHead(id, false)))) break
     const items: Array<string> = []
     for (const { payload, ...item } of batch.items) {

@@ -7,13 +7,15 @@ import { shardOf } from "../Shards.ts"
 import { HandoverEntity } from "./HandoverProtocol.ts"
 
 /**
- * A message that a shard's last owner took, but did not confirm before it gave the shard up, is sent again to the next owner, who cannot
- * know what has been delivered of it. For so long (ms) after a shard was taken over, longer than any message is under way, what is
- * handed over for it only says that there is something to be read.
+ * When a shard's last owner took a message but gave the shard up before it confirmed, the message is sent again to the next
+ * owner. That owner cannot know what has been delivered already. For this long (ms) after a shard was taken over, which is longer
+ * than any message is under way, a handover for the shard only wakes its destinations, and they read SQL.
  */
 const strayMs = 5_000
 
-/** Gives each destination its batch. One that has gone to another runner meanwhile is told there that there is something to be read. */
+/**
+ * Gives each destination its batch. A destination that has moved to another runner meanwhile gets a wake-up notification there.
+ */
 export const layer = HandoverEntity.toLayer(
   Effect.gen(function* () {
     const { take } = yield* actors

@@ -4,17 +4,17 @@ import type { PendingRequest } from "../Connection/PendingRequest.ts"
 import type { DeliveryItem } from "../Destination/queue/DeliveryItem.ts"
 import type { StepSend, StepSent } from "../Destination/steps/StepProtocol.ts"
 
-/** Takes what is for its actor at once, or answers undefined: it has to be sent as a message. */
+/** Hands work to an actor at once. Undefined: the actor cannot take it, and it has to be sent as a message. */
 type Take<Given, Answer> = (given: Given) => Answer | undefined
 
 /**
- * The actors of a kind that are at work in this process. What is for them is handed to them; a message, which starts an actor
- * or wakes it, costs as much as the rest of handing an event over, and more than the rest of a step's call.
+ * The actors of one kind that are running in this process. Their work is handed to them by a function call. A message, which
+ * starts or wakes an actor, would cost as much as the rest of a handover, and more than the rest of a workflow step's call.
  */
 export interface Residents<Given, Answer = true> {
-  /** What the actor answers that has taken it; undefined: none has. */
+  /** What the actor returns that has taken the work; undefined: none has. */
   readonly give: (id: string, given: Given) => Answer | undefined
-  /** Has an actor given what is for it for as long as it lives. */
+  /** Registers an actor, for as long as its scope lives, to be given its work directly. */
   readonly add: (id: string, take: Take<Given, Answer>) => Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -30,24 +30,24 @@ const make = <Given, Answer>(): Residents<Given, Answer> => {
   }
 }
 
-/** Destinations; one for the process. */
+/** Destinations; one registry per process. */
 export const Destinations = Context.Reference<Residents<Batch<DeliveryItem>>>(
   "@tidegate/entities/Residents/Destinations",
   { defaultValue: make }
 )
 
-/** Destinations that steps of workflows call; one for the process. */
+/** Destinations that workflow steps call; one registry per process. */
 export const Called = Context.Reference<Residents<StepSend, Effect.Effect<StepSent>>>(
   "@tidegate/entities/Residents/Called",
   { defaultValue: make }
 )
 
-/** Workflows, which are told that they have runs to begin; one for the process. */
+/** Workflows, which are notified of runs to begin; one registry per process. */
 export const Workflows = Context.Reference<Residents<void>>("@tidegate/entities/Residents/Workflows", {
   defaultValue: make
 })
 
-/** Connections; one for the process. */
+/** Connections; one registry per process. */
 export const Connections = Context.Reference<Residents<Batch<PendingRequest>>>(
   "@tidegate/entities/Residents/Connections",
   { defaultValue: make }

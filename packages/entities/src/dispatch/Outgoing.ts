@@ -3,29 +3,29 @@ import { GatheringTime } from "@tidegate/runtime/GatheringTime"
 import { Batch } from "./Batch.ts"
 import { type DeliveryItem, weightOf } from "../Destination/queue/DeliveryItem.ts"
 
-/** Where a destination's actor lives: in this process, at another runner, or nobody knows where. */
+/** Where a destination's actor lives: in this process, at another runner, or unknown. */
 export type Place = "here" | RunnerAddress.RunnerAddress | undefined
 
 /** Events for destinations, by their ids. */
 export type Batches = ReadonlyMap<string, Batch<DeliveryItem>>
 
-/** What may wait for the next message to its runner, in bytes; of what comes on top only its destinations are told. */
+/** Bytes that may wait for the next message to a runner. For further events only their destinations are named. */
 const maxWaitingBytes = 8 * 1024 * 1024
-/** Destinations whose events wait for a message. What comes on top is dropped: the poller finds it. */
+/** Destinations that may have something waiting. Further ones are dropped: the poller finds their events. */
 const maxWaiting = 512
 
 export interface OutgoingOptions {
-  /** Gives a batch to an actor at work in this process; whether it has taken it. */
+  /** Gives a batch to a running actor of this process. Returns whether the actor has taken it. */
   readonly give: (destinationId: string, batch: Batch<DeliveryItem>) => boolean
   readonly placeOf: (destinationId: string) => Place
-  /** Sends to a place what its destinations are given; `after` when it has taken it, or nothing is to be hoped for any more. */
+  /** Sends to a place the batches of its destinations. `after` is called when the message was taken or has failed. */
   readonly send: (place: Place, batches: Batches, after: () => void) => void
 }
 
 /** Events of one destination. */
 interface Events {
   readonly items: Array<DeliveryItem>
-  /** There are more that are not in it. */
+  /** There are more events than the list has. */
   more: boolean
   bytes: number
 }
@@ -33,21 +33,22 @@ interface Events {
 /** Another runner. */
 class Runner {
   waiting = new Map<string, Events>()
-  /** Whether a message is under way to it, or about to be. */
+  /** Whether a message is under way to it, or about to be sent. */
   isBusy = false
   readonly gathering = new GatheringTime()
 }
 
 /**
- * Events on their way to their destinations' actors. Those of one turn of the event loop go out as one message per runner. One message is
- * under way to a runner: what comes meanwhile gathers for the next one, so the more there is to hand over, the more goes in one message.
+ * Events on their way to their destinations' actors. Those of one iteration of the event loop go out as one message per runner.
+ * Only one message is under way to a runner at a time: events that arrive meanwhile are gathered for the next one, so messages
+ * grow with the load.
  */
 export class Outgoing {
   readonly #options: OutgoingOptions
   #told = new Map<string, Events>()
   readonly #runners = new WeakMap<RunnerAddress.RunnerAddress, Runner>()
   readonly #unknown = new Runner()
-  /** Of all runners. */
+  /** Bytes that wait, over all runners. */
   #waitingBytes = 0
   #waiting = 0
 
@@ -55,7 +56,7 @@ export class Outgoing {
     this.#options = options
   }
 
-  /** Tells of an event; it goes out by the next `flush`. */
+  /** Adds an event; the next `flush` sends it. */
   add(destinationId: string, item: DeliveryItem): void {
     const bytes = weightOf(item)
     const events = this.#told.get(destinationId)
@@ -123,7 +124,7 @@ export class Outgoing {
     runner.waiting = new Map()
     for (const { bytes } of waiting.values()) this.#waitingBytes -= bytes
     this.#waiting -= waiting.size
-    // Anew: a destination may have moved meanwhile.
+    // Routed again, because a destination may have moved meanwhile.
     this.#route(waiting)
   }
 

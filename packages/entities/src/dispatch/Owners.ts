@@ -5,9 +5,9 @@ import { shardsPerGroup } from "../Shards.ts"
 type Runners = Effect.Success<RunnerStorage.RunnerStorage["Service"]["getRunners"]>
 
 /**
- * Which runner has each shard, so that what goes to the same one goes in one message. Worked out as the library does, from what it reads
- * for itself. Nothing depends on it but the number of messages: each goes where the library sends it, and whoever gets what is another's
- * passes it on.
+ * Which runner holds each shard, so that events for the same runner go in one message. It is computed as the library computes it,
+ * from the rows that the library reads. Only the number of messages depends on it: the library decides where a message goes, and
+ * a runner that gets events for another one passes them on.
  */
 export const Owners = Context.Reference<{ readonly of: (shard: number) => RunnerAddress.RunnerAddress | undefined }>(
   "@tidegate/entities/Handover/Owners",
@@ -20,7 +20,7 @@ const assign = (runners: Runners): ReadonlyArray<RunnerAddress.RunnerAddress> =>
   return HashRing.getShards(ring, shardsPerGroup) ?? []
 }
 
-/** Looks on as the cluster reads who its runners are, and provides both. */
+/** Observes the runner storage while the cluster reads its list of runners, and provides both. */
 export const layerWatching: Layer.Layer<RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =
   Layer.effectContext(
     Effect.map(RunnerStorage.RunnerStorage, (storage) => {

@@ -9,14 +9,20 @@ import { actors } from "./Dispatcher.ts"
 import { shardsPerGroup } from "../Shards.ts"
 import { OwnRuns } from "../Workflow/RunsInHand.ts"
 
-/** Nobody is about to deliver what has been due for longer than this (ms): its notification was lost, or its time has come. */
+/**
+ * A row that has been due for longer than this (ms) is not about to be delivered: its wake-up notification was lost, or its time
+ * has just come.
+ */
 const graceMs = 250
 const everyMs = 500
-/** Where nothing was due, it looks again after this time (ms), or when it knows that something comes due. What else it finds then, a notification was lost of. */
+/**
+ * After a look that found nothing due, the next one is this much later (ms), or when the next known row comes due. What such a
+ * late look finds beside that is the row of a lost notification.
+ */
 const idleMs = 2_000
-/** Workflows are woken so long (ms) before a run of theirs comes due: longer than it is until the next look. */
+/** Workflows are woken this long (ms) before a run comes due: longer than the time until the next look. */
 const aheadMs = 3_000
-/** The share of the time that looking may take: the more there is to look through, the rarer it looks. */
+/** The share of time that polling may use. The more rows there are to read, the less often the poller looks. */
 const maxOfTheTime = 0.1
 
 const all = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
@@ -26,9 +32,9 @@ const held = Effect.map(Sharding.Sharding, (sharding) =>
 )
 
 /**
- * Finds the due rows of the shards that this runner holds and wakes their actors; answers when there is reason to look again (Unix
- * ms). Because of it every other message may be lost: it finds what a crash or a lost message has left behind, and retries and delayed events when they
- * come due.
+ * Finds the due rows of this runner's shards and wakes their actors. Returns when to look again (Unix ms). Retries and delays
+ * come due through the poller, and it finds what a crash or a lost message left behind: this is why every other message may be
+ * lost.
  */
 export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Sharding | Database> = Effect.gen(
   function* () {
@@ -44,7 +50,7 @@ export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardi
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
     metrics.sweepFound.at("connection").add(connections.length)
     yield* Effect.forEach(connections, wakeConnection, { concurrency: 16, discard: true })
-    // Those at work are told in vain; they are few.
+    // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
     passed("sweep")
@@ -63,7 +69,7 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
       while (true) {
         const began = yield* Clock.currentTimeMillis
         const mine = yield* held
-        // Shards that were taken over have been without an owner for seconds.
+        // Shards that were just taken over have been without an owner for seconds.
         if (began >= Math.min(lookAt, runs.soonest + graceMs) || mine.some((shard) => !known.has(shard))) {
           lookAt = yield* Effect.catch(sweepOnce, (error) =>
             Effect.as(Effect.logWarning("the sweep could not read what is due", error), began)

@@ -2,11 +2,11 @@ import type { Answer, Failure, Verdict } from "@tidegate/connectors/Connector"
 import { isForNow, parseRetryAfter } from "@tidegate/rules/Retry"
 
 /*
- * Until when a target takes nothing more, by what it has answered: a refusal that says how long it lasts (429 or 503 with Retry-After, or what
- * an API says in its body), or an answer of any status by which its limit is used up. Pure.
+ * Until when a target accepts nothing more, by its answers: a refusal with a duration (429 or 503 with Retry-After, or an API's
+ * own body), or an answer of any status that uses up its limit. Pure.
  *
- * It is said of the target and not of one event or step. So it holds the destination, or the action: everything else that is for it waits, and
- * no attempt is spent on finding out the same again.
+ * Such an answer is about the target and not about one event. So it pauses the destination: its other events wait in the queue,
+ * and no attempt is wasted on the same refusal.
  */
 
 /** How an exchange with a target has ended: what it has answered, or why there is no full answer. */
@@ -18,7 +18,7 @@ export interface Said {
 
 /** No answer holds anything for longer (ms), whatever it says: one that says ten years is asked again after ten minutes. */
 export const longestHoldMs = 600_000
-/** Added to what a target says (ms): some requests take longer to reach it than others. */
+/** Added to the target's time (ms): some requests take longer than others to reach it. */
 const marginMs = 25
 
 type Headers = Answer["headers"]
@@ -32,27 +32,29 @@ const decimal = /^\d{1,15}(?:\.\d{1,9})?$/
 
 const secondsOf = (text: string | null): number | null => (text !== null && decimal.test(text) ? Number(text) : null)
 
-/** Milliseconds from now until a moment of the target's clock, which the answer tells as well as its `date`; else by the clock here. */
+/** Milliseconds from now to a moment of the target's clock. The answer's `date` gives that clock; without one, ours is used. */
 const untilMoment = (momentMs: number, headers: Headers, now: number): number => {
   const date = Date.parse(textOf(headers, "date") ?? "")
   return momentMs - (Number.isNaN(date) ? now : date)
 }
 
-/** A time to wait, or a moment: what is as large as one of this century in seconds, or in milliseconds, is one. */
+/** A duration or a moment: a number as large as a current Unix time, in seconds or milliseconds, is a moment. */
 const untilReset = (reset: number, headers: Headers, now: number): number => {
   if (reset >= 1e12) return untilMoment(reset, headers, now)
   return reset >= 1e9 ? untilMoment(reset * 1_000, headers, now) : reset * 1_000
 }
 
-/** The headers that APIs say it by: how many calls are left, and when there are more. */
+/** Headers that APIs use: how many calls are left, and when there are more. */
 const families: ReadonlyArray<{ readonly remaining: string; readonly after?: string; readonly reset: string }> = [
-  // Discord says both. The first is a time to wait, in all versions in seconds.
+  // Discord sends both. The first is a duration, in seconds in all versions.
   { remaining: "x-ratelimit-remaining", after: "x-ratelimit-reset-after", reset: "x-ratelimit-reset" },
   { remaining: "ratelimit-remaining", reset: "ratelimit-reset" },
   { remaining: "x-rate-limit-remaining", reset: "x-rate-limit-reset" }
 ]
 
-/** Milliseconds until a limit that is used up is renewed; null: none is known to be. `always`: also where nothing says that it is used up. */
+/**
+ * Milliseconds until a used-up limit is renewed; null: not known. `always`: also when no header says that the limit is used up.
+ */
 const usedUpFor = (headers: Headers, now: number, always: boolean): number | null => {
   let longest: number | null = null
   for (const { after, remaining, reset } of families) {
@@ -63,10 +65,10 @@ const usedUpFor = (headers: Headers, now: number, always: boolean): number | nul
     const ms = wait !== null ? wait * 1_000 : moment === null ? null : untilReset(moment, headers, now)
     if (ms !== null) longest = Math.max(longest ?? 0, ms)
   }
-  // A list, which may stand in several fields.
+  // A list, which may be spread over several fields.
   const policies = [headers["ratelimit"] ?? []].flat().join(", ") || null
   if (policies === null || policies.length > 1_024) return longest
-  // `"burst";r=0;t=30, "day";r=900;t=3600`, and before that draft `limit=100, remaining=0, reset=30`.
+  // `"burst";r=0;t=30, "day";r=900;t=3600`, and in earlier drafts `limit=100, remaining=0, reset=30`.
   const older = /(?:^|[,\s])remaining=0(?:$|[,\s])/.test(policies) ? /(?:^|[,\s])reset=(\d{1,9})/.exec(policies) : null
   const waits = policies
     .split(",")

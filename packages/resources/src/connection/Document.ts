@@ -10,7 +10,7 @@ import { ids } from "../ExampleIds.ts"
 import { Code, Env } from "../Transformation.ts"
 import { example, rules } from "./Example.ts"
 
-/** Rules as the document shows them; `RuleSet` judges what is written, and refuses members that it does not know. */
+/** Rules for the document. `RuleSet` validates what is written, and refuses unknown members. */
 
 const fields = (description: string) =>
   optional(
@@ -139,7 +139,7 @@ const ShownRule = Schema.Union([DeduplicateRule, ShownTransformRule, FilterRule,
   identifier: "ConnectionRule"
 })
 
-/** A connection as it is answered. */
+/** A connection as it is returned. */
 export const ConnectionRecord = Schema.Struct({
   ...Connection.fields,
   source: SourceRecord,

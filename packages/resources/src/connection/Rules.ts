@@ -6,7 +6,7 @@ import { judgingRules } from "@tidegate/rules/RuleSet"
 import { asObject, type FieldErrors, isStorableJson, orInvalid } from "../Input.ts"
 import { transformation } from "../Transformation.ts"
 
-/** What is wrong with a rule; `rule_index` is its place in the array as written, null for the array itself. */
+/** The fault of a rule; `rule_index` is its index in the written array, null for the array itself. */
 interface RuleFault {
   readonly rule_index: number | null
   readonly path: string
@@ -21,7 +21,7 @@ const placeOf = ({ path, rule_index }: RuleFault): string =>
 const asFields = (faults: RuleFaults): FieldErrors =>
   faults.map((fault) => ({ path: placeOf(fault), message: fault.message }))
 
-/** 400 for a connection: RULE_INVALID, about the first of its rules that is wrong, when nothing else is. */
+/** 400 for a connection: RULE_INVALID, about the first wrong rule, when nothing else is wrong. */
 export const invalidWithRules = (members: FieldErrors, rules: RuleFaults): GatewayError => {
   const [first] = rules
   if (first === undefined || members.length > 0) return invalid([...members, ...asFields(rules)])
@@ -35,7 +35,7 @@ export const invalidWithRules = (members: FieldErrors, rules: RuleFaults): Gatew
   })
 }
 
-/** The rules as they are stored, or what is wrong with each that is; in parts of a rule each. */
+/** The rules in stored form, or the faults of each wrong one; resumable, it yields after each rule. */
 export const checkingRules = (input: Schema.Json): Resumable<Result.Result<ReadonlyArray<Rule>, RuleFaults>> =>
   judgingRules(input, (rule, written) => {
     if (rule.type === "transform" && "transformation" in rule) {

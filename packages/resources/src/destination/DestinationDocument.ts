@@ -8,23 +8,23 @@ import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { Description, Name, optional } from "../Members.ts"
 import { example } from "./Example.ts"
 
-/** Destinations as the document shows them: made of the table of their types, and of the one of their authentication. */
+/** Destinations for the document: built from the table of their types and the table of authentication types. */
 
 type Fields = Schema.Struct.Fields
 
-/** A setting that may be left out or null: both mean its default. */
+/** A setting that may be absent or null: both mean its default. */
 const setting = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const mapped = <A>(members: Readonly<Record<string, A>>, change: (member: A) => Schema.Top): Fields =>
   Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]))
 
-/** A setting that may be left out, with its default. */
+/** An optional setting, with its default. */
 const optionally = (one: Setting): Schema.Top => {
   const value = "default" in one ? one.default : null
   return setting(value === null ? one.schema : one.schema.annotate({ default: value }))
 }
 
-/** In a whole body; in a part of one; as it is read. */
+/** In a complete body; in a partial body; in a read. */
 const written = (settings: Settings) => mapped(settings, (one) => ("needed" in one ? one.schema : optionally(one)))
 const changed = (settings: Settings) =>
   mapped(settings, (one) => ("needed" in one ? optional(one.schema) : optionally(one)))
@@ -45,7 +45,7 @@ const disabled = optional(Schema.Boolean.annotate({ description: "true: as if th
 
 const isBare = ({ settings }: OutboundAuthType): boolean => Object.keys(settings).length === 0
 
-/** The `auth` of a way to authenticate: complete, or disabled, which need not be. */
+/** The `auth` of an authentication type: complete, or disabled, in which case nothing is required. */
 const authOf = (row: OutboundAuthType): ReadonlyArray<Schema.Top> =>
   isBare(row)
     ? [Schema.Struct({ disabled }).check(otherNames)]
@@ -68,7 +68,7 @@ const writtenAuth = (row: OutboundAuthType): Fields => {
   }
 }
 
-/** `MOCK_API` as types have it: `MockApi`. */
+/** `MOCK_API` in the form of a type: `MockApi`. */
 const typeName = (type: string): string =>
   type.toLowerCase().replaceAll(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
@@ -100,7 +100,7 @@ const writeOf = (row: Connector): Schema.Top => {
     })
 }
 
-/** What the table makes is known at run time alone: so much of it the derived client is told. */
+/** The result of the table is known at run time only: the derived client is typed with this much. */
 interface Config {
   readonly [setting: string]: Schema.Json
 }
@@ -117,11 +117,14 @@ export const DestinationWrite = Schema.Union(connectors.map(writeOf)).annotate({
 
 const every = connectors.map(({ settings }) => settings)
 
-/** Settings of all types. Where types have one of a name and mean different things by it (`to`: an address, or a list of them), it is either. */
+/**
+ * The settings of all types. When types use one name with different meanings (`to`: an address, or a list of them), the schema is
+ * a union.
+ */
 const settingsOfAny: Settings = Object.fromEntries(
   [...new Set(every.flatMap((settings) => Object.keys(settings)))].map((name) => {
     const all = every.flatMap((settings) => (Object.hasOwn(settings, name) ? [settings[name]!] : []))
-    // One that a type can do without may be null; a choice (a text, or a list of them) has what others have alone.
+    // A setting that is optional for one type may be null; a union (a text, or a list of them) includes what the others have.
     const one = all.find((each) => !("needed" in each) && each.default === null) ?? all.at(-1)!
     const choice = all.find(({ schema }) => schema.ast._tag === "Union" && !("literals" in schema))
     return [name, choice === undefined ? one : { ...one, schema: choice.schema }]
@@ -157,7 +160,7 @@ export const DestinationPatch = Schema.Struct({
   readonly config?: Config | null
 }>
 
-/** What reads show beside settings: they may be written back as they are. */
+/** What reads show beside settings: it may be sent back unchanged. */
 const derived = Object.assign({}, ...connectors.map((row) => (row.shown === undefined ? {} : row.none))) as Fields
 
 /** Settings that not every type has are not in every record. */
@@ -183,7 +186,7 @@ const ShownConfig = Schema.Union([
   ...outboundAuthTypes.filter((row) => !isBare(row)).map((row) => Schema.Struct({ ...shownOfAny, ...shownAuth(row) }))
 ]).annotate({ identifier: "DestinationConfig" })
 
-/** A destination as it is answered. */
+/** A destination as it is returned. */
 export const DestinationRecord = Schema.Struct({
   ...Destination.fields,
   config: Destination.fields.config.pipe(describedAs(ShownConfig))

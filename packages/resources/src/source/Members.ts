@@ -7,7 +7,7 @@ import { closed, describedAs } from "../DescribedAs.ts"
 import { Description, HeaderName, OneOf, optional, setting } from "../Members.ts"
 import { Mode, Proxy } from "./Proxy.ts"
 
-/** The members of every source and of its `config`, as they are judged and as they are described. */
+/** The members of every source and of its `config`, for validation and for the document. */
 
 const responseBody = Schema.String.check(Characters.upTo(65_536)).annotate({
   description:
@@ -51,7 +51,7 @@ export const Response = Schema.Struct({
       "What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt."
   })
 
-/** More is no limit: a process takes some thousands a second. */
+/** A higher value is no limit: a process takes some thousands per second. */
 const highestRate = 1_000_000_000
 const rateMessage = `must be a whole number from 1 to ${highestRate}, or null`
 

@@ -6,12 +6,12 @@ import { describedAs } from "../DescribedAs.ts"
 import { fieldError, type FieldErrors } from "../Input.ts"
 import { HttpUrl, OneOf, optional } from "../Members.ts"
 
-/** How `config.mode` and `config.proxy` are written, and what becomes of them: each implies the other. */
+/** How `config.mode` and `config.proxy` are written and what they result in: each implies the other. */
 
 const longestUrl = 2048
 const defaultTimeoutMs = 10_000
 
-/** A setting that may be left out, or null: then it has its default. */
+/** A setting that may be absent or null: then it has its default. */
 const setting = <S extends Schema.Top>(schema: S, message: string) =>
   optional(Schema.NullOr(schema).annotate({ message }))
 
@@ -55,7 +55,7 @@ const members = {
   })
 }
 
-/** `{}` is none, as null is. */
+/** `{}` means none, as null does. */
 export const Empty = Schema.Struct({}).pipe(
   describedAs(Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(0)))
 )
@@ -83,8 +83,8 @@ interface Settled {
 }
 
 /**
- * Mode and proxy after a change. `proxy.enabled` and mode `proxy` are one setting: who writes one has written the other,
- * and both at once must agree. Written proxy settings replace the stored ones whole; in webhook mode they lie dormant.
+ * Mode and proxy after a change. `proxy.enabled` and mode `proxy` are one setting: writing one sets the other, and both together
+ * must agree. Written proxy settings replace the stored ones as a whole; in webhook mode they are stored but not used.
  */
 export const modeAndProxy = (written: Written, stored: Settled): Result.Result<Settled, FieldErrors> => {
   const given = written.proxy === undefined ? undefined : isEmpty(written.proxy) ? null : written.proxy

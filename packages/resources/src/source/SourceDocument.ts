@@ -11,9 +11,7 @@ import { example } from "./Example.ts"
 import { members, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
 
-/**
- * Sources as the document shows them: what `config.auth` may hold is told by the type, in more detail than a schema decodes it.
- */
+/** Sources for the document: the type determines the members of `config.auth`, in more detail than the decoding schema. */
 
 const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })).annotate({
   description:
@@ -67,7 +65,7 @@ const Hmac = Schema.Struct({ ...settings, ...hmac }).annotate({ identifier: "Hma
 
 const generic = { BASIC_AUTH: Basic, API_KEY: ApiKey, HMAC: Hmac }
 
-/** A kind of provider: those whose settings look alike. */
+/** A group of providers whose settings have the same form. */
 interface Kind {
   readonly name: string
   readonly authType: Provider["authType"]
@@ -77,11 +75,11 @@ interface Kind {
 
 const pascal = (text: string): string => text.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** `ProviderWebhookSecretKey`, `ProviderApiKeyOptionalHeaderKey`: after the settings that they are written with. */
+/** `ProviderWebhookSecretKey`, `ProviderApiKeyOptionalHeaderKey`: named after their settings. */
 const kindName = ({ settings }: Provider): string =>
   `Provider${settings.map(({ name, required }) => `${required ? "" : "Optional"}${pascal(name)}`).join("")}`
 
-/** The rows of the provider table, those that are written alike as one. */
+/** The rows of the provider table, grouped by the form of their settings. */
 const kinds: ReadonlyArray<Kind> = Array.from(
   Map.groupBy(providers, (provider) => `${provider.authType} ${kindName(provider)}`).values(),
   (alike): Kind => ({
@@ -105,7 +103,7 @@ const authOf = ({ name, settings }: Kind) =>
     .check(otherNames)
     .annotate({ identifier: `${name}Auth` })
 
-/** Each kind with the schema of its `auth`. */
+/** Each group with the schema of its `auth`. */
 const written = kinds.map((kind) => ({ kind, Auth: authOf(kind) }))
 
 const whole = { name: Name, ...members }
@@ -134,7 +132,7 @@ const GenericWrite = Schema.Struct({
     examples: [example.body]
   })
 
-/** A provider's sources: the type says how they are verified, but for the secrets. */
+/** Sources of a provider: the type determines the verification, except for the secrets. */
 const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof written)[number]) => {
   const Config = Schema.Struct({
     ...settings,
@@ -196,7 +194,7 @@ const shown = {
   rate_limit_period: Schema.NullOr(RatePeriod)
 }
 
-/** What a read shows of the settings of one `auth_type`: those of the generic scheme, or of a provider of that kind. */
+/** The settings of one `auth_type` as a read shows them: of the generic scheme, or of a provider of that group. */
 const shownAuth = (authType: Provider["authType"], own: object) =>
   Schema.Struct(
     Object.fromEntries(
@@ -208,8 +206,8 @@ const shownAuth = (authType: Provider["authType"], own: object) =>
   )
 
 /**
- * By `auth_type`. Null stands with HMAC, because a member that can only be null is lost on the way through a generated client
- * (openapi-fetch), and its `auth` is one without any of these settings.
+ * By `auth_type`. Null is listed together with HMAC, because generated clients (openapi-fetch) lose a member that can only be
+ * null; its `auth` has none of these settings.
  */
 const ShownConfig = Schema.Union([
   Schema.Struct({
@@ -223,7 +221,7 @@ const ShownConfig = Schema.Union([
   Schema.Struct({ ...shown, auth_type: Schema.Literal("BASIC_AUTH"), auth: shownAuth("BASIC_AUTH", BasicAuth.fields) })
 ]).annotate({ identifier: "SourceConfig" })
 
-/** A source as it is answered. */
+/** A source as it is returned. */
 export const SourceRecord = Schema.Struct({
   ...Source.fields,
   config: Source.fields.config.pipe(describedAs(ShownConfig))

@@ -4,8 +4,8 @@ import { type Ingress, isSlug, sourceUrl } from "@tidegate/model/Ingress"
 import { fieldError, type FieldErrors } from "../Input.ts"
 
 /**
- * The slug that a written `url` asks for. Null: none; so it is for null, and for the URL that a source has by its id.
- * `id` is the source's, null while it has none. Any other URL is refused, because nothing would arrive there.
+ * The slug that a written `url` means. Null: none; so for null, and for the URL with the source's id. `id` is the source's; null:
+ * it has none yet. Any other URL is refused, because no request would arrive there.
  */
 export const slugOf = (
   written: string | null,

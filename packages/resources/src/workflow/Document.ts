@@ -9,8 +9,8 @@ import { setting } from "../Members.ts"
 import { ids } from "../ExampleIds.ts"
 
 /**
- * Steps and edges as the document shows them, and clients are typed by: made of the table of kinds. What is written is judged as a graph, by
- * whoever stores it, which refuses what it does not know.
+ * Steps and edges for the document and for typed clients: built from the table of kinds. The code that stores a graph validates
+ * it and refuses unknown members.
  */
 
 type Fields = Schema.Struct.Fields
@@ -38,7 +38,7 @@ const position = setting(
     .annotate({ description: "Where it is drawn, in pixels: no part of what runs" })
 )
 
-/** A member that can only be null is lost on the way through a generated client (openapi-fetch). */
+/** Generated clients (openapi-fetch) lose a member that can only be null. */
 const none = Schema.String.annotate({ description: "Null" })
 
 /** A step of each kind. */
@@ -86,7 +86,7 @@ const examples: { readonly [kind: string]: Schema.JsonObject } = {
   }
 }
 
-/** What each kind is, and the resource that it names. */
+/** What each kind is, and which resource it names. */
 const told: { readonly [kind: string]: string } = {
   action: "Calls an action: a saved one by resource_id (act_…), or one that is written into the step.",
   destination: "Sends to a destination (des_…), by its pacing, credentials and retries.",
@@ -108,7 +108,7 @@ const configOf = ({ config, kind, settings }: StepKind<unknown>) =>
     .check(closed)
     .annotate({ identifier: `${typeName(kind)}StepConfig` })
 
-/** Whether it cannot do without a `config`: one of its members is needed. */
+/** Whether a `config` is required, because one of its members is. */
 const needsConfig = (kind: string): boolean => kind === "delay" || kind === "branch"
 
 const stepOf = (row: StepKind<unknown>): Schema.Top => {
@@ -138,7 +138,7 @@ const stepOf = (row: StepKind<unknown>): Schema.Top => {
     })
 }
 
-/** What the table makes is known at run time alone: so much of it the derived client of this process is told. */
+/** The result of the table is known at run time only: this process's derived client is typed with this much. */
 interface StepShown {
   readonly id: string
   readonly kind: string

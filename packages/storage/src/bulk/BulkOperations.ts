@@ -28,25 +28,26 @@ import { query, transaction } from "../Transaction.ts"
 export type { Made } from "./BulkTargets.ts"
 
 /*
- * The rows of a bulk operation. It is planned first: what its filter finds is written down as its targets, by the pages of the very list
- * that the filter narrows. One that is not confirmed waits then. These are carried out in batches. Each step is one transaction that holds the operation's row: a target goes
- * with the transaction that retries it. So a process that dies, or wakes up too late, anywhere, leaves nothing out and repeats nothing; and
- * what an operation makes is never found by its own plan.
+ * The rows of a bulk operation. An operation is planned first: the records that its filter finds are stored as its targets, by
+ * the pages of the list that the filter narrows. An operation that is not confirmed waits then. Otherwise its targets are
+ * processed in batches. Each step is one transaction that locks the operation's row, and a target is removed by the transaction
+ * that retries it. So a process that dies, or resumes too late, at any point, leaves nothing out and repeats nothing. An
+ * operation's plan never finds the records that the operation makes.
  */
 
-/** Rows of a page of the plan. */
+/** Rows of one page of the plan. */
 const plannedAtOnce = 500
-/** Requests that are replayed at once where what a step makes is to come due little by little: their routes all come due now. */
+/** Requests replayed by one step when its results are spread over time: their routing jobs all come due at once. */
 const replayedAtOnce = 10
-/** The same where nobody else waits: each may have a route for every connection of its source. */
+/** The same without live traffic. Each request may have a routing job for every connection of its source. */
 const replayedQuietly = 100
-/** So long a plan waits to be confirmed (ms); then it is forgotten. */
+/** How long a plan waits to be confirmed (ms); then it is deleted. */
 const plansKeptMs = 86_400_000
-/** One with a rate of its own takes about so much of it in a step (ms). */
+/** An operation with a rate of its own processes about this much of it in a step (ms). */
 const ratedMs = 200
-/** For how long a finished operation can be looked up. */
+/** How long a finished operation can be looked up. */
 const keptMs = 30 * 86_400_000
-/** Operations of a team under way. */
+/** The largest number of a team's operations under way. */
 const maxOngoing = 50
 
 interface Row extends Omit<
@@ -78,13 +79,13 @@ const recordOf = (row: Row): BulkOperation => ({
   error: row.error,
   cancelable: row.finished_at === null,
   created_at: row.created_at.toISOString(),
-  // The version before has not noted it.
+  // The previous version has not stored it.
   planned_at: (row.planned_at ?? row.started_at)?.toISOString() ?? null,
   started_at: row.started_at?.toISOString() ?? null,
   finished_at: row.finished_at?.toISOString() ?? null
 })
 
-/** Which operation: of one team, and on one kind of records. */
+/** Identifies an operation: its team and its kind of records. */
 export interface Which {
   readonly team_id: string
   readonly of: BulkOf
@@ -102,7 +103,7 @@ const find = Effect.fnUntraced(function* ({ id, of, team_id }: Which, locking: "
 export const getOperation = (which: Which): Effect.Effect<BulkOperation, GatewayError, SqlClient.SqlClient> =>
   query(Effect.map(find(which, "look"), recordOf))
 
-/** The operations on one kind of records, newest first. */
+/** The operations of one kind of records, newest first. */
 export const listOperations = Effect.fnUntraced(function* (
   { of, team_id }: Omit<Which, "id">,
   bucket: BulkBucket,
@@ -116,12 +117,12 @@ export const listOperations = Effect.fnUntraced(function* (
   return rows.map(recordOf)
 })
 
-/** An operation that is asked for. */
+/** A new operation. */
 export interface Asked extends Omit<Which, "of"> {
   readonly type: BulkKind
   readonly filter: BulkFilter
   readonly rate: number | null
-  /** Whether it goes on when its plan is made; else it waits until it is told to. */
+  /** Whether it starts when its plan is complete; otherwise it waits for confirmation. */
   readonly confirmed: boolean
   readonly requested_by: string | null
   readonly shard: number
@@ -130,14 +131,14 @@ export interface Asked extends Omit<Which, "of"> {
 const isOf = (type: BulkKind): BulkOf =>
   (Object.keys(kindsOf) as ReadonlyArray<BulkOf>).find((of) => kindsOf[of].includes(type)) ?? "events"
 
-/** Creates one, to be planned. Repeating it with the same id changes nothing. */
+/** Creates an operation, which is planned first. A repetition with the same id changes nothing. */
 export const createOperation = Effect.fnUntraced(function* (
   asked: Asked
 ): Effect.fn.Return<BulkOperation, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { confirmed, filter, id, rate, requested_by, shard, team_id, type } = asked
   const now = new Date(yield* Clock.currentTimeMillis)
-  // One of a team at a time, so that none is counted before another that is about to be there.
+  // One at a time per team, so that the count includes every operation that is being created.
   const create = sql`
     insert into bulk_operations (id, team_id, type, filter, rate, confirmed, requested_by, shard, created_at)
     select ${id}, ${team_id}, ${type}, ${JSON.stringify(filter)}::jsonb, ${rate}::int4, ${confirmed}::bool,
@@ -168,7 +169,7 @@ const finish = Effect.fnUntraced(function* (id: string, status: BulkStatus, erro
     where id = ${id}`
 })
 
-/** Ends one before its time. What it has queued is delivered all the same. */
+/** Cancels an operation. Targets that it has queued already are still delivered. */
 export const cancelOperation = Effect.fnUntraced(function* (
   which: Which
 ): Effect.fn.Return<BulkOperation, GatewayError, SqlClient.SqlClient> {
@@ -188,7 +189,7 @@ export const cancelOperation = Effect.fnUntraced(function* (
   return yield* getOperation(which)
 })
 
-/** It is carried out from here on, or is at its end, because there is nothing to be. */
+/** The operation starts, or completes at once when it has no targets. Returns whether it has completed. */
 const begin = Effect.fnUntraced(function* (id: string, total: number) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
@@ -197,7 +198,7 @@ const begin = Effect.fnUntraced(function* (id: string, total: number) {
   return total === 0
 })
 
-/** Confirms a plan: it begins, at once or when it is made. Again it changes nothing. */
+/** Confirms a plan: the operation starts at once, or when its plan is complete. A repetition changes nothing. */
 export const runOperation = Effect.fnUntraced(function* (
   which: Which
 ): Effect.fn.Return<BulkOperation, GatewayError, SqlClient.SqlClient> {
@@ -243,8 +244,8 @@ const pageFrom = ({ filter: { from, to, ...narrowing }, id, plan_cursor, team_id
 }
 
 /**
- * A cursor that another version has written may be none any more. Then the plan begins anew: what it has already is not added again, and the
- * operation does not wait for somebody to cancel it.
+ * A cursor of another version may be invalid. Then planning starts again: targets that are stored already are not added twice,
+ * and the operation does not stay until somebody cancels it.
  */
 const nextPage = (row: Row) =>
   Effect.catchIf(
@@ -253,7 +254,7 @@ const nextPage = (row: Row) =>
     () => pageFrom({ ...row, plan_cursor: null })
   )
 
-/** Writes down a page of the plan. Answers whether there is nothing more to do, for now or at all. */
+/** Stores a page of the plan. Returns whether there is nothing more to do, for now or at all. */
 const plan = Effect.fnUntraced(function* (row: Row) {
   const sql = yield* SqlClient.SqlClient
   const { ids, next_cursor } = yield* nextPage(row)
@@ -281,7 +282,7 @@ const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: most }: S
   const atOnce = isOfRequests ? Math.min(most, overMs > 0 ? replayedAtOnce : replayedQuietly) : most
   const batch = rate === null ? atOnce : Math.max(1, Math.min(atOnce, Math.ceil((rate * ratedMs) / 1_000)))
   const part = batch / most
-  // Whoever holds the operation's row is alone with them.
+  // The lock of the operation's row excludes other processes.
   const targets = (yield* sql<{ target_id: string }>`
     delete from bulk_targets where operation_id = ${operation_id} and target_id = any(array(
       select target_id from bulk_targets where operation_id = ${operation_id} order by target_id limit ${batch}
@@ -316,18 +317,18 @@ const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: most }: S
   return { ...made, isOver, part, pauseMs }
 })
 
-/** What a step may do: retry so many targets, whose events come due one after the other over so long (ms). */
+/** The size of a step: how many targets to retry, and the time over which their events come due (ms). */
 export interface Share {
   readonly targets: number
   readonly overMs: number
 }
 
-/** What a step has come to. */
+/** The result of a step. */
 export interface Step extends Made {
   readonly isOver: boolean
-  /** How much of its share it has taken, from 0 to 1. */
+  /** How much of the allowed size it has used, from 0 to 1. */
   readonly part: number
-  /** When this operation may take its next step, by its own rate (ms from the beginning of this one). */
+  /** When this operation may take its next step, by its own rate (ms from the beginning of this step). */
   readonly pauseMs: number
 }
 
@@ -356,7 +357,7 @@ export const stepOperation = Effect.fnUntraced(function* (
   )
 })
 
-/** Whose an operation is that is not at its end; null: there is none. */
+/** The team of an operation that is not finished; null: there is none. */
 export const teamOfOperation = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
@@ -366,7 +367,7 @@ export const teamOfOperation = Effect.fnUntraced(function* (
   return row?.team_id ?? null
 })
 
-/** Ends an operation that is not gone on with: its targets can be taken by another one. */
+/** Fails an operation that is not continued: another operation can take its targets. */
 export const setOperationAside = Effect.fnUntraced(function* (
   id: string,
   error: NonNullable<BulkOperation["error"]>
@@ -376,7 +377,7 @@ export const setOperationAside = Effect.fnUntraced(function* (
   yield* sql`delete from bulk_targets where operation_id = ${id}`
 })
 
-/** How many of these still wait for their turn: requests for their rules, events for a delivery that is due. */
+/** How many of these targets still wait: requests for their slow rules, events for a delivery that is due. */
 export const stillWaiting = Effect.fnUntraced(function* (
   requestIds: ReadonlyArray<string>,
   eventIds: ReadonlyArray<string>
@@ -389,13 +390,13 @@ export const stillWaiting = Effect.fnUntraced(function* (
   return row?.count ?? 0
 })
 
-/** What is looked at of live traffic: of so long (ms), so many records at the most. */
+/** The sample of live traffic: the time (ms) and the largest number of records. */
 const liveMs = 2_000
 const lookedAtMost = 20
 
 /**
- * Whether requests come in, replays apart, and how long their events wait for a first attempt (ms): the median of the latest, where those that still
- * wait count as long as they have. Null: none has waited for one.
+ * Counts received requests without replays, and measures how long their events wait for a first attempt (ms): the median of the
+ * latest events, where an event that still waits counts with its waiting time until now. Null: no event has waited for one.
  */
 export const liveTraffic: Effect.Effect<
   { readonly requests: number; readonly waitMs: number | null },

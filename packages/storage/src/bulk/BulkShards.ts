@@ -1,8 +1,9 @@
 /**
- * The shard of an operation, as its row has it. The version before does not know all that the filters of this one may say, and would do more than it
- * was told to: it looks for its own shards, and these it does not have.
+ * The shard of an operation as its row stores it: negative, so that a process of the previous version does not find it by its
+ * shards. That version does not know all members of this version's filters, and would process more records than the filter
+ * allows.
  */
 export const placeOf = (shard: number): number => -shard
 
-/** The places of shards, for whoever looks for what is to be done on them: those of the version before, too. */
+/** The stored values of these shards, to find their work, including rows of the previous version. */
 export const placesOf = (shards: ReadonlyArray<number>): ReadonlyArray<number> => [...shards, ...shards.map(placeOf)]

@@ -8,14 +8,12 @@ import * as Columns from "../journal/Columns.ts"
 import { exactly, originals, type Routing, storeReplays } from "./Replays.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
 
-/*
- * What a bulk operation does to its targets, by its kind: one step's worth, in the transaction that takes them off its list.
- */
+/* What a bulk operation does to its targets, by its kind: one step, in the transaction that removes them from its list. */
 
-/** Bodies of requests that are replayed by one step, in bytes (the first always is). */
+/** Bytes of request bodies that one step replays (the first request always is replayed). */
 const bytesAtOnce = 2 * 1024 * 1024
 
-/** What a step has made, for those whom it concerns. */
+/** What a step has made: those to notify. */
 export interface Made {
   readonly events: ReadonlyArray<{ readonly id: string; readonly destination_id: string }>
   readonly requests: ReadonlyArray<{
@@ -23,13 +21,13 @@ export interface Made {
     readonly connections: ReadonlyArray<string>
     readonly workflows: ReadonlyArray<string>
   }>
-  /** The destinations of events that are not to be delivered any more. */
+  /** The destinations of events that are no longer to be delivered. */
   readonly cancelled: ReadonlyArray<string>
 }
 
 export const nothing: Made = { events: [], requests: [], cancelled: [] }
 
-/** What became of targets: how many were carried out, and which are left for another step. */
+/** The result for targets: how many were processed, and which are left for another step. */
 export interface CarriedOut extends Made {
   readonly done: number
   readonly left: ReadonlyArray<string>
@@ -41,9 +39,9 @@ export interface Targets {
   readonly team_id: string
   readonly operation_id: string
   readonly ids: ReadonlyArray<string>
-  /** Of retries of events: whether those are left out that another retry has resolved since. */
+  /** For retries of events: whether to leave out events that another retry has resolved meanwhile. */
   readonly unresolved: boolean
-  /** Over how long what is made comes due (ms). */
+  /** The time over which its results come due (ms). */
   readonly overMs: number
 }
 
@@ -75,7 +73,7 @@ const replayed = Effect.fnUntraced(function* (
   }
 })
 
-/** The requests behind ignored events, and the connection that each was ignored by. */
+/** The requests of ignored events, and the connection that ignored each. */
 const ignored = Effect.fnUntraced(function* ({ ids, team_id }: Targets) {
   const sql = yield* SqlClient.SqlClient
   const [first, last] = Columns.bounds(ids)
@@ -85,8 +83,8 @@ const ignored = Effect.fnUntraced(function* ({ ids, team_id }: Targets) {
 })
 
 /**
- * Cancels those that wait. One whose row somebody else is writing, because its attempt is being recorded, is left: the next step sees what
- * came of it.
+ * Cancels events that wait. An event whose row is locked, because its attempt is being recorded, is left: the next step sees the
+ * result.
  */
 const cancelled = Effect.fnUntraced(function* ({
   ids,
@@ -112,7 +110,9 @@ const cancelled = Effect.fnUntraced(function* ({
   return { ...nothing, cancelled: [...new Set(before.map((event) => event.destination_id))], done, left }
 })
 
-/** Carries out an operation on some of its targets, the oldest first. To be run in the transaction that takes them off its list. */
+/**
+ * Runs an operation on some of its targets, the oldest first. To be called in the transaction that removes them from its list.
+ */
 export const carryOut = Effect.fnUntraced(function* (
   targets: Targets,
   routing: Routing

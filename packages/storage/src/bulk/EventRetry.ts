@@ -12,7 +12,7 @@ import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import { query } from "../Transaction.ts"
 
-/** The event that a retry has made; it went to the queue of `destination_id`, the connection's destination at that time. */
+/** The event that a retry has made. It is in the queue of `destination_id`, the connection's destination at that time. */
 export interface RetriedEvent {
   readonly id: string
   readonly parent_event_id: string
@@ -22,7 +22,7 @@ export interface RetriedEvent {
   readonly created_at: Date
 }
 
-/** The destination that a retry of the event goes to: the one whose entity has to be asked for it. */
+/** The destination that a retry of the event goes to: its actor has to make the retry. */
 export const retryDestination = Effect.fnUntraced(function* (
   team_id: string,
   event_id: string
@@ -36,7 +36,7 @@ export const retryDestination = Effect.fnUntraced(function* (
   return row?.destination_id ?? (yield* notFound("event", event_id))
 })
 
-/** Whether there still is what the event `e` sends. */
+/** Whether the payload of the event `e` is still stored. */
 const payloadStored = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql.literal(`case when e.event_data_id is null
     then exists (select from requests r where r.id = e.request_id and r.body is not null)
@@ -57,7 +57,7 @@ interface Parent {
   readonly payload_stored: boolean
   readonly in_order: boolean
   readonly resolved: boolean
-  /** The retry that has succeeded, where the version before has not noted it. */
+  /** The retry that has succeeded, if the previous version has not stored that. */
   readonly succeeded: string | null
 }
 
@@ -79,7 +79,7 @@ const createdCounts = `(
   from created group by 1, 2, 3, 5, 6
 ) as c`
 
-/** What has to be known of events before they are retried, as of now. */
+/** What a retry needs to know about events, as of now. */
 const parentsOf = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>,
@@ -126,7 +126,7 @@ const noteResolved = Effect.fnUntraced(function* (parents: ReadonlyArray<Parent>
     where events.id = l.id and events.id >= ${first} and events.id <= ${last} and events.resolved_at is null`
 })
 
-/** An event to be made, and whose retry it is. */
+/** An event to be made, and the event that it retries. */
 interface Retry {
   readonly id: string
   readonly parent: Parent
@@ -145,8 +145,9 @@ const asked = new Rows<{ readonly retry: Retry; readonly shard: number }>("a", [
 ])
 
 /**
- * The statement that makes the events: all that comes with them happens with it. It asks for the payload itself, because retention takes
- * none away that a committed event waits to send. Answers which were made. Those in a line go to its end in the order given.
+ * The statement that makes the events, with everything that belongs to them. It checks the payload itself, because retention
+ * removes no payload that a committed event waits to send. Returns the events that were made. An event with an ordering key goes
+ * to the end of its key's order, in the order given.
  */
 const make = (
   sql: SqlClient.SqlClient,
@@ -187,7 +188,7 @@ const make = (
     returning created.id`
 }
 
-/** What an earlier try of the same retry has made. */
+/** The event that an earlier try of the same retry has made. */
 const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: string, id: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* query(
@@ -199,19 +200,21 @@ const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: st
 })
 
 /**
- * Retries one event by hand: a new event with the same payload, due now, on the connection's current destination; the
- * old one keeps its status and notes the time. Where the connection keeps an order, it goes to the end of its parent's line. Its parts are one statement, so all of them happen or none.
+ * Retries one event by hand: a new event with the same payload, due now, on the connection's current destination. The old event
+ * keeps its status and stores the time. With an ordering key, the new event goes to the end of the key's order. It is one
+ * statement, so all of it happens or nothing.
  *
- * Its id is the caller's: a retry that is repeated, because its answer was lost, finds its event and does nothing more.
+ * The caller chooses the new event's id: a retry that is repeated, because its answer was lost, finds its event and does nothing
+ * more.
  *
- * Nothing is locked: a disable or pause at the same moment also governs the new event, as if the retry had come first.
+ * Nothing is locked: a disable or pause at the same moment also applies to the new event, as if the retry had come first.
  */
 export const retryEvent = Effect.fnUntraced(function* (options: {
   readonly team_id: string
   readonly event_id: string
-  /** The new event's. */
+  /** The id of the new event. */
   readonly id: string
-  /** The shard that the destination's entity lives on. */
+  /** The shard of the destination's actor. */
   readonly shardOf: (destination_id: string) => number
 }): Effect.fn.Return<RetriedEvent, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
@@ -237,16 +240,17 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
 })
 
 /**
- * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. They come due one after
- * the other over `overMs`: what comes meanwhile waits behind one and not behind several, and that is worth more than that several would share a
- * commit. Those in a line wait for their turn there. To be run in the transaction that takes them off the operation's targets.
+ * Retries events for a bulk operation, in the order given, and returns the new events; the others cannot be retried now. They
+ * come due one after the other over `overMs`: so a live event waits behind one of them and not behind several, which is worth
+ * more than a shared commit. Events with an ordering key wait for their turn. To be called in the transaction that removes them
+ * from the operation's targets.
  */
 export const retryEvents = Effect.fnUntraced(function* (options: {
   readonly team_id: string
   readonly event_ids: ReadonlyArray<string>
   readonly operation_id: string
   readonly overMs: number
-  /** Whether those are left out that a later retry has resolved, which may have been since they were looked for. */
+  /** Whether to leave out events that a later retry has resolved, perhaps after they were found. */
   readonly unresolved: boolean
   readonly shardOf: (destination_id: string) => number
 }): Effect.fn.Return<

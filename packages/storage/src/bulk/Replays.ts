@@ -16,34 +16,34 @@ import { query } from "../Transaction.ts"
 import { keepForRuns } from "../workflows/WorkflowLinks.ts"
 
 /**
- * A request that is to happen again, as a new one of the source. It is not verified: that is as it was, and what it is verified by may have
- * gone stale.
+ * A request to be repeated as a new one of the source. It is not verified again: it keeps the original result, and its signature
+ * may have expired.
  */
 export interface Replay {
   readonly team_id: string
   readonly source_id: string
-  /** The new request's. A replay that comes again with the same id changes nothing. */
+  /** The id of the new request. A repeated replay with the same id changes nothing. */
   readonly id: string
   readonly message: Message
-  /** The sealed credentials of the request `presentedOf`, as they are stored with that. */
+  /** The encrypted credentials of the request `presentedOf`, as stored with it. */
   readonly presented: string | null
   readonly presentedOf: string
   readonly verified: boolean
   readonly original_ip: string | null
   readonly external_id: string | null
-  /** Null: it is none of a request that was; a step of a workflow has made it. */
+  /** Null: it does not repeat a request; a workflow step has made it. */
   readonly retry: {
     readonly kind: "single" | "bulk"
     readonly parent_request_id: string
     readonly operation_id: string | null
   } | null
-  /** The connections that it goes to; all there are unless told, and then it begins no runs. */
+  /** The connections to replay to; by default all connections and workflows. With a list of connections no runs begin. */
   readonly only?: ReadonlyArray<string>
-  /** The fixture that it is of, which counts it. */
+  /** The fixture that is replayed; its count goes up. */
   readonly fixture_id?: string
 }
 
-/** What became of a replay: the connections that it waits at, and the workflows that it began runs of. */
+/** The result of a replay: the connections that it waits at, and the workflows with new runs. */
 export interface Replayed {
   readonly request_id: string
   readonly created_at: Date
@@ -51,15 +51,18 @@ export interface Replayed {
   readonly workflows: ReadonlyArray<string>
 }
 
-/** What depends on more than rows. */
+/** What the replay needs beside rows. */
 export interface Routing {
-  /** The shard that the entity of a connection, a destination or a workflow lives on. */
+  /** The shard of the actor of a connection, destination or workflow. */
   readonly shardOf: (id: string) => number
-  /** The line that the request goes into on a connection of this ordering; null: none. */
+  /** The ordering key of the request for a connection with this ordering; null: none. */
   readonly lineOf: (ordering: Ordering, message: Message) => string | null
 }
 
-/** A run has the time of its request: of one that is so much older (ms) nobody would find the run among those of its version. */
+/**
+ * A run has the time of its request. When the request is older than this (ms), the version of the workflow has to be kept for the
+ * run.
+ */
 const lateMs = 60_000
 
 interface Route {
@@ -81,7 +84,7 @@ type Refused = Extract<ErrorCode, "SOURCE_DISABLED" | "CONNECTION_DISABLED">
 const sealedFor = (secrets: Secrets["Service"], { id, presented, presentedOf, team_id }: Replay): string | null => {
   if (presented === null) return null
   const opened = openPresented(secrets, { team_id, id: presentedOf }, presented)
-  // Closed: it cannot be opened for the new request either, and a target is not sent a mask for a credential.
+  // Fails closed: they cannot be decrypted for the new request either, and a target is never sent a mask instead of a credential.
   return opened === null ? presented : sealPresented(secrets, { team_id, id }, opened)
 }
 
@@ -148,8 +151,9 @@ const begunRuns = new Rows<{
 ])
 
 /**
- * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of every workflow: their actors
- * decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
+ * Stores replays of one team, each with a routing job for every connection and a run for every workflow that it goes to. Their
+ * actors decide the rest with the current rules. Sources are locked against changes, so that the connections are the current
+ * ones. To be called in a transaction.
  */
 export const storeReplays = Effect.fnUntraced(function* (
   replays: ReadonlyArray<Replay>,
@@ -241,7 +245,7 @@ export const storeReplays = Effect.fnUntraced(function* (
         where f.id = r.fixture_id and f.team_id = made.team_id
       )
       ${sql.literal(writeCounts(acceptedCounts))}`
-    // A step makes one request, however much later it is tried again.
+    // A workflow step makes one request, however much later the step is repeated.
     const late = runs.filter(({ request }) => (idTime(request) ?? 0) < now.getTime() - lateMs)
     if (late.length > 0) {
       yield* keepForRuns(
@@ -278,7 +282,7 @@ export const storeReplay = Effect.fnUntraced(function* (
   return typeof stored === "object" ? stored : yield* refusals[stored!]
 })
 
-/** A stored request, as it is replayed. */
+/** A stored request, ready to be replayed. */
 export interface Original extends StoredHead {
   readonly id: string
   readonly team_id: string
@@ -288,14 +292,17 @@ export interface Original extends StoredHead {
   readonly presented: string | null
   readonly original_ip: string | null
   readonly external_id: string | null
-  /** Null when it is gone, or was too large to be kept. */
+  /** Null when it is gone, or was too large to be stored. */
   readonly body: Uint8Array | null
 }
 
 const originalColumns = `r.id, r.team_id, r.source_id, r.rejection_cause, r.verified, r.presented, r.original_ip, r.external_id,
   r.method, r.path, r.query, r.headers, r.body`
 
-/** These requests of the team, in the order of their ids, as far as their payload is stored; those behind `bytes` of bodies (but for the first) are `left`. */
+/**
+ * These requests of the team whose payload is stored, ordered by id. Those beyond `bytes` of bodies are `left` (the first never
+ * is).
+ */
 export const originals = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>,
@@ -335,7 +342,7 @@ export const original = Effect.fnUntraced(function* (
     : row
 })
 
-/** The replay of a stored request, as it was. */
+/** The replay of a stored request without changes. */
 export const exactly = (
   of: Original,
   id: string,

@@ -5,8 +5,8 @@ import type { RequestRecord } from "../journal/AcceptStatement.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 
 /**
- * What became of a request that a bin has received. `moved`: the bin is none any more, because it was claimed or is gone. `full`: nothing more is
- * stored before that time (Unix ms).
+ * The result for a request to a bin. `moved`: the bin was claimed or is gone. `full`: nothing more is stored before that time
+ * (Unix ms).
  */
 export type Captured =
   | { readonly kind: "stored" }
@@ -17,10 +17,10 @@ export type Captured =
 const minuteMs = 60_000
 
 /**
- * Stores what a bin receives, in a transaction of its own, apart from the journal: what strangers send to each other takes no place in its batches. The
- * row of the bin is counted up by the same statement, so its limits are exact, however many processes take its requests; and a claim, which
- * holds that row, has every request that came before it, and none after it. Nothing is counted for metrics: nobody can ask for those of a bin
- * before it is claimed, and the claim counts them.
+ * Stores a request to a bin in a transaction of its own instead of the journal, so that anonymous traffic takes no capacity of
+ * the journal's batches. The same statement increases the count in the bin's row, so its limits are exact, however many processes
+ * take its requests. A claim locks that row: it gets every request before it and none after it. No metrics are counted, because
+ * nobody can read a bin's metrics before it is claimed, and the claim counts its requests.
  */
 export const captureInBin = Effect.fnUntraced(function* (
   record: RequestRecord

@@ -13,9 +13,9 @@ import { binsTeam } from "../teams/Teams.ts"
 import { transaction } from "../Transaction.ts"
 
 /**
- * Makes a bin a source of the team, with all that it has received, in one transaction. It holds the bin's row, which each request is counted in
- * as it is stored: those that were before it move, and those that come meanwhile wait for it, and find a source of the team. Its token is
- * worth nothing from then on.
+ * Makes a bin a source of the team, with all requests that it has received, in one transaction. It locks the bin's row, in which
+ * each stored request is counted: earlier requests move, and later ones wait for the lock and then find a source of the team. The
+ * bin's token is invalid from then on.
  */
 export const claimBin = Effect.fnUntraced(function* (claimed: {
   readonly id: string
@@ -29,13 +29,13 @@ export const claimBin = Effect.fnUntraced(function* (claimed: {
     Effect.gen(function* () {
       const bin = yield* binOf(id, token, "lock")
       if (bin.claimed_at !== null) {
-        // Its own, when it is taken again because nobody knew whether it was committed.
+        // This claim itself, repeated because it was not known whether it was committed.
         const isDone = bin.team_id === team_id && bin.claimed_at.getTime() === at.getTime()
         return yield* isDone ? Effect.void : fail("BIN_ALREADY_CLAIMED", "the bin was claimed already")
       }
       yield* takePlace(sql, "sources", { id, team_id })
       yield* sql`update public_bins set team_id = ${team_id}, claimed_at = ${at} where source_id = ${id}`
-      // Its name is its id's. Only somebody of the team could have given it to another source.
+      // A bin's name is derived from its id. Only a member of the team could have given that name to another source.
       yield* sql`
         update sources s set team_id = ${team_id}, version = version + 1, updated_at = ${at},
           name = case when exists (
@@ -50,11 +50,14 @@ export const claimBin = Effect.fnUntraced(function* (claimed: {
 interface Moved {
   readonly id: string
   readonly team_id: string
-  /** No id of theirs is less. */
+  /** All ids of its requests are at least this. */
   readonly from: string
 }
 
-/** Gives the team the requests of a bin, with what their senders presented sealed for it, and counts them. */
+/**
+ * Moves the requests of a bin to the team: the credentials that senders presented are encrypted again for the team, and the
+ * requests are counted.
+ */
 const moveRequests = Effect.fnUntraced(function* ({
   id,
   from,
@@ -69,7 +72,7 @@ const moveRequests = Effect.fnUntraced(function* ({
   for (const row of presented) {
     const startedAt = performance.now()
     const opened = openPresented(secrets, { team_id: binsTeam, id: row.id }, row.presented)
-    // One that cannot be read stays so: what its sender presented is not delivered, and neither is the request.
+    // Credentials that cannot be decrypted stay so: they are not delivered, and neither is the request.
     if (opened !== null) sealed.push([row.id, sealPresented(secrets, { team_id, id: row.id }, opened)])
     if (sealed.length % 32 === 0) yield* yieldIfSpent(startedAt)
   }

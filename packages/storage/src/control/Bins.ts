@@ -10,15 +10,15 @@ import { constantTimeEqual, hashToken } from "../secrets/Secrets.ts"
 import { binsTeam } from "../teams/Teams.ts"
 
 /*
- * Receivers that strangers make for themselves. A bin is a source of `binsTeam`, without connections, and a row of `public_bins`, by which it ends:
- * what is past its time is a tombstone for a day, and then was never there. `BinCapture.ts` stores what it receives, `BinClaim.ts` gives it to a team,
- * `RetentionBins.ts` clears away what is over.
+ * Public bins: receivers that anyone can create. A bin is a source of `binsTeam` without connections, and a row of `public_bins`
+ * with its end. An expired bin stays as a tombstone for a day and is then not found. `BinCapture.ts` stores its requests,
+ * `BinClaim.ts` gives it to a team, `RetentionBins.ts` deletes expired bins.
  */
 
-/** For so long after its end a bin says that it has ended. */
+/** How long an expired bin answers that it has expired. */
 export const rememberedMs = 86_400_000
 
-/** What a bin is as a source: it takes whatever comes. */
+/** The settings of a bin's source: it accepts everything. */
 const config: SourceConfig = {
   auth_type: null,
   allowed_http_methods: SourceMethod.literals,
@@ -30,10 +30,10 @@ const config: SourceConfig = {
   rate_limit_period: null
 }
 
-/** Its name, as a source. */
+/** The name of its source. */
 export const binName = (id: string): string => `bin-${id}`
 
-/** A bin that has just been made. Its token is told here alone. */
+/** A new bin. Its token is returned only here. */
 export interface NewBin {
   readonly id: string
   readonly token: string
@@ -41,8 +41,8 @@ export interface NewBin {
 }
 
 /**
- * Makes a bin, unless there are `most` already that live and nobody has claimed: then the time at which the first of them ends. Processes that make
- * one at the same moment may each come to one more.
+ * Creates a bin, unless `most` unclaimed bins exist: then it returns the time at which the first of them ends. Processes that
+ * create one at the same moment may each exceed the limit by one.
  */
 export const createBin = Effect.fnUntraced(function* (
   most: number
@@ -76,18 +76,18 @@ export interface BinRow {
   readonly created_at: Date
 }
 
-/** Clocks of processes that are that far apart still find all requests of a bin. */
+/** With clocks of processes this far apart, all requests of a bin are still found. */
 const clocksApartMs = 3_600_000
 
-/** What the ids of a bin's requests begin with at the least, by when the bin was made (Unix ms). */
+/** The lowest possible id of a bin's requests, by when the bin was created (Unix ms). */
 export const firstRequestOf = (madeAt: number): string => idBound(prefixes.request, madeAt - clocksApartMs)
 
-/** An expired bin is forgotten once that was so long ago. */
+/** Bins that expired before this are deleted. */
 export const forgottenBefore = (nowMs: number): Date => new Date(nowMs - rememberedMs)
 
 /**
- * The bin, for whoever has its token, claimed or not. A wrong token takes as long as the right one, whatever of it is right; that there is a bin of that id is no
- * secret: its URL says so.
+ * The bin for its token, claimed or not. A wrong token takes as long as the right one, whichever characters match. The existence
+ * of a bin is no secret: its URL shows its id.
  */
 export const binOf = Effect.fnUntraced(function* (
   id: string,
@@ -112,7 +112,7 @@ export const binOf = Effect.fnUntraced(function* (
 
 const invalidToken = fail("INVALID_BIN_TOKEN", "send the bin's token: x-bin-token: <token>")
 
-/** A bin that somebody may read by its token: from when it is claimed, the token is worth nothing. */
+/** A bin that its token may read: once it is claimed, the token is invalid. */
 export const openBin = Effect.fnUntraced(function* (
   id: string,
   token: string

@@ -3,13 +3,13 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { ConnectionFields } from "@tidegate/resources/Connection"
 import type { Switch } from "@tidegate/resources/Resource"
 
-/** All that a command can change of a connection's row. */
+/** The columns of a connection's row that a command can change. */
 export interface ConnectionState extends ConnectionFields {
-  /** "source": switched off with its source, and on again with it. */
+  /** "source": disabled together with its source, and enabled again with it. */
   readonly disabled_by: "source" | null
   /** When it was last unpaused. */
   readonly resumed_at: Date | null
-  /** Events created up to then and still pending are CANCELLED. */
+  /** Events created up to this time that are still pending are CANCELLED. */
   readonly cancel_before: Date | null
 }
 
@@ -20,14 +20,14 @@ export interface ConnectionState extends ConnectionFields {
  *        │ └────────────────┘ ◄───────── unpause ────┘   │
  *        └─────────────────────── disable ───────────────┘
  *
- * A transition that changes nothing answers the state it was given. Enabling cancels too: nothing comes back that was
- * pending before.
+ * A transition that changes nothing returns the state it was given. Enabling cancels too: events that were pending before do
+ * not come back.
  */
 export type Transition = <S extends ConnectionState>(state: S, at: Date) => Result.Result<S, GatewayError>
 
 const same = (left: Date | null, right: Date | null): boolean => left?.getTime() === right?.getTime()
 
-/** Off by itself: enabling its source does not enable it. */
+/** Disabled by itself: enabling its source does not enable it. */
 const disabledAt = <S extends ConnectionState>(state: S, since: Date, at: Date): S =>
   state.disabled_at === null
     ? { ...state, disabled_at: since, disabled_by: null, paused_at: null, cancel_before: at }
@@ -57,13 +57,13 @@ const unpause: Transition = (state, at) =>
 /** What each switch does. */
 export const transitions: Readonly<Record<Switch, Transition>> = { disable, enable, pause, unpause }
 
-/** The state after a caller has written `fields`; the two datetimes that are new are the transitions they stand for. */
+/** The state after a caller has written `fields`. The two timestamps mean the transitions that they stand for. */
 export const write =
   (fields: ConnectionFields): Transition =>
   (state, at) => {
     const { description, destination_id, disabled_at, name, ordering, paused_at, rules, source_id } = fields
     const moved = source_id !== state.source_id
-    // Switched off by a source that it has left: nobody would switch it on again.
+    // It was disabled by a source that it has left: nothing would enable it again.
     const disabled_by = moved ? null : state.disabled_by
     const written = { ...state, name, description, source_id, destination_id, rules, ordering, disabled_by }
     const switched = same(disabled_at, state.disabled_at)

@@ -23,12 +23,13 @@ export interface ConnectionRow extends StoredRow, ConnectionState {
   readonly lines: Lines | null
 }
 
-/** Who has put events of a connection in line: doors alone, or its actor too. */
+/** Where the ordering positions of a connection's events are assigned: at ingress only, or by the connection's actor too. */
 export type Lines = "door" | "actor"
 
 /**
- * The connections of teams. Every change raises the version of its source (of both, when it moves), so that no door goes on
- * routing by what was. Rows are locked in the order filters, destinations, sources, connections, transformations.
+ * The connections of teams. Every change raises the version of the source (of both sources when the connection moves), so that
+ * ingress stops using the old settings. Rows are locked in the order filters, destinations, sources, connections,
+ * transformations.
  */
 export class Connections extends Context.Service<Connections, Store<typeof connection>>()(
   "@tidegate/storage/Connections"
@@ -40,7 +41,7 @@ export class Connections extends Context.Service<Connections, Store<typeof conne
     )
 }
 
-/** What of a state is written: all but its end, which is a delete's. */
+/** The columns of the state that are written: all but its end, which only a delete writes. */
 const written = [
   "cancel_before",
   "description",
@@ -58,7 +59,7 @@ const written = [
 const columnsOf = (state: ConnectionState): Values =>
   Object.fromEntries(written.map((column) => [column, state[column]]))
 
-/** Who puts events in line from now on: see the column. */
+/** Where ordering positions are assigned from now on: see the column. */
 const linesOf = (before: Lines | null, ordering: Ordering | null, rules: ReadonlyArray<Rule>): Lines | null => {
   if (ordering === null || before === "actor") return before
   return rules.some(({ type }) => type === "deduplicate" || type === "transform") ? "actor" : "door"
@@ -71,8 +72,9 @@ const make = Effect.gen(function* () {
   const destinations = yield* Destinations
 
   /**
-   * Keeps the destination from being deleted until the transaction ends (null: it is held by what is stored); then makes doors route again what they
-   * routed by these sources, and keeps others from changing them: none, where the destination is not there.
+   * Locks the destination against deletion until the transaction ends (null: the destination does not change). Then raises the
+   * versions of these sources, so that ingress routes again, and locks them. When the destination does not exist, no source is
+   * raised.
    */
   const heldEnds = (team_id: string, destination_id: string | null, source_ids: ReadonlyArray<string>) => sql`
     held as materialized (
@@ -84,7 +86,7 @@ const make = Effect.gen(function* () {
     )`
   const raise = sql`update sources set version = version + 1 from concerned where sources.id = concerned.id`
 
-  /** Fails for the first of them that is not there. */
+  /** Fails with the first one that does not exist. */
   const holdEnds = Effect.fnUntraced(function* (
     team_id: string,
     destination_id: string | null,
@@ -98,7 +100,7 @@ const make = Effect.gen(function* () {
     if (missing !== undefined) yield* notFound("source", missing)
   })
 
-  /** The rules with their transformations linked: those written inside a rule are stored, all are kept from being deleted. */
+  /** Links the transformations of rules: those written inside a rule are stored, and all are locked against deletion. */
   const linkTransformations = Effect.fnUntraced(function* (team_id: string, rules: ConnectionFields["rules"]) {
     const linked: Array<Rule> = []
     for (const rule of rules) {
@@ -125,7 +127,7 @@ const make = Effect.gen(function* () {
   const sourceRows = yield* rowsOf<SourceRow>("sources")
   const destinationRows = yield* rowsOf<DestinationRow>("destinations")
 
-  /** The records of one kind of end, by id. */
+  /** The sources, or the destinations, of connections by id. */
   const ends =
     <Row extends StoredRow, R extends AnyResource>(
       read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Row>, SqlError.SqlError>,
@@ -160,7 +162,7 @@ const make = Effect.gen(function* () {
         description: row.description,
         source_id: row.source_id,
         destination_id: row.destination_id,
-        // Foreign keys: both rows are there, deleted or not.
+        // Foreign keys guarantee both rows, deleted or not.
         source: sourceOf.get(row.source_id)!,
         destination: destinationOf.get(row.destination_id)!,
         rules: row.rules,
@@ -172,7 +174,7 @@ const make = Effect.gen(function* () {
       }))
     }),
 
-    // The filters that its rules come to link, then its destination, then its sources: of both ends when it moves.
+    // Locks the filters that its rules will link, then its destination, then its sources (both, when it moves).
     hold: Effect.fnUntraced(function* (team_id, before, next) {
       const { destination_id, disabled_at, paused_at, rules, source_id } = {
         ...before,
@@ -185,7 +187,7 @@ const make = Effect.gen(function* () {
       const held = destination_id === before?.destination_id ? null : destination_id
       yield* holdEnds(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
     }),
-    // What its rules link is looked for, and made, first.
+    // Filters and transformations of its rules need statements of their own before the row.
     holding: (team_id, next) => {
       const { destination_id, disabled_at, paused_at, rules, source_id } = next as unknown as ConnectionState
       if (disabled_at !== null && paused_at !== null) return null
@@ -212,7 +214,7 @@ const make = Effect.gen(function* () {
     written: (row, next, at) => Result.map(write(next as unknown as ConnectionFields)(row, at), columnsOf),
     turn: (row, to, at) => Result.map(transitions[to](row, at), (next) => (next === row ? null : columnsOf(next))),
     remove: (_row, at) => Effect.succeed({ cancel_before: at }),
-    // A destination asks about a connection that it does not know, with the first event of it: a new one concerns nobody yet.
+    // A destination loads an unknown connection with its first event, so nobody has to be notified about a new one.
     follow: (before, after) =>
       Effect.succeed(
         before === null

@@ -27,8 +27,8 @@ export interface DestinationRow extends StoredRow {
 
 /**
  * The destinations of teams. A change that decides whether events may go there raises the version of every source with a
- * connection to it, so that no door goes on routing by what was. Deleting one deletes its connections; their events stay. Rows are
- * locked in the order destinations, sources, connections.
+ * connection to it, so that ingress stops using the old settings. A delete also deletes its connections; their events stay. Rows
+ * are locked in the order destinations, sources, connections.
  */
 export class Destinations extends Context.Service<Destinations, Store<typeof destination>>()(
   "@tidegate/storage/Destinations"
@@ -41,13 +41,13 @@ export class Destinations extends Context.Service<Destinations, Store<typeof des
 
 const isTokenAuth = ({ config }: DestinationRow): boolean => tokenAuths.includes(config.auth_type ?? "")
 
-/** Another target may be meant, or another credential: what the last one has said is not held against it. */
+/** Whether a change may mean another target or credential: then a pause that the old target asked for ends. */
 const isSetAnew = (before: DestinationRow, after: DestinationRow): boolean =>
   before.type !== after.type ||
   before.auth !== after.auth ||
   JSON.stringify(before.config) !== JSON.stringify(after.config)
 
-/** What waits for one that is switched off is cancelled. */
+/** Disabling a destination cancels its waiting events. */
 const concerned = ({ deleted_at, disabled_at, id }: DestinationRow): Concerned =>
   deleted_at === null && disabled_at === null ? nobody : { destinations: [], cancelled: [{ destination_id: id }] }
 
@@ -55,7 +55,10 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
 
-  /** Makes doors route again what they routed by this destination. Sources are locked in id order. */
+  /**
+   * Raises the versions of the sources that route to this destination, so that ingress routes again. Sources are locked in id
+   * order.
+   */
   const raiseVersions = (id: string) => sql`
     with concerned as materialized (
       select id from sources
@@ -64,7 +67,10 @@ const make = Effect.gen(function* () {
     )
     update sources set version = version + 1 from concerned where sources.id = concerned.id`
 
-  /** One that obtains none keeps none: neither when it is switched to another way, nor when that is switched off. */
+  /**
+   * Whether its authentication uses tokens. If not, stored tokens are deleted: also after a change of the method, or when
+   * authentication is switched off.
+   */
   const obtainsTokens = (row: DestinationRow) =>
     isTokenAuth(row)
       ? Effect.map(openAuth(secrets, "destinations", row), ({ disabled }) => disabled !== true)
@@ -91,7 +97,7 @@ const make = Effect.gen(function* () {
             description: row.description,
             type: row.type,
             config: {
-              // Of a type that this process does not know, nobody can tell what may be shown.
+              // For a type that this process does not know, it is not known which settings may be shown.
               ...shownSettings(row.type, connectorOf(row.type) === undefined ? row.config : config),
               auth_type: row.config.auth_type,
               auth: maskAuth(row.config.auth_type, auth)
@@ -108,7 +114,7 @@ const make = Effect.gen(function* () {
       )
     }),
     fields: (fields) => ({ ...fields, ...unsealed(fields) }),
-    // Enabling cancels too: what waited meanwhile does not come back.
+    // Enabling cancels too: events that waited meanwhile do not come back.
     turn: ({ disabled_at }, to, at) =>
       Result.succeed(
         (disabled_at !== null) === (to === "disable")

@@ -5,15 +5,16 @@ import type { Rule } from "@tidegate/model/Rule"
 import { type FilterVersion, linkedRule } from "@tidegate/rules/StoredFilter"
 import { presentOf } from "./PresentOf.ts"
 
-/** What the write of a connection does with stored filters, inside that write's own transaction. */
+/** How the write of a connection uses stored filters, inside its own transaction. */
 
 const linkedBy = (rules: ReadonlyArray<Rule>): ReadonlyArray<string> => [
   ...new Set(rules.flatMap((rule) => ("filter_id" in rule && rule.filter_id !== undefined ? [rule.filter_id] : [])))
 ]
 
 /**
- * Keeps filters that the rules link from being changed or deleted until the transaction ends; fails with NOT_FOUND for the first that
- * is not there. They are locked before all else, by their ids, so that who changes a filter finds every connection that links it.
+ * Locks the filters that the rules link against change and deletion until the transaction ends. Fails with NOT_FOUND for the
+ * first one that does not exist. They are locked before everything else, in id order, so that a filter's change finds every
+ * connection that links it.
  */
 export const holdFilters = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -29,7 +30,7 @@ export const holdFilters = Effect.fnUntraced(function* (
   if (missing !== undefined) yield* notFound("filter", missing)
 })
 
-/** The rules with the conditions of the filters that they link, which are held. */
+/** The rules with the conditions of their linked filters, which are locked. */
 export const linkFilters = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   team_id: string,

@@ -23,7 +23,7 @@ type Linked = Omit<FilterConnection, "disabled_at" | "paused_at"> & {
 }
 
 const linking = (id: string): string => JSON.stringify([{ filter_id: id }])
-/** What tells, where it was named, whose the conditions were. */
+/** What remains of a deleted filter where its conditions were copied: its id and name. */
 const detachedFrom = ({ id, name }: FilterRow, at: Date): DetachedFilter => ({
   id,
   name,
@@ -32,11 +32,11 @@ const detachedFrom = ({ id, name }: FilterRow, at: Date): DetachedFilter => ({
 const leftBy = (id: string): string => JSON.stringify([{ detached_from_filter: { id } }])
 
 /**
- * The stored filters of teams. Requests are judged by the copies that the rules of connections hold. A change gives every such rule
- * a new copy, and raises the versions of their sources, in its own transaction: what it has returned holds for every later request. A
- * delete leaves the copies to the rules as their own, and its conditions to the steps of workflows that named it. Rows are locked in the order
- * filters, destinations, sources, connections, workflows: who
- * comes to link a filter waits for its change, so that no link is missed.
+ * The stored filters of teams. Requests are judged by the copies of conditions in the rules of connections. A change of a filter
+ * updates every such copy and raises the versions of the sources in its own transaction, so it holds for every request after the
+ * change has returned. After a delete, the rules keep their copies as their own conditions, and so do workflow steps that named
+ * the filter. Rows are locked in the order filters, destinations, sources, connections, workflows: a connection that comes to
+ * link a filter waits for the filter's change, so no link is missed.
  */
 export class Filters extends Context.Service<Filters, Store<typeof filter>>()("@tidegate/storage/Filters") {
   static readonly layer: Layer.Layer<Filters, never, SqlClient.SqlClient | Secrets> = Layer.effect(
@@ -48,7 +48,7 @@ export class Filters extends Context.Service<Filters, Store<typeof filter>>()("@
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** How many connections link each, and the first of them. */
+  /** How many connections link each filter, and the first of them. */
   const counted = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
     const rows = yield* sql<{ id: string; count: number; sample: string | null }>`
       select f.id, count(c.id)::int4 as count, min(c.id) as sample
@@ -73,8 +73,8 @@ const make = Effect.gen(function* () {
   })
 
   /**
-   * Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. One workflow at a time: what all of
-   * a team's come to, none has in memory.
+   * When a filter is deleted, workflow steps that name it get its conditions as their own, in a new version. Workflows are read
+   * one at a time, because all of a team's may be too large for memory.
    */
   const detachSteps = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
     const { conditions, id } = after
@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
     return held
   })
 
-  /** What becomes of each rule that links it. */
+  /** Updates each rule that links the filter. */
   const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date, by: string | null) {
     const { deleted_at, id, team_id } = after
     const concerned = sql`team_id = ${team_id} and deleted_at is null and rules @> ${linking(id)}::jsonb`
@@ -163,7 +163,7 @@ const make = Effect.gen(function* () {
       if (before === null) return nobody
       const isSame = before.hash === after.hash && before.name === after.name
       if (after.deleted_at !== null || !isSame) yield* rewrite(after, at, by)
-      // Nothing that delivers goes by a filter.
+      // No destination uses filters.
       return nobody
     }),
     deleted: Effect.fnUntraced(function* ({ id, team_id }) {

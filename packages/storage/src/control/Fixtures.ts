@@ -10,11 +10,11 @@ import { payloadGone } from "../Tables.ts"
 import { holdTeam } from "../teams/Teams.ts"
 
 /*
- * Requests that are kept to be replayed. A fixture is a copy, apart from the request: retention does not know it. Its rows have no
- * actor, because nobody goes by them: each change is one statement.
+ * Requests that are kept to be replayed. A fixture is a copy of a request, and retention does not remove it. It has no actor,
+ * because nothing caches it: each change is one statement.
  */
 
-/** Of one team. Each may hold 10 MiB, and nothing but its deletion ends one. */
+/** The limit of one team. Each fixture may have 10 MiB and stays until it is deleted. */
 export const maxFixtures = 1_000
 
 interface FixtureRow extends Omit<Fixture, "last_replayed_at" | "created_at" | "updated_at" | "snapshot"> {
@@ -52,7 +52,7 @@ export const listFixtures = Effect.fnUntraced(function* (
   return rows.map(toFixture)
 })
 
-/** One fixture with what it is a copy of. */
+/** One fixture with its copied request. */
 export const fixtureOf = Effect.fnUntraced(function* (
   team_id: string,
   id: string
@@ -70,9 +70,9 @@ export const fixtureOf = Effect.fnUntraced(function* (
   return Object.assign(toFixture(row), snapshot === undefined ? {} : { snapshot })
 })
 
-/** Copies a request of the team, as long as its payload is stored. */
+/** Copies a request of the team whose payload is still stored. */
 export const createFixture = Effect.fnUntraced(function* (given: {
-  /** With an id of its caller's it is made once, however often that is carried out. */
+  /** With an id of the caller's choice a repeated call creates it only once. */
   readonly id?: string
   readonly team_id: string
   readonly request_id: string
@@ -112,7 +112,7 @@ export const createFixture = Effect.fnUntraced(function* (given: {
   return yield* fixtureOf(team_id, id)
 })
 
-/** What is left out stays. The snapshot always does. */
+/** Absent fields stay as they are. The copied request never changes. */
 export const updateFixture = Effect.fnUntraced(function* (
   team_id: string,
   id: string,
@@ -136,7 +136,7 @@ export const deleteFixture = Effect.fnUntraced(function* (
   if (gone.length === 0) yield* notFound("fixture", id)
 })
 
-/** The connections that a fixture can be replayed through: those that its source routes by now. */
+/** The connections that a fixture can be replayed through: its source's current ones. */
 export const fixtureTargets = Effect.fnUntraced(function* (
   team_id: string,
   id: string

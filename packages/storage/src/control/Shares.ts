@@ -14,14 +14,14 @@ import { hashToken } from "../secrets/Secrets.ts"
 import { holdTeam } from "../teams/Teams.ts"
 
 /*
- * Links by which strangers see a request. What they see is redacted before it is stored, and stands by itself: neither retention nor the
- * request's deletion changes it. Of a link's token only the hash is kept.
+ * Links that show a request to anyone. The shown data is redacted before it is stored, and independent of the request: neither
+ * retention nor deletion of the request changes it. Only the hash of a link's token is stored.
  */
 
-/** For so long after its end a link says that it has ended; then it was never there. */
+/** How long an expired link answers that it has expired; after that it is not found. */
 const rememberedMs = 7 * 86_400_000
 
-/** Of one team, those that have ended and are not forgotten yet counted too. */
+/** The limit of one team, including expired links that are still stored. */
 export const maxShares = 10_000
 
 const tooMany = fail(
@@ -45,8 +45,8 @@ interface ShareOf {
 const newShareId = () => `shr_${randomBytes(12).toString("hex")}`
 
 /**
- * A new link to a request; `urlOf` its token. `shareId`: of a call that is carried out again it is the same, and the link is the one that is answered
- * now: nobody has the other.
+ * Creates a link to a request; `urlOf` builds its URL from the token. `shareId` is the same for a repeated call: then the token
+ * of this answer is the valid one, because nobody got the earlier one.
  */
 export const share = Effect.fnUntraced(function* (
   { expiresAt, includeBody, request_id, secretNames, team_id, title }: ShareOf,
@@ -56,12 +56,12 @@ export const share = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const { created_at, data = null, id, source_id, status, verified } = yield* RequestReads.detail(team_id, request_id)
   if (data === null) return yield* fail("PAYLOAD_UNAVAILABLE", "the payload of the request is no longer stored")
-  // Asked before the long work, and again by the statement that makes it.
+  // Checked before the long work, and again by the statement that inserts.
   const isFull =
     yield* sql`select from request_shares where team_id = ${team_id} and id <> ${shareId} offset ${maxShares - 1} limit 1`
   if (isFull.length > 0) return yield* tooMany
 
-  // Long work on what a stranger sent; what is looked at is bounded there.
+  // Long work on a stranger's data; redaction limits how much it looks at.
   const shown = yield* inSlices(redaction(data, { secretNames, includeBody }))
   const request: SharedRequest = { id, status, verified, created_at, ...shown }
 
@@ -102,7 +102,7 @@ export const share = Effect.fnUntraced(function* (
   }
 })
 
-/** Ends a link, and forgets what it showed. Repeated, it changes nothing. */
+/** Ends a link and deletes the data that it showed. A repetition changes nothing. */
 export const revokeShare = Effect.fnUntraced(function* (
   team_id: string,
   request_id: string,
@@ -118,7 +118,7 @@ export const revokeShare = Effect.fnUntraced(function* (
   if (rows.length === 0) yield* notFound("share", id)
 })
 
-/** Ends all links to a request that are open, and says how many those were. */
+/** Ends all open links to a request; returns how many there were. */
 export const revokeShares = Effect.fnUntraced(function* (
   team_id: string,
   request_id: string
@@ -138,7 +138,7 @@ export const revokeShares = Effect.fnUntraced(function* (
   return rows.filter(({ ended }) => ended).length
 })
 
-/** What the shares of a team are narrowed to. Empty lists narrow nothing. */
+/** The filter of a team's shares. Empty lists do not filter. */
 export interface ShareFilter {
   readonly requests: ReadonlyArray<string>
   readonly statuses: ReadonlyArray<ShareStatus>
@@ -165,7 +165,7 @@ const toListed = (row: ListedRow): ListedShare => ({
   updated_at: row.updated_at.toISOString()
 })
 
-/** The time of a share is not in its id, so that a position in the list says both. */
+/** A share's id does not contain its time, so a position in the list has both. */
 const positionOf = ({ created_at, id }: ListedRow): string => `${created_at.getTime()}-${id}`
 
 const readPosition = (text: string) => {
@@ -218,7 +218,7 @@ interface ShareRow {
 
 const notThere = fail("SHARE_NOT_FOUND", "there is no such share")
 
-/** What the link shows, to whoever has its token; counts that it was opened. */
+/** Returns what the link shows to anyone with its token, and counts the access. */
 export const openShare = Effect.fnUntraced(function* (
   token: string
 ): Effect.fn.Return<PublicShare, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
@@ -235,7 +235,7 @@ export const openShare = Effect.fnUntraced(function* (
   if (expires_at <= now) return yield* fail("SHARE_EXPIRED", "the share has expired")
   yield* sql`
     update request_shares set access_count = access_count + 1, last_accessed_at = ${now} where token_hash = ${hash}`
-  // Written by us, bounded then; only its escapes are not.
+  // Our own data, limited when it was written; only its escapes are not limited.
   const parsed = parseJson(snapshot, { ...bodyLimits, escapes: Number.POSITIVE_INFINITY })
   return {
     title,

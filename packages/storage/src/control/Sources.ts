@@ -14,7 +14,7 @@ type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
 
 export type StoredConfig = Omit<SourceConfig, Later> & Partial<Pick<SourceConfig, Later>>
 
-/** The settings of a row that may be older than some of them. */
+/** The settings of a row, completed with defaults: an older row may lack some. */
 export const configOf = (config: StoredConfig): SourceConfig => ({
   ...config,
   chat_defer_ephemeral: config.chat_defer_ephemeral ?? false,
@@ -27,14 +27,14 @@ export interface SourceRow extends StoredRow {
   readonly description: string | null
   readonly type: string
   readonly slug: string | null
-  /** Of an older version, it lacks the members that came later: `configOf` reads it. */
+  /** A row of an older version lacks later members: `configOf` reads it. */
   readonly config: StoredConfig
   /** Encrypted. */
   readonly auth: string | null
   readonly disabled_at: Date | null
 }
 
-/** Says which source has the URL to its own team only. */
+/** Names the source that has the URL only to its own team. */
 const urlTaken = (holder: SlugHolder, team_id: string): GatewayError =>
   fail("RESOURCE_ALREADY_EXISTS", "another source has this url", {
     ...(holder.team_id === team_id ? { id: holder.id } : {}),
@@ -48,9 +48,9 @@ interface SlugHolder {
 }
 
 /**
- * The sources of teams. Every change raises the row's version, so that no door goes on routing by what was. A switch takes its
- * enabled connections with it, and switches on again exactly those; deleting it deletes its connections, whose requests and events
- * stay. Rows are locked in the order destinations, sources, connections.
+ * The sources of teams. Every change raises the row's version, so that ingress stops using the old settings. Disabling a source
+ * disables its enabled connections, and enabling it enables exactly those again. A delete also deletes its connections; their
+ * requests and events stay. Rows are locked in the order destinations, sources, connections.
  */
 export class Sources extends Context.Service<Sources, Store<typeof source>>()("@tidegate/storage/Sources") {
   static readonly layer: Layer.Layer<Sources, never, SqlClient.SqlClient | Secrets | Ingress> = Layer.effect(
@@ -81,7 +81,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  /** Fails when the slug is another source's, of whatever team. */
+  /** Fails when another source of any team has the slug. */
   const claimSlug = Effect.fnUntraced(function* ({ id, team_id }: Owner, slug: unknown) {
     if (slug === null) return
     const [holder] = yield* sql<SlugHolder>`
@@ -89,7 +89,7 @@ const make = Effect.gen(function* () {
     if (holder !== undefined && holder.id !== id) yield* urlTaken(holder, team_id)
   })
 
-  /** Those that its connections deliver to; of one that is deleted, those that it delivered to until then. */
+  /** The destinations of its connections; for a deleted source, of the connections that it had until then. */
   const destinationsOf = Effect.fnUntraced(function* ({ deleted_at, id }: SourceRow) {
     const rows = yield* sql<{ destination_id: string }>`
       select distinct destination_id from connections
@@ -97,7 +97,10 @@ const make = Effect.gen(function* () {
     return rows.map((row) => row.destination_id)
   })
 
-  /** Switches the connections of a source off or on with it, or deletes them; answers those whose pending events that cancels. */
+  /**
+   * Disables, enables or deletes the connections of a source together with it. Returns those whose pending events are cancelled
+   * by that.
+   */
   const followed = Effect.fnUntraced(function* (
     before: SourceRow,
     { deleted_at, disabled_at, id }: SourceRow,

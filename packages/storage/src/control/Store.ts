@@ -18,50 +18,56 @@ import { Secrets } from "../secrets/Secrets.ts"
 import { isBeyondMargin, isFarFromLimit, takePlace } from "../teams/TeamCounts.ts"
 import { overtaken, query, transaction } from "../Transaction.ts"
 
-/** What the row of every resource has. */
+/** The common columns of every resource. */
 export interface StoredRow extends Owner {
   readonly name: string
-  /** The commands that wrote it lately, the latest first. */
+  /** The ids of the commands that wrote it last, the latest first. */
   readonly recent_commands: ReadonlyArray<string>
   readonly deleted_at: Date | null
   readonly created_at: Date
   readonly updated_at: Date
 }
 
-/** Values by column. A fragment is an expression over the row. */
+/** Values by column. A fragment is an SQL expression over the row. */
 export interface Values {
   readonly [column: string]: unknown
 }
 
 /** Whom a committed change concerns beside the resource itself. */
 export interface Concerned {
-  /** Destinations that deliver by it. */
+  /** Destinations whose deliveries use it. */
   readonly destinations: ReadonlyArray<string>
-  /** Whose pending events have just become CANCELLED. */
+  /** Resources whose pending events have just become CANCELLED. */
   readonly cancelled: ReadonlyArray<PendingOf>
 }
 
 /** How records are shown. */
 export interface Shown {
-  /** With counts that take a read of their own. */
+  /** With counts, which need a read of their own. */
   readonly counts: boolean
-  /** As a list shows them, where that is less. */
+  /** In the form for lists, which may have less. */
   readonly listed?: boolean
 }
 
 export const nobody: Concerned = { destinations: [], cancelled: [] }
 
-/** How a change is asked for. */
+/** The circumstances of a change. */
 export interface Command {
-  /** Made once by whoever asks. A command that wrote the row lately changes nothing when it comes again: it is answered what is stored. */
+  /**
+   * The caller makes it once. When a command that wrote the row recently is repeated, it changes nothing and returns what is
+   * stored.
+   */
   readonly id?: string | undefined
   /** The user who asks. */
   readonly by?: string | null | undefined
-  /** What the commit owes to others. It is done before the answer is read, and so also when that cannot be. */
+  /** What has to follow the commit. It runs before the answer is read, and so even when that read fails. */
   readonly settle?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
 }
 
-/** Commands that a row remembers. One comes again within seconds, when the connection that it went over breaks: so many others do not pass it. */
+/**
+ * Commands that a row remembers. A repetition comes within seconds, when its connection breaks; no more commands than these come
+ * in between.
+ */
 const maxRemembered = 16
 
 const lately = ({ id }: Command, before: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -70,27 +76,27 @@ const lately = ({ id }: Command, before: ReadonlyArray<string>): ReadonlyArray<s
 type Failure = GatewayError | SqlError.SqlError
 
 /**
- * The rows of one resource, for one team at a time. Every change is one transaction; what it answers is read after the commit. A
- * switch that is in that position already writes nothing.
+ * The rows of one resource, for one team at a time. Every change is one transaction; its answer is read after the commit. A
+ * switch that is already in the requested position writes nothing.
  */
 export interface Store<R extends AnyResource> {
   readonly get: (team_id: string, id: string) => Effect.Effect<RecordOf<R>, GatewayError>
-  /** The id of the resource of that name (and of these values), or null. */
+  /** The id of the resource with that name (and these values), or null. */
   readonly findByName: (team_id: string, name: string, of?: Values) => Effect.Effect<string | null, GatewayError>
-  /** Rows as records, in the same order. */
+  /** Converts rows to records, in the same order. */
   readonly records: (
     rows: ReadonlyArray<StoredRow>,
     options: Shown
   ) => Effect.Effect<ReadonlyArray<RecordOf<R>>, SqlError.SqlError>
   readonly list: (team_id: string, query: ResourceQuery) => Effect.Effect<ResourcePage<RecordOf<R>>, GatewayError>
-  /** Repeating a create with the same id changes nothing and answers what is stored. */
+  /** A repeated create with the same id changes nothing and returns what is stored. */
   readonly create: (
     team_id: string,
     id: string,
     fields: FieldsOf<R>,
     command?: Command
   ) => Effect.Effect<RecordOf<R>, GatewayError>
-  /** `change` is given what is stored, and may be called more than once. */
+  /** `change` gets what is stored, and may be called more than once. */
   readonly update: (
     team_id: string,
     id: string,
@@ -103,7 +109,7 @@ export interface Store<R extends AnyResource> {
     to: SwitchOf<R>,
     command?: Command
   ) => Effect.Effect<RecordOf<R>, GatewayError>
-  /** What there is to tell beside its id, if anything. */
+  /** Returns what there is to add beside its id, if anything. */
   readonly delete: (
     team_id: string,
     id: string,
@@ -111,66 +117,69 @@ export interface Store<R extends AnyResource> {
   ) => Effect.Effect<Schema.JsonObject | undefined, GatewayError>
 }
 
-/** What a create depends on, as parts of the statement that inserts it. */
+/** The rows that a create depends on, as parts of its insert statement. */
 export interface HeldRows {
-  /** What it holds. */
+  /** Locks them. */
   readonly rows: Statement.Fragment
-  /** Whether that is all there. */
+  /** Whether all of them exist. */
   readonly areThere: Statement.Fragment
-  /** What becomes of that when the row is `made`. */
+  /** What changes with them when the row is `made`. */
   readonly concerned: Statement.Fragment
 }
 
 /**
- * What is special about the rows of a resource. All but `show` runs in the transaction of a change. A create that holds nothing, or is
- * `holding` it, and of which a team is far from its limit, is one statement, and that is its transaction: what prepares and follows it asks the
- * database nothing.
+ * What is special about a resource. Everything but `show` runs in the transaction of a change. A create is one statement, without
+ * a transaction around it, when it locks nothing or only what `holding` describes, and the team is far from its limit. Then
+ * `prepare` and `follow` must not use the database.
  */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
-  /** Rows as records, in the same order. */
+  /** Converts rows to records, in the same order. */
   readonly show: (
     rows: ReadonlyArray<Row>,
     options: Shown
   ) => Effect.Effect<ReadonlyArray<RecordOf<R>>, SqlError.SqlError>
-  /** Stored fields, where a row may be older than a part of them. */
+  /** Completes stored fields, when a row may be older than some of them. */
   readonly fields?: (fields: FieldsOf<R>) => FieldsOf<R>
   /**
-   * Locks what comes before its own row: locks are taken in the order team, filters, destinations, sources, connections, transformations. What
-   * these are is known only from the row, so that is looked at first, and everything begins anew if it has changed by the time
-   * that it is locked itself.
+   * Locks what comes before its own row, in the order team, filters, destinations, sources, connections, transformations. The row
+   * says which these are, so it is read first without a lock; when it has changed by the time that it is locked, everything
+   * begins again.
    */
   readonly hold?: (team_id: string, before: Row | null, next: Values) => Effect.Effect<void, Failure>
   /**
-   * What `hold` does for a create, in one statement with it; null: the create takes more than that. When not all is there, nothing is inserted, and
-   * the transaction that follows finds out what is missing.
+   * The same as `hold` for a create, as part of its statement; null: the create needs more than that. When something is missing,
+   * nothing is inserted, and the following transaction finds out what it is.
    */
   readonly holding?: (team_id: string, next: Values) => HeldRows | null
-  /** Fails when something of it that is unique, beyond its name, is another's. */
+  /** Fails when another resource has a unique value of it, other than the name. */
   readonly claim?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<void, Failure>
-  /** What is written in the end; null: nothing has changed. Fails when something else is in the way. */
+  /** The final values to write; null: nothing has changed. Fails when something else prevents the change. */
   readonly prepare?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<Values | null, Failure>
-  /** What written values come to, where that is more than themselves. */
+  /** What written values change beside their own columns. */
   readonly written?: (row: Row, next: Values, at: Date) => Result.Result<Values, GatewayError>
-  /** Where a switch is more than its own column; null: it is in that position already. */
+  /** For a switch that changes more than its own column; null: it is already in that position. */
   readonly turn?: (row: Row, to: Switch, at: Date) => Result.Result<Values | null, GatewayError>
-  /** What else a delete writes. Fails when something is in the way. */
+  /** The additional values of a delete. Fails when something prevents it. */
   readonly remove?: (row: Row, at: Date) => Effect.Effect<Values, Failure>
-  /** A create writes more than its own row, and so is never one statement. */
+  /** A create writes more than its own row, so it is never one statement. */
   readonly createsMore?: true
-  /** What has to change with it, in the same commit; and whom it all concerns. `by`: the user who asked for it, if one did. */
+  /**
+   * Makes the changes that belong to the same commit, and returns whom all of it concerns. `by`: the user who asked for it, if
+   * any.
+   */
   readonly follow?: (before: Row | null, after: Row, at: Date, by: string | null) => Effect.Effect<Concerned, Failure>
-  /** What its delete answers beside its id, read after the commit. */
+  /** What a delete returns beside the id, read after the commit. */
   readonly deleted?: (row: Row) => Effect.Effect<Schema.JsonObject, SqlError.SqlError>
-  /** Whom a change concerns that turns out to have been made already. */
+  /** Whom a change concerns that turns out to be made already. */
   readonly concerns?: (row: Row) => Effect.Effect<Concerned, Failure>
-  /** What a list is narrowed to, beyond what every list is. */
+  /** Further conditions of a list. */
   readonly narrow?: (team_id: string, query: ResourceQuery) => ReadonlyArray<Statement.Fragment>
 }
 
 interface Committed<Row> {
   readonly row: Row
   readonly concerned: Concerned
-  /** Whether it has been made just now: nothing has been counted of it. */
+  /** Whether it was just created: then all its counts are zero. */
   readonly isNew?: boolean
 }
 
@@ -217,7 +226,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     return values
   })
 
-  /** With the row's revision: two reads that show the same one show the same row. */
+  /** Includes the row's revision: two reads with the same revision have the same row. */
   const read = Effect.fnUntraced(function* (team_id: string, id: string, locking: "lock" | "look") {
     const [row] = yield* sql<Row & { readonly revision: string }>`
       select *, xmin::text as revision from ${table} where id = ${id} and team_id = ${team_id}
@@ -251,7 +260,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     return { row: after, concerned, isNew: before === null }
   })
 
-  /** Null: it clashes with what is stored, or what it depends on is not all there. */
+  /** Null: it conflicts with what is stored, or something that it depends on is missing. */
   const insert = Effect.fnUntraced(function* (
     owner: Owner,
     next: Values,
@@ -303,7 +312,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     )
   })
 
-  /** Takes a row to what `decide` makes of it: null is no change. */
+  /** Changes a row by what `decide` returns: null is no change. */
   const advance = Effect.fnUntraced(function* (
     owner: Owner,
     command: Command,
@@ -311,7 +320,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   ): Effect.fn.Return<Committed<Row>, Failure> {
     const { id, team_id } = owner
     const row = yield* read(team_id, id, special.hold === undefined ? "lock" : "look")
-    // Also when it is gone: a delete that comes again has been carried out.
+    // Also for a deleted row: a repeated delete has been carried out.
     if (command.id !== undefined && row.recent_commands.includes(command.id)) {
       return { row, concerned: yield* concerns(row) }
     }
@@ -335,7 +344,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     return yield* followed(row, after ?? row, at, command)
   })
 
-  /** Commits, does what that owes to others, and only then reads what is answered: nobody waits for a read with rows locked. */
+  /** Commits, runs what has to follow, and only then reads the answer: no read happens while rows are locked. */
   const carryOut = Effect.fnUntraced(function* (change: Effect.Effect<Committed<Row>, GatewayError>, command: Command) {
     const committed = yield* change
     if (command.settle !== undefined) yield* command.settle(committed.concerned)

@@ -9,18 +9,18 @@ interface Sealed extends Owner {
 
 const column = (secrets: Secrets["Service"]) => sealedColumn(secrets, "transformations", "env")
 
-/** What goes into the `env` column: the variables encrypted, null when there are none. */
+/** The value of the `env` column: the encrypted variables; null when there are none. */
 export const sealEnv = (secrets: Secrets["Service"], owner: Owner, env: Env): Effect.Effect<string | null> =>
   column(secrets).seal(owner, env)
 
 /**
- * The variables in an `env` column. Fails when they cannot be read (their key is gone): code must not run without the
- * variables it was given, because what it would make of a request then is wrong and would be delivered.
+ * Decrypts the variables of an `env` column. Fails when they cannot be decrypted (their key is gone): code must not run without
+ * its variables, because its wrong result would be delivered.
  */
 export const openEnv = (secrets: Secrets["Service"], owner: Sealed): Effect.Effect<Env, SecretUnreadable> =>
-  // Only texts are sealed.
+  // Only text values are encrypted.
   column(secrets).open(owner, owner.env) as Effect.Effect<Env, SecretUnreadable>
 
-/** The same for a record: what cannot be read shows as no variables and is logged, so that it can be given new ones. */
+/** The same for a record: unreadable variables show as none and are logged, so that new ones can be set. */
 export const showEnv = (secrets: Secrets["Service"], owner: Sealed): Effect.Effect<Env> =>
   column(secrets).show(owner, owner.env) as Effect.Effect<Env>

@@ -10,11 +10,11 @@ import { codeHash } from "./Transformations.ts"
 import { sealEnv } from "./TransformationEnv.ts"
 import { overtaken } from "../Transaction.ts"
 
-/** What the write of a connection does with transformations, inside that write's own transaction. */
+/** How the write of a connection uses transformations, inside its own transaction. */
 
 /**
- * Keeps transformations that the connection's rules name from being deleted until the transaction ends; fails with
- * NOT_FOUND for the first that is not there. Locks in the order of the ids.
+ * Locks the transformations that the connection's rules name against deletion until the transaction ends. Fails with NOT_FOUND
+ * for the first one that does not exist. Locks in id order.
  */
 export const holdTransformations = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -30,9 +30,10 @@ export const holdTransformations = Effect.fnUntraced(function* (
 })
 
 /**
- * Stores a transformation that was written inside a rule: updates the one of that name (variables that are left out stay),
- * or makes it; answers its id and keeps it until the transaction ends. `fields` have been checked and the code compiles. When somebody else makes one of
- * that name at the same moment, the transaction has to be taken again (a serialization error, as `transaction` does).
+ * Stores a transformation that was written inside a rule: updates the one of that name (absent variables stay) or creates it.
+ * Returns its id; it is locked until the transaction ends. The caller has checked `fields` and compiled the code. When another
+ * transaction creates one of that name at the same moment, it fails with a serialization error, and the transaction has to be
+ * repeated (as `transaction` does).
  */
 export const upsertTransformation = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

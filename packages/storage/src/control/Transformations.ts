@@ -20,19 +20,19 @@ export interface TransformationRow extends StoredRow {
   /** Encrypted. */
   readonly env: string | null
   readonly isolation: Isolation | null
-  /** The code that was found to differ in a sealed realm, and how. */
+  /** The hash of the code that gave different results in a reused isolate, and the difference. */
   readonly pinned_hash: string | null
   readonly pinned_reason: string | null
 }
 
-/** What runs: `env` is decrypted. */
+/** A transformation to run: `env` is decrypted. */
 export interface LoadedTransformation extends TransformationFields {
   readonly id: string
   readonly isolation: Isolation
   readonly code_hash: string
 }
 
-/** How often they ran in the last 24 hours, and how many connections name them. */
+/** The number of runs in the last 24 hours, and of connections that name it. */
 interface Counts {
   readonly successful: ReadonlyMap<string, ReadonlyArray<number>>
   readonly failed: ReadonlyMap<string, ReadonlyArray<number>>
@@ -41,15 +41,15 @@ interface Counts {
 
 const uncounted: Counts = { successful: new Map(), failed: new Map(), connections: new Map() }
 
-/** SHA-256 of the code, hex: what a compiled copy is known by. */
+/** SHA-256 of the code in hex; identifies a compiled copy. */
 export const codeHash = (code: string): string => hash("sha256", code, "hex")
 
-/** Of the connections in the way of a delete, so many are named. */
+/** How many connections an error names that prevent a delete. */
 const nameAtMost = 10
 
-/** No run of a workflow is older: code that was superseded before that is nobody's. */
+/** No workflow run is older than this: no run uses code that was replaced before. */
 const keptDays = 61
-/** Of what a transformation had before, so much is kept, whoever saves it how often. */
+/** How many earlier versions of a transformation's code are kept, however often it is saved. */
 const keptAtMost = 100
 
 const inUse = (id: string, users: ReadonlyArray<{ readonly id: string }>): GatewayError =>
@@ -60,9 +60,9 @@ const inUse = (id: string, users: ReadonlyArray<{ readonly id: string }>): Gatew
   })
 
 /**
- * The transformations of teams. Doors do not route by them: a connection loads them as it works off a request, so a change holds
- * for every request worked off after it. One that a connection's rules name cannot be deleted (RESOURCE_IN_USE); the executions of
- * a deleted one stay, its variables are forgotten.
+ * The transformations of teams. Ingress does not use them: a connection loads its transformation when it works off a request, so
+ * a change holds for every request worked off after it. A transformation that a connection's rules name cannot be deleted
+ * (RESOURCE_IN_USE). After a delete its executions stay and its variables are removed.
  */
 export class Transformations extends Context.Service<Transformations, Store<typeof transformation>>()(
   "@tidegate/storage/Transformations"
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  /** Keeps the code that a run may have begun with. */
+  /** Keeps the code that a workflow run may have begun with. */
   const keepCode = Effect.fnUntraced(function* ({ code, code_hash, id, team_id }: TransformationRow, at: Date) {
     yield* sql`
       insert into transformation_versions (transformation_id, code_hash, team_id, code, superseded_at)
@@ -139,7 +139,7 @@ const make = Effect.gen(function* () {
     }),
     prepare: (_owner, _before, next) =>
       Effect.succeed(next["code"] === undefined ? next : { ...next, code_hash: codeHash(next["code"] as string) }),
-    // A connection that comes to name it holds the row until it has committed: looked for after the lock, it is seen.
+    // A connection that comes to name it locks the row until its commit: a search after the lock finds that connection.
     remove: Effect.fnUntraced(function* ({ id, team_id }) {
       const users = yield* sql<{ id: string }>`
         select id from connections
@@ -160,8 +160,8 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * Remembers why this code of a transformation runs in fresh worlds. Nothing is written about code that it does not have any more, and
- * it does not count as a change of the transformation.
+ * Stores why this code of a transformation has to run in a fresh context for each call. Nothing is stored when the transformation
+ * has other code by now. It does not count as a change of the transformation.
  */
 export const pinTransformation = Effect.fnUntraced(function* (
   id: string,
@@ -175,9 +175,9 @@ export const pinTransformation = Effect.fnUntraced(function* (
 })
 
 /**
- * A transformation as it runs now, or null when there is none (any more); with `pinned`, by the code of that hash, and null when that is not kept
- * any more. Its variables are those of now. Fails with `SecretUnreadable` when they cannot be decrypted: what was to run has to wait, because
- * the key may come back.
+ * A transformation as it runs now; null when it does not exist (any more). With `pinned`: the code with that hash, or null when
+ * that is no longer kept. Variables are always the current ones. Fails with `SecretUnreadable` when they cannot be decrypted: the
+ * run has to wait, because the key may come back.
  */
 export const loadTransformation = Effect.fnUntraced(function* (
   team_id: string,
@@ -197,6 +197,6 @@ export const loadTransformation = Effect.fnUntraced(function* (
   const [before] = yield* hot<{ code: string }>`
     select code from transformation_versions
     where transformation_id = ${id} and code_hash = ${pinned} and team_id = ${team_id}`
-  // Nobody watches any more whether code that was superseded may run sealed.
+  // Replaced code is no longer tested for a reused isolate.
   return before === undefined ? null : { id, name, code: before.code, code_hash: pinned, isolation: "fresh", env }
 })

@@ -15,7 +15,7 @@ import { idRange } from "./Window.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a list of attempts is narrowed to. Empty lists and undefined narrow nothing. */
+/** The filter of a list of attempts. Empty lists and undefined do not filter. */
 export interface AttemptFilter {
   readonly events: ReadonlyArray<string>
   readonly request: string | undefined
@@ -31,7 +31,7 @@ interface Plan {
   readonly drive: Drive
   readonly bounds: ReadonlyArray<Fragment>
   readonly residual: ReadonlyArray<Fragment>
-  /** The events that all of it belongs to, when the filter names them. */
+  /** The events whose attempts are listed, when the filter names them. */
   readonly events: ReadonlyArray<string> | null
 }
 
@@ -76,7 +76,7 @@ const plan = Effect.fnUntraced(function* (
   return { drive, bounds, residual, events }
 })
 
-/** The attempts of these events, in the order of their ids: read by the primary key, whole. */
+/** All attempts of these events, ordered by id, read by the primary key. */
 const ofEvents = Effect.fnUntraced(function* <Row extends AttemptRow = AttemptRow>(
   team: string,
   events: ReadonlyArray<string>,
@@ -110,7 +110,7 @@ const withBodies = Effect.fnUntraced(function* (
   return rows.map((row) => ({ ...row, body: bodies.get(row.id) ?? null }))
 })
 
-/** A page of attempts in either direction, with cursors both ways. */
+/** A page of attempts in either direction, with cursors in both directions. */
 export const list = Effect.fnUntraced(function* (
   team: string,
   filter: AttemptFilter,
@@ -118,7 +118,7 @@ export const list = Effect.fnUntraced(function* (
   request: PageRequest
 ) {
   const sql = yield* SqlClient.SqlClient
-  // All there are, unless a window is asked for: an old event's attempts are looked for by its id.
+  // Without a window of the caller's, all attempts: those of an old event are found by its id.
   const { position, window } = yield* Effect.fromResult(
     resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY)
   )
@@ -132,7 +132,7 @@ export const list = Effect.fnUntraced(function* (
     sql`a.id < ${range.upper}`,
     ...found.bounds,
     ...(position === null ? [] : [reading === "desc" ? sql`a.id < ${position.id}` : sql`a.id > ${position.id}`]),
-    // No attempt is older than its event, so later days of events hold none.
+    // No attempt is older than its event, so later days of events have none.
     sql`a.event_id < ${idBound(prefixes.event, window.to + 1)}`
   ]
   const { limit } = request
@@ -176,7 +176,7 @@ export const list = Effect.fnUntraced(function* (
   }
 })
 
-/** One attempt. `requestId` tells where to look first; a wrong one costs a second look. */
+/** One attempt. `requestId` says where to look first; a wrong one costs a second read. */
 export const get = Effect.fnUntraced(function* (
   team: string,
   id: string,
@@ -192,7 +192,7 @@ export const get = Effect.fnUntraced(function* (
   return row === undefined ? yield* notFound("attempt", id) : toAttempt(row)
 })
 
-/** The attempts of these events, oldest first, as far as an answer has room for them; `isCut`: there may be more. */
+/** The attempts of these events, oldest first, up to the size of an answer; `isCut`: there may be more. */
 export const byEvents = Effect.fnUntraced(function* (team: string, events: ReadonlyArray<string>, limit: number) {
   const rows = yield* ofEvents<ListedAttemptRow>(team, events, [], "asc", limit, listedAttempt)
   const page = cut({ rows, next: rows.length === limit ? "" : null }, ({ bytes }) => bytes)

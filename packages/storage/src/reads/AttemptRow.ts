@@ -31,7 +31,7 @@ export interface AttemptRow {
   readonly created_at: Date
 }
 
-/** A row as a list finds it: the body is read when it is known that the page has room for it. */
+/** A row of a list: its body is read only when the page has capacity for it. */
 export interface ListedAttemptRow extends AttemptRow {
   readonly body: null
   readonly bytes: number
@@ -50,7 +50,7 @@ export const attemptTable = (sql: SqlClient.SqlClient): Table => ({
   joins: ""
 })
 
-/** A captured answer's body: text when it is UTF-8, else base64. */
+/** The body of a stored answer: text when it is UTF-8, else base64. */
 export const readCaptured = (
   body: Uint8Array | null
 ): { readonly body: string | null; readonly encoding: "text" | "base64" } => {
@@ -88,7 +88,7 @@ export const toAttempt = (row: AttemptRow): Attempt => {
     delivery_latency: row.delivery_latency,
     response_latency: row.response_latency,
     created_at: row.created_at.toISOString(),
-    // Written once.
+    // Rows never change.
     updated_at: row.created_at.toISOString()
   }
 }

@@ -15,7 +15,10 @@ export interface OpenBin {
   readonly expires_at: Date
 }
 
-/** A page of what a bin has received, newest first. Larger bodies than a list shows are left out, so that a page is bounded in bytes. */
+/**
+ * A page of the requests that a bin has received, newest first. Bodies larger than a list shows are left out, so that a page is
+ * bounded in bytes.
+ */
 export const binRequests = Effect.fnUntraced(function* (
   { expires_at, id, team_id }: OpenBin,
   page: SubPageRequest

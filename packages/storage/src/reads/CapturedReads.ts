@@ -6,7 +6,7 @@ import * as Columns from "../journal/Columns.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { listedBody } from "./RequestRow.ts"
 
-/** Requests as they are shown to whoever watches their source, in the order of the ids. Those that are not the team's are left out. */
+/** Requests for those who watch their source, ordered by id. Requests of other teams are left out. */
 export const captured = Effect.fnUntraced(function* (
   team: string,
   ids: ReadonlyArray<string>
@@ -34,13 +34,13 @@ export interface WatchedSource {
   readonly team: string
 }
 
-/** What is found of a watched source: whether it is still that team's, and its newest requests, oldest first. */
+/** The result for a watched source: whether it still belongs to that team, and its newest requests, oldest first. */
 export interface Sighting {
   readonly present: boolean
   readonly ids: ReadonlyArray<string>
 }
 
-/** The newest requests of each source since that moment (Unix milliseconds), at most `limit` of each. */
+/** The newest requests of each source since that time (Unix ms), at most `limit` of each. */
 export const newestRequests = Effect.fnUntraced(function* (
   watched: ReadonlyArray<WatchedSource>,
   since: number,

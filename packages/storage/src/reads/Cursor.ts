@@ -5,8 +5,8 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Window } from "./Window.ts"
 
 /**
- * Where a list goes on: after `id`, in the window that its first page resolved (so that "now-1h" means the same on every
- * page). `seen` rows came before. `back`: towards the start of the list.
+ * Where a list continues: after `id`, in the window that its first page resolved (so that "now-1h" means the same on every page).
+ * `seen` rows came before. `back`: towards the start of the list.
  */
 export interface Position {
   readonly id: string
@@ -15,7 +15,7 @@ export interface Position {
   readonly back: boolean
 }
 
-/** What a list was filtered by: a cursor is good for the same filters only, else pages would have silent gaps. */
+/** The filters of a list: a cursor is valid for the same filters only, otherwise pages would have gaps. */
 export type FilterKey = string
 
 export const filterKey = (list: string, filters: object): FilterKey =>
@@ -36,7 +36,9 @@ const Encoded = Schema.fromJsonString(
 const decode = Schema.decodeUnknownOption(Encoded)
 const encode = Schema.encodeSync(Encoded)
 
-/** A check for mistakes, without a key: who makes up a cursor reads rows of their own team from another place. */
+/**
+ * A checksum against mistakes, without a secret: a forged cursor only reads rows of the caller's own team from another position.
+ */
 const checkOf = (parts: object): string => hash("sha256", JSON.stringify(parts), "base64url").slice(0, 8)
 
 export const writeCursor = (key: FilterKey, { back, id, seen, window }: Position): string => {

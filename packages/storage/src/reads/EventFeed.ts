@@ -11,18 +11,21 @@ import { eventBytes, largestPage } from "./PageSize.ts"
 import { pick } from "./Scan.ts"
 
 /*
- * Events in the order in which they were stored, for whoever follows them. Times do not tell that order: what slow rules make has the time of its request,
- * clocks differ, and of two transactions the later one may commit first. Transactions have numbers, and the number of the oldest one under way: below
- * it everything is committed or never will be. So a reader is shown what is below it, in order, and nothing ever comes to be behind it.
+ * The events in the order in which they were stored, for callers that follow them. Times do not give that order: an event behind
+ * slow rules has the time of its request, clocks differ, and of two transactions the later one may commit first. Transactions
+ * have numbers, and the number of the oldest one under way is known: everything below it is committed or never will be. So a
+ * reader gets only what is below it, in order, and nothing is ever inserted before what it has read.
  */
 
-/** Commits that are read at once, and ids that a page looks at. */
+/** Commits read at once, and ids examined for a page. */
 const entriesAtOnce = 200
 const examineAtMost = 10_000
-/** Events that are looked up by one statement. */
+/** Events read by one statement. */
 const lookedUpAtOnce = 500
 
-/** Where a reader goes on: behind so many events of an entry. `at`: what comes behind it was stored since (Unix ms). */
+/**
+ * Where a reader continues: after that many events of an entry. `at`: everything behind it was stored after this time (Unix ms).
+ */
 interface Position {
   readonly txid: string
   readonly entry: string
@@ -30,10 +33,10 @@ interface Position {
   readonly at: number
 }
 
-/** A page: of its cursor only what comes next is left. */
+/** A page. Its cursor points forward only. */
 export interface FeedPage {
   readonly key: FilterKey
-  /** `now`, or the cursor of the page before. */
+  /** `now`, or the cursor of the previous page. */
   readonly after: string
   readonly limit: number
 }
@@ -53,7 +56,7 @@ const encode = Schema.encodeSync(Encoded)
 
 export const feedCursor = (f: FilterKey, { at: t, entry: e, taken: n, txid: x }: Position): string => {
   const parts = { f, x, e, n, t }
-  // Against mistakes, as of lists: whoever makes one up reads events of their own team from another place.
+  // A checksum against mistakes, as for lists: a forged cursor only reads events of the caller's own team from another position.
   const c = hash("sha256", JSON.stringify(parts), "base64url").slice(0, 8)
   return Buffer.from(encode({ ...parts, c })).toString("base64url")
 }
@@ -70,10 +73,10 @@ const readAfter = (key: FilterKey, text: string): Result.Result<Position, Gatewa
 }
 
 interface Horizon {
-  /** The oldest transaction under way, and the next one: what is below the oldest is seen by every later statement. */
+  /** The oldest transaction under way, and the next one: every later statement sees everything below the oldest. */
   readonly oldest: string
   readonly next: string
-  /** What was stored before (Unix ms) may be gone. */
+  /** What was stored before this time (Unix ms) may be deleted. */
   readonly kept: number
 }
 
@@ -95,7 +98,7 @@ interface Entry {
   readonly event_ids: ReadonlyArray<string>
 }
 
-/** In the order of numbers: a bare "txid" would be the text that is selected, of which "1000" comes before "999". */
+/** In the order of the numbers: a bare "txid" would be the selected text, which sorts "1000" before "999". */
 const entriesFrom = Effect.fnUntraced(function* (team: string, { entry, txid }: Position, { oldest }: Horizon) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<Entry>`
@@ -104,7 +107,7 @@ const entriesFrom = Effect.fnUntraced(function* (team: string, { entry, txid }: 
     order by event_feed.txid, event_feed.id limit ${entriesAtOnce}`.unprepared
 })
 
-/** An event of an entry, and where a reader is who has taken it. */
+/** An event of an entry, and the reader's position after it. */
 interface Fed {
   readonly id: string
   readonly behind: Pick<Position, "entry" | "taken" | "txid">
@@ -117,8 +120,9 @@ const fedBy = (entries: ReadonlyArray<Entry>, from: Position): ReadonlyArray<Fed
   })
 
 /**
- * The events behind a position, as they were stored, and the position behind these. Whoever goes on by it is shown every event of the filter once. `more`: there
- * are more to be read now. `withData`: the page ends by what its events hold, too.
+ * The events after a position, in stored order, and the position after them. A reader that continues from there gets every event
+ * of the filter exactly once. `more`: there are more to read now. `withData`: the page is limited by the size of the events' data
+ * too.
  */
 export const follow = Effect.fnUntraced(function* (
   team: string,
@@ -147,7 +151,7 @@ export const follow = Effect.fnUntraced(function* (
       "what came behind the cursor is not all kept any more: begin anew, by after=now"
     )
   }
-  // Behind the horizon's look: a filter that gathers ids finds all that the entries below the horizon have.
+  // After the horizon was read: a filter that gathers ids then finds all events of the entries below the horizon.
   const { driven, ids, residual } = yield* plan(team, filter, { lower: prefixes.event, upper: `${prefixes.event}~` })
   const wanted = ids === null ? null : new Set(ids)
   const table = eventTable(sql, at)
@@ -157,7 +161,7 @@ export const follow = Effect.fnUntraced(function* (
   let position = start
   const page = (more: boolean) => ({
     rows,
-    // Who is not at the end may be far behind: it is not new because it was read now.
+    // A reader that is not at the end may be far behind: then the time of the last entry counts, not the time of this read.
     cursor: feedCursor(key, { ...position, at: more ? Math.max(start.at, idTime(position.entry) ?? 0) : at }),
     more
   })

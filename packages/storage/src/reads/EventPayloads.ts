@@ -18,7 +18,7 @@ interface AnswerRow {
   readonly body: Uint8Array | null
 }
 
-/** What each of these events sends, and what its last attempt was answered; an event whose payload is gone has none. */
+/** The payload that each of these events sends, and the answer to its last attempt. An event whose payload is gone has none. */
 export const eventData = Effect.fnUntraced(function* (
   team: string,
   events: ReadonlyArray<EventRow>,
@@ -27,7 +27,7 @@ export const eventData = Effect.fnUntraced(function* (
   if (events.length === 0) return new Map()
   const sql = yield* SqlClient.SqlClient
   const largest = use === "list" ? listedBody : anyBody
-  // An event sends what its request brought, unless a transformation made something else of it.
+  // An event sends the payload of its request, unless a transformation has produced another one.
   const plain = events.flatMap(({ event_data_id, request_id }) => (event_data_id === null ? [request_id] : []))
   const made = events.flatMap(({ event_data_id }) => (event_data_id === null ? [] : [event_data_id]))
   const received = yield* requestPayloads(team, [...new Set(plain)], largest)

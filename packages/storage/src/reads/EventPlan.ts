@@ -10,7 +10,7 @@ import type { IdRange } from "./Window.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a list of events is narrowed to. Empty lists and undefined narrow nothing. */
+/** The filter of a list of events. Empty lists and undefined do not filter. */
 export interface EventFilter {
   readonly statuses: ReadonlyArray<EventStatus>
   readonly requests?: ReadonlyArray<string>
@@ -29,28 +29,28 @@ export interface EventFilter {
   readonly resolved?: boolean | undefined
 }
 
-/** How a filter is read: along an index, or by ids already gathered; and what is left to check on each row. */
+/** How a filter is read: along an index, or by ids that were gathered first; and the conditions left to check on each row. */
 export interface Plan {
   readonly drive: Drive
   readonly ids: ReadonlyArray<string> | null
-  /** Null: these ids are all; else what lies below that id is not known. */
+  /** Null: these ids are all; otherwise ids below this one were not examined. */
   readonly idsTo: string | null
-  /** The condition that these ids are of, for reading without them. */
+  /** The condition that the ids meet, for reading without them. */
   readonly among: ReadonlyArray<Fragment>
   readonly bounds: ReadonlyArray<Fragment>
   readonly residual: ReadonlyArray<Fragment>
-  /** The drive's own conditions, for when another index is followed. */
+  /** The conditions of the drive, for reading along another index. */
   readonly driven: ReadonlyArray<Fragment>
 }
 
-/** What events are narrowed by, and the columns that name it. */
+/** The dimensions of events, and their columns. */
 export const dimensions = [
   ["connection_id", "connections"],
   ["destination_id", "destinations"],
   ["source_id", "sources"]
 ] as const
 
-/** A condition on the status of an answer, of which any may hold. */
+/** A condition on the status of an answer; any of the ranges may match. */
 export const answered = (sql: SqlClient.SqlClient, column: Fragment, answers: ReadonlyArray<string>): Fragment => {
   const ranges = answers.map((text) => text.split("-").map(Number))
   return sql`exists (
@@ -58,7 +58,7 @@ export const answered = (sql: SqlClient.SqlClient, column: Fragment, answers: Re
       as wanted (least, most) where ${column} between wanted.least and wanted.most)`
 }
 
-/** What a row of `events e` is asked beyond what an index may tell. */
+/** The conditions on a row of `events e` that no index covers. */
 const asked = (sql: SqlClient.SqlClient, filter: EventFilter): ReadonlyArray<Fragment> => {
   const { answers = [], errorCodes = [], isRetry, resolved, retryKind } = filter
   const conditions: Array<Fragment> = []
@@ -66,7 +66,7 @@ const asked = (sql: SqlClient.SqlClient, filter: EventFilter): ReadonlyArray<Fra
   if (retryKind !== undefined) conditions.push(sql`e.retry_kind = ${retryKind}`)
   if (errorCodes.length > 0) {
     const stored = sql`e.error_code = any(${Columns.text(errorCodes)})`
-    // What reads cancelled before its row says so has that code already.
+    // An event that counts as cancelled before its row is updated has that code already.
     conditions.push(
       errorCodes.includes("CANCELLED")
         ? sql`(${stored} or (e.state = 'PENDING' and exists (
@@ -79,7 +79,7 @@ const asked = (sql: SqlClient.SqlClient, filter: EventFilter): ReadonlyArray<Fra
   return conditions
 }
 
-/** Whether a filter asks for more than the counts by status, connection, source and destination tell. */
+/** Whether a filter needs more than the counts by status, connection, source and destination. */
 export const asksRows = ({
   answers = [],
   errorCodes = [],
@@ -103,7 +103,7 @@ export const plan = Effect.fnUntraced(function* (
   const residual: Array<Fragment> = [...asked(sql, filter)]
   let ids: ReadonlyArray<string> | null = null
   let idsTo: string | null = null
-  /** Null: they are more than are gathered. */
+  /** Null: there are too many to gather. */
   const ofAll = (requests: ReadonlyArray<string>) =>
     Effect.map(eventsOfRequests(team, requests), (found) =>
       found.length < gatherAtMost ? found.map(({ id }) => id) : null
@@ -162,7 +162,7 @@ export const plan = Effect.fnUntraced(function* (
     }
   }
   if (drive === null && (filter.isRetry === true || filter.retryKind !== undefined)) {
-    // There are few retries, and an index over them alone.
+    // There are few retries, and an index has only them.
     const isRetry = sql.literal("e.retry_kind is not null")
     drive = { column: "team_id", values: [team], condition: isRetry }
     driven = [isRetry]
@@ -198,7 +198,7 @@ const statesOf: Record<EventStatus, ReadonlyArray<string>> = {
   FAILED: ["FAILED"]
 }
 
-/** The stored state first: it decides most rows without their connection and destination. */
+/** The stored state first: it decides most rows without reading their connection and destination. */
 export const hasStatus = (
   sql: SqlClient.SqlClient,
   status: Fragment,

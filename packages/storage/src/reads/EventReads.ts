@@ -20,13 +20,13 @@ type Fragment = Statement.Fragment
 
 export type { EventFilter } from "./EventPlan.ts"
 
-/** What is asked for by its request is looked for whenever it was, unless a window is given. */
+/** With a filter by request the default window is unlimited. */
 const spanFor = ({ requests = [] }: EventFilter): number | undefined =>
   requests.length === 0 ? undefined : Number.POSITIVE_INFINITY
 
 /**
- * A page of events. A status is a function of several rows, so what is waiting is looked up in the table of waiting
- * deliveries while that is short, and what has failed by the index over failures.
+ * A page of events. The status is a function of several rows. So waiting events are found by the table of waiting deliveries
+ * while it is short, and failed events by the index over failures.
  */
 export const list = Effect.fnUntraced(function* (
   team: string,
@@ -38,7 +38,7 @@ export const list = Effect.fnUntraced(function* (
   const at = yield* Effect.fromResult(resolvePage(request, now, spanFor(filter)))
   const { lower, upper } = idRange(prefixes.event, at.window)
   let page = yield* pageOf(team, filter, { lower, upper: at.position?.id ?? upper }, request.limit, now)
-  // Of the events that were gathered none may meet the rest of the filter.
+  // None of the gathered events may meet the rest of the filter.
   while (page.rows.length === 0 && page.next !== null) {
     page = yield* pageOf(team, filter, { lower, upper: page.next }, request.limit, now)
   }
@@ -49,7 +49,7 @@ export const list = Effect.fnUntraced(function* (
   return envelope(request, at, page, yield* show(team, page.rows, include.data ? "list" : null))
 })
 
-/** The newest events in the range, as far as they are gathered at once. */
+/** The newest events in the range, from one gathered set. */
 const pageOf = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
@@ -95,7 +95,7 @@ const pageOf = Effect.fnUntraced(function* (
   return toPage(parts, "desc", limit)
 })
 
-/** Rows as records, with their data when it is for a list or a detail. */
+/** Converts rows to records, with their data for a list or a detail. */
 const show = Effect.fnUntraced(function* (
   team: string,
   rows: ReadonlyArray<EventRow>,
@@ -106,7 +106,7 @@ const show = Effect.fnUntraced(function* (
   return rows.map((row) => toEvent(row, { data: found.get(row.id) ?? null }))
 })
 
-/** The events that were stored behind a cursor, in that order: each once, whoever follows it. */
+/** The events stored after a cursor, in that order: a reader gets each exactly once. */
 export const feed = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
@@ -167,7 +167,7 @@ export const get = Effect.fnUntraced(function* (
   return event ?? (yield* notFound("event", id))
 })
 
-/** A page of the events of one request, oldest first, narrowed to what the filter names. */
+/** A page of the events of one request, oldest first, by the filter. */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
@@ -186,14 +186,14 @@ export const ofRequest = Effect.fnUntraced(function* (
   }
   let examinedTo: string | null = yield* Effect.fromResult(startOf(page))
   let matching: ReadonlyArray<EventRow> = []
-  // Of as many as are gathered at once none may match.
+  // None of one gathered set may match.
   while (examinedTo !== null && matching.length === 0) {
     const found: ReadonlyArray<string> = (yield* eventsOfRequests(team, [requestId], gatherAtMost, examinedTo)).map(
       ({ id }) => id
     )
     const ids = filter.ids.length === 0 ? found : found.filter((id) => filter.ids.includes(id))
     matching = yield* byIds(team, ids, residual, page.limit + 1)
-    // More of them may stand behind as many as are gathered at once.
+    // There may be more behind the gathered set.
     examinedTo = found.length < gatherAtMost ? null : found.at(-1)!
   }
   const rows = matching.slice(0, page.limit)

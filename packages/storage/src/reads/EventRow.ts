@@ -35,7 +35,7 @@ export interface EventRow {
   readonly updated_at: Date
 }
 
-/** Events with what their status at `now` is read off. */
+/** The events, joined with the rows that determine their status at `now`. */
 export const eventTable = (sql: SqlClient.SqlClient, now: number): Table & { readonly status: Statement.Fragment } => {
   const status = eventStatusSql(sql, new Date(now))
   return {
@@ -53,7 +53,7 @@ export const eventTable = (sql: SqlClient.SqlClient, now: number): Table & { rea
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 
 export const toEvent = (row: EventRow, shown: Pick<Event, "data"> = {}): Event => {
-  // A cancelled event says so whether or not its row has been brought up to date.
+  // A cancelled event has that status even before its row is updated.
   const overdueCancel = row.status === "CANCELLED" && row.state === "PENDING"
   return {
     id: row.id,

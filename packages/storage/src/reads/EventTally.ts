@@ -30,11 +30,11 @@ import {
 type Fragment = Statement.Fragment
 
 /*
- * How many events there are. What has ended is told by the rollups, or by the rows of `events` where those do not know the filter;
- * what is to be delivered by the rows of `deliveries`. One statement, so that an event is in one of them.
+ * Counts events. Finished events are counted by the rollups, or by the rows of `events` when the rollups do not cover the filter;
+ * waiting events by the rows of `deliveries`. It is one statement, so that an event is in exactly one of them.
  */
 
-/** Pairs of sources and destinations that are looked up; more are counted by their rows. */
+/** Pairs of sources and destinations to look up; for more, rows are counted. */
 const maxPairs = 500
 
 interface Keys {
@@ -42,7 +42,7 @@ interface Keys {
   readonly kept: Kept
 }
 
-/** Whose rollups tell of a filter: those of one kind of owner, or of sources and destinations together; null: none. */
+/** The rollups that cover a filter: those of one kind of owner, or of pairs of sources and destinations; null: none. */
 const keysOf = (team: string, filter: EventFilter): Keys | null => {
   if (asksRows(filter)) return null
   const { connections, destinations, sources } = filter
@@ -57,10 +57,10 @@ const measureOf = { SUCCESSFUL: "successful", FAILED: "failed", CANCELLED: "canc
 type Ended = keyof typeof measureOf
 const isEnded = (status: string): status is Ended => Object.hasOwn(measureOf, status)
 
-/** Statuses that a pending event may read. */
+/** Statuses that a pending event may have. */
 const isPending = (status: EventStatus): boolean => status !== "SUCCESSFUL" && status !== "FAILED"
 
-/** Events of the stretch as the filter's index finds them, at most so many, and what is still to be asked of each. */
+/** The events of a stretch of time that the filter's index finds, at most so many, and the conditions left to check on each. */
 const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, stretch: Stretch, atMost: number) {
   const sql = yield* SqlClient.SqlClient
   const { among, bounds, driven, residual } = yield* plan(team, filter, idsOf(prefixes.event, stretch))
@@ -82,8 +82,8 @@ const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, s
 })
 
 /**
- * Events of the stretch that wait to be delivered, with what their status is read off; at most so many. Each is looked up by its id: a join
- * would read all events of the stretch for the few that wait.
+ * The waiting events of a stretch with what determines their status, at most so many. Each is looked up by its id: a join would
+ * read all events of the stretch for the few that wait.
  */
 const waitingOf = Effect.fnUntraced(function* (
   team: string,
@@ -119,7 +119,7 @@ const waitingOf = Effect.fnUntraced(function* (
   }
 })
 
-/** How many events of a stretch there are. */
+/** How many events a stretch has. */
 export const countEvents = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
@@ -156,10 +156,10 @@ export const countEvents = Effect.fnUntraced(function* (
   )
 })
 
-/** The events of a bucket, by what has become of them. */
+/** The events of a bucket by status. */
 export type EventBucket = Readonly<Record<Exclude<EventMeasure, "ignored_count">, number>>
 
-/** `kind` is a measure of the rollups or a stored state, in lower case, or the status of one that waits. */
+/** `kind` is a measure of the rollups, a stored state in lower case, or the status of a waiting event. */
 interface Row {
   readonly kind: string
   readonly bucket: number
@@ -189,8 +189,8 @@ const fold = (rows: ReadonlyArray<Row>, statuses: ReadonlyArray<EventStatus>, st
 }
 
 /**
- * Events by bucket; null: more rows would have to be read than may be. `partial`: more wait than are read, so what is queued, being
- * delivered or held is at least what is told.
+ * Events by bucket. Null: too many rows would have to be read. `partial`: more events wait than are read, so the counts of
+ * queued, delivering and held events are lower bounds.
  */
 export const eventBuckets = Effect.fnUntraced(function* (
   team: string,
@@ -223,7 +223,7 @@ export const eventBuckets = Effect.fnUntraced(function* (
   }
   if (statuses.length === 0 || statuses.some(isPending)) {
     const { matching, rows, status } = yield* waitingOf(team, filter, buckets, atMost, now)
-    // A delivery under way: its start is noted, where it is, and no attempt has been recorded since.
+    // A delivery is under way when its start is stored and no attempt was recorded after it.
     parts.push(sql`select case when ${status} = 'QUEUED' and q.started_at >= coalesce(q.ready_at, q.due_at) then 'PROCESSING'
         else ${status} end as kind, ${bucket} as bucket,
       count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined

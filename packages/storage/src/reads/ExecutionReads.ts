@@ -14,7 +14,7 @@ import { scan, toPage } from "./Scan.ts"
 import { transformedPayloads } from "./TransformedPayloads.ts"
 import { idRange } from "./Window.ts"
 
-/** What a list of executions is narrowed to; an empty list narrows nothing. */
+/** The filter of a list of executions. Empty lists do not filter. */
 export interface ExecutionFilter {
   readonly logLevels: ReadonlyArray<LogLevel>
 }
@@ -26,7 +26,7 @@ const checkTransformation = Effect.fnUntraced(function* (team: string, id: strin
   if (row === undefined) yield* notFound("transformation", id)
 })
 
-/** A page of a transformation's executions, newest first; all there are, unless a window is asked for. */
+/** A page of a transformation's executions, newest first; without a window, of all. */
 export const list = Effect.fnUntraced(function* (
   team: string,
   transformationId: string,
@@ -50,7 +50,7 @@ export const list = Effect.fnUntraced(function* (
   return envelope<ExecutionRow, Execution>(request, at, page, page.rows.map(toExecution))
 })
 
-/** Rows with what their code was given and made of it; bodies larger than `largest` bytes are left out. */
+/** Rows with the input and the result of the code; bodies larger than `largest` bytes are left out. */
 const show = Effect.fnUntraced(function* (
   team: string,
   rows: ReadonlyArray<ExecutionRow>,
@@ -75,7 +75,7 @@ const show = Effect.fnUntraced(function* (
   })
 })
 
-/** One execution of a transformation, with its data in full. Its id tells which day's partition it is in. */
+/** One execution of a transformation with its complete data. Its id determines its day's partition. */
 export const get = Effect.fnUntraced(function* (
   team: string,
   transformationId: string,
@@ -91,7 +91,7 @@ export const get = Effect.fnUntraced(function* (
 })
 
 /**
- * The executions of one request, oldest first, with bodies as large as lists show them and as far as an answer has room for them; `isCut`: there may be
+ * The executions of one request, oldest first, with bodies as lists show them, up to the size of an answer; `isCut`: there may be
  * more.
  */
 export const ofRequest = Effect.fnUntraced(function* (

@@ -22,7 +22,7 @@ export interface ExecutionRow {
   readonly log_level: LogLevel
   /** JSON. */
   readonly logs: string
-  /** Whether these are only the first lines. */
+  /** Whether these are the first lines only. */
   readonly logs_cut: boolean
   /** Microseconds. */
   readonly duration: number
@@ -30,7 +30,7 @@ export interface ExecutionRow {
   readonly created_at: Date
 }
 
-/** A log of up to 100 lines of 4 KiB is shown in lists up to so many bytes; of a longer one, so many lines. */
+/** A log has up to 100 lines of 4 KiB. A list shows it up to this many bytes; of a longer one, this many lines. */
 const listedLog = { bytes: 16 * 1024, lines: 4 }
 
 const wholeLog = "x.logs, false as logs_cut"
@@ -38,7 +38,7 @@ const firstLines = `case when octet_length(x.logs) <= ${listedLog.bytes} then x.
     select json_agg(line.value order by line.n)::text from json_array_elements(x.logs::json) with ordinality line (value, n)
     where line.n <= ${listedLog.lines}) end as logs, octet_length(x.logs) > ${listedLog.bytes} as logs_cut`
 
-/** Executions, as they are for a list or a detail. */
+/** Executions for a list or a detail. */
 export const executionTable = (sql: SqlClient.SqlClient, use: "list" | "detail"): Table => ({
   name: "executions",
   alias: "x",
@@ -50,10 +50,10 @@ export const executionTable = (sql: SqlClient.SqlClient, use: "list" | "detail")
 
 const decodeLogs = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Array(LogLine)))
 
-/** The stored payload that a row's code was given. */
+/** The id of the stored input of a row's code. */
 export const originalOf = (row: ExecutionRow): string => sibling(prefixes.eventData, row.request_id)
 
-/** The stored payload that it made: the original when it changed nothing, null when it failed. */
+/** The id of its stored result: the input's when nothing was changed, null when it failed. */
 export const transformedOf = (row: ExecutionRow): string | null =>
   row.event_data_id ?? (row.error_code === null ? originalOf(row) : null)
 
@@ -77,6 +77,6 @@ export const toExecution = (row: ExecutionRow): Execution => ({
   logs: Option.getOrElse(decodeLogs(row.logs), () => []),
   logs_truncated: row.logs_cut,
   created_at: timeOf(row),
-  // Written once.
+  // Rows never change.
   updated_at: row.created_at.toISOString()
 })

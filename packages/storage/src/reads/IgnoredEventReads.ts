@@ -33,7 +33,7 @@ const toIgnoredEvent = (row: IgnoredEventRow): IgnoredEvent => ({
   updated_at: row.created_at.toISOString()
 })
 
-/** A page of the ignored events of one request, oldest first; empty lists narrow nothing. */
+/** A page of the ignored events of one request, oldest first. Empty lists do not filter. */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
@@ -60,7 +60,7 @@ export const ofRequest = Effect.fnUntraced(function* (
   return subList(page, rows.map(toIgnoredEvent), found.length > page.limit ? (rows.at(-1)?.id ?? null) : null)
 })
 
-/** What a list of ignored events is narrowed to; empty lists narrow nothing. */
+/** The filter of a list of ignored events. Empty lists do not filter. */
 export interface IgnoredEventFilter {
   readonly causes: ReadonlyArray<string>
   readonly requests: ReadonlyArray<string>
@@ -68,7 +68,7 @@ export interface IgnoredEventFilter {
   readonly connections: ReadonlyArray<string>
 }
 
-/** What is asked of a row of `ignored_events i`. */
+/** The conditions on a row of `ignored_events i`. */
 const conditions = (sql: SqlClient.SqlClient, { causes, connections, requests, sources }: IgnoredEventFilter) => [
   ...(causes.length === 0 ? [] : [sql`i.cause = any(${Columns.text(causes)})`]),
   ...(requests.length === 0 ? [] : [sql`i.request_id = any(${Columns.text(requests)})`]),
@@ -76,11 +76,11 @@ const conditions = (sql: SqlClient.SqlClient, { causes, connections, requests, s
   ...(connections.length === 0 ? [] : [sql`i.connection_id = any(${Columns.text(connections)})`])
 ]
 
-/** What is asked for by its request is looked for whenever it was, unless a window is given. */
+/** With a filter by request the default window is unlimited. */
 const spanFor = ({ requests }: IgnoredEventFilter): number | undefined =>
   requests.length === 0 ? undefined : Number.POSITIVE_INFINITY
 
-/** A page of what a team's connections have ignored, newest first. */
+/** A page of the ignored events of a team, newest first. */
 export const list = Effect.fnUntraced(function* (team: string, filter: IgnoredEventFilter, request: PageRequest) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, spanFor(filter)))

@@ -7,8 +7,8 @@ import { likePrefix } from "./Relations.ts"
 import { bucketOf, type Buckets, idsOf, partsOfSeries, readAtMost, rolledSeries, stepsOf, together } from "./Rolled.ts"
 
 /**
- * Ignored events by bucket; null: more rows would have to be read than may be. They have no destination, status, answer, retry or bulk operation: where
- * a filter names one, there are none.
+ * Ignored events by bucket. Null: too many rows would have to be read. They have no destination, status, answer, retry or bulk
+ * operation: a filter that names one matches none.
  */
 export const ignoredBuckets = Effect.fnUntraced(function* (
   team: string,

@@ -17,7 +17,7 @@ import { requestBuckets } from "./RequestTally.ts"
 import { type Buckets, readAtMost } from "./Rolled.ts"
 import { parseWindow, type WindowInput } from "./Window.ts"
 
-/** A series as it is asked for: what is left out of the measures is not told, none is all. */
+/** A request for a series. `measures` selects which measures to return (default: all). */
 export interface SeriesRequest<Measure extends string> {
   readonly window: WindowInput
   readonly granularity: Granularity | undefined
@@ -28,7 +28,7 @@ type Failure = GatewayError | SqlError.SqlError
 
 const all = Object.keys(granularities) as ReadonlyArray<Granularity>
 
-/** The buckets that a window is in, in UTC. */
+/** The buckets of a window, in UTC. */
 const bucketsOf = ({ from, to }: { readonly from: number; readonly to: number }, granularity: Granularity): Buckets => {
   const step = granularities[granularity]
   const start = Math.floor(from / step) * step
@@ -37,7 +37,7 @@ const bucketsOf = ({ from, to }: { readonly from: number; readonly to: number },
 
 const steps = ({ from, step, to }: Buckets): number => (to - from) / step
 
-/** What would not have to be read from rows: the rollups hold minutes of two days, and hours. */
+/** Advice to avoid reading rows: the rollups have minutes for two days, and hours. */
 const advice = (granularity: Granularity): string =>
   granularities[granularity] < granularities["1m"]
     ? "take 1m or a coarser granularity, a shorter range or fewer filters"
@@ -48,7 +48,10 @@ const advice = (granularity: Granularity): string =>
 const tooMany = (granularity: Granularity) =>
   fail("INVALID_TIME_RANGE", `more than ${readAtMost} records would have to be read: ${advice(granularity)}`)
 
-/** Reads a series in the granularity that was asked for; else in the finest that has few buckets, or, where that is too much to read, by the minute or by the hour. */
+/**
+ * Reads a series in the requested granularity. By default in the finest one that has few buckets or, when that reads too many
+ * rows, by the minute or the hour.
+ */
 const seriesOf = Effect.fnUntraced(function* <A, R>(
   { granularity, window }: Pick<SeriesRequest<string>, "granularity" | "window">,
   read: (buckets: Buckets) => Effect.Effect<A | null, Failure, R>
@@ -64,7 +67,7 @@ const seriesOf = Effect.fnUntraced(function* <A, R>(
     const instead = coarser === undefined ? "take a shorter range" : `take ${coarser} or coarser`
     return yield* fail("INVALID_TIME_RANGE", `the range has more than ${maxBuckets} buckets of ${wanted}: ${instead}`)
   }
-  // Nobody who named no granularity is refused one that he did not ask for.
+  // A caller that named no granularity never gets an error about one.
   const tried =
     granularity === undefined ? [...new Set([wanted, coarserOf(wanted, "1m"), coarserOf(wanted, "1h")])] : [wanted]
   for (const name of tried) {
@@ -101,11 +104,11 @@ export const requests = Effect.fnUntraced(function* (
   SqlClient.SqlClient
 > {
   const { buckets, found, granularity } = yield* seriesOf(request, (at) => requestBuckets(team, filter, at))
-  // There is one database: every answer is whole.
+  // There is one database, so every answer is complete.
   return { ...shown(buckets, granularity, request.measures, found), partial: false, unavailable_shard_count: 0 }
 })
 
-/** Events over time, by the time that they are listed at and the status that they have now. */
+/** Events over time, by the time that lists order them by, and by their current status. */
 export const events = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,

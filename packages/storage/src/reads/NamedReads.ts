@@ -2,22 +2,22 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Choice } from "@tidegate/model/ActionCatalog"
 
-/** What of a team can be chosen by its name. */
+/** The resources of a team that can be found by name. */
 
-/** Where a page goes on: behind this one. */
+/** The position after which a page starts. */
 export interface Behind {
   readonly name: string
   readonly id: string
 }
 
 interface Asked {
-  /** Part of a name or an id, in whatever case. */
+  /** Part of a name or an id; case does not matter. */
   readonly query: string
   readonly behind: Behind | null
   readonly limit: number
 }
 
-/** One more than asked for tells that there are more. */
+/** One more than the limit shows that there are more. */
 export const named = Effect.fnUntraced(function* (
   team_id: string,
   table: "sources" | "destinations",

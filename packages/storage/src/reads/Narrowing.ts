@@ -4,8 +4,8 @@ import type { IgnoredEventFilter } from "./IgnoredEventReads.ts"
 import type { RequestFilter } from "./RequestConditions.ts"
 
 /*
- * What a caller has narrowed to, as the statements here take it. Each declared filter has its field, or this does not compile; and each field its
- * condition, which a test looks for in lists, counts and plans.
+ * Converts a caller's filters to the form that the statements take. The types require a field for each declared filter; a test
+ * requires a condition for each field in lists, counts and plans.
  */
 
 type Fields<Narrowing, Filter> = { readonly [Name in keyof Narrowing]-?: keyof Filter }
@@ -78,7 +78,7 @@ const anyRequest: RequestFilter = {
 
 export const eventFilterOf = (narrowing: EventNarrowing): EventFilter => filterOf(anyEvent, eventFields, narrowing)
 
-/** A request has one status: that is all there is, or the one. */
+/** A request has one status: the filter names all statuses or one. */
 export const requestFilterOf = ({ status, ...others }: RequestNarrowing): RequestFilter => ({
   ...filterOf(anyRequest, requestFields, others),
   status: status?.[0]

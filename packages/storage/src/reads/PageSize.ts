@@ -6,12 +6,12 @@ import { listedBody, startBytes } from "./RequestRow.ts"
 import type { Page } from "./Scan.ts"
 
 /**
- * A page ends early when its records hold more than this: what is read, encoded and sent for one call keeps everybody else in the process waiting. It has
- * one record at least.
+ * A page ends early when its records have more bytes than this: reading, encoding and sending it delays all other work of the
+ * process. It has at least one record.
  */
 export const largestPage = 4 * 1024 * 1024
 
-/** The page, up to the record with which it holds as much as it may; `weigh`: the bytes of one. */
+/** The page up to the record that reaches the limit; `weigh` returns the bytes of a record. */
 export const cut = <Row extends { readonly id: string }>(page: Page<Row>, weigh: (row: Row) => number): Page<Row> => {
   let bytes = 0
   for (const [at, row] of page.rows.entries()) {
@@ -21,10 +21,10 @@ export const cut = <Row extends { readonly id: string }>(page: Page<Row>, weigh:
   return page
 }
 
-/** What a list shows of a body of so many bytes. */
+/** The part of a body of that many bytes that a list reads. */
 export const listedBytes = (size: number): number => (size <= listedBody ? size : startBytes)
 
-/** The bytes of what each of these events sends and was answered last, as a list shows them. */
+/** The bytes of each event's payload and last answer, as a list shows them. */
 export const eventBytes = Effect.fnUntraced(function* (
   team: string,
   events: ReadonlyArray<EventRow>

@@ -4,30 +4,30 @@ import { type FilterKey, type Position, readCursor, writeCursor } from "./Cursor
 import type { Page } from "./Scan.ts"
 import { appliedRange, parseWindow, type Window, type WindowInput } from "./Window.ts"
 
-/** The page of a list that a caller asks for. */
+/** The page that a caller requests. */
 export interface PageRequest {
   readonly key: FilterKey
   readonly window: WindowInput
   readonly cursor: string | undefined
-  /** A cursor towards the start; only lists that can be read both ways take it. */
+  /** A cursor towards the start; only for lists that can be read in both directions. */
   readonly prev?: string | undefined
   readonly limit: number
 }
 
-/** The page of a list that has no window, oldest first: what one request became. */
+/** The page of a list without a window, oldest first: the records of one request. */
 export interface SubPageRequest {
   readonly key: FilterKey
   readonly cursor: string | undefined
   readonly limit: number
 }
 
-/** The id that the page before ended with; the empty one before the first page. */
+/** The last id of the previous page; empty for the first page. */
 export const startOf = ({ cursor, key }: SubPageRequest): Result.Result<string, GatewayError> =>
   cursor === undefined ? Result.succeed("") : Result.map(readCursor(key, cursor), ({ id }) => id)
 
 export const noWindow: Window = { from: 0, to: 0 }
 
-/** The envelope of such a list; `next` is the id that the page ends with when it is not the last one. */
+/** The envelope of such a list; `next` is the last id of the page when there are more. */
 export const subList = <Model>({ key, limit }: SubPageRequest, models: ReadonlyArray<Model>, next: string | null) => ({
   pagination: { order_by: "created_at", dir: "asc" as const, limit },
   next: next === null ? null : writeCursor(key, { id: next, seen: 0, window: noWindow, back: false }),
@@ -36,7 +36,7 @@ export const subList = <Model>({ key, limit }: SubPageRequest, models: ReadonlyA
   models
 })
 
-/** The window (of that span unless told) and, after the first page, the position it goes on from. */
+/** The window (default: of that span) and, after the first page, the position where it continues. */
 export const resolvePage = (
   request: PageRequest,
   now: number,
@@ -57,7 +57,7 @@ export const resolvePage = (
   )
 }
 
-/** The envelope of requests and events, newest first; the same for both but for what requests add. */
+/** The envelope of lists of requests and events, newest first. Both have the same members, except for those that requests add. */
 export const envelope = <Row, Model>(
   request: PageRequest,
   at: { readonly window: Window; readonly position: Position | null },

@@ -4,9 +4,9 @@ import { bodyLimits, excessIn, parseJson, utf8 } from "@tidegate/json/JsonText"
 import type { Values } from "@tidegate/model/Message"
 import type { BodyEncoding } from "@tidegate/model/Request"
 
-/** Text beyond this many bytes is shown by its beginning: to write it all as JSON would keep everything else waiting. */
+/** Of a text with more bytes only the beginning is shown: writing all of it as JSON would block all other work. */
 const textAtMost = 1024 * 1024
-/** What is shown of a text that is larger, in bytes. */
+/** How much of a larger text is shown, in bytes. */
 const previewBytes = 64 * 1024
 
 const jsonType = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
@@ -14,15 +14,15 @@ const jsonType = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
 export interface ReadableBody {
   readonly body: Schema.Json
   readonly encoding: BodyEncoding
-  /** Whether `body` is only the beginning of it. */
+  /** Whether `body` is the beginning only. */
   readonly isPreview: boolean
-  /** Why JSON is not shown as the value it is; null: it is, or was none. */
+  /** Why a JSON body is not shown as its value; null: it is, or the body is no JSON. */
   readonly reason: string | null
 }
 
 /**
- * How many JSON values the bodies of one answer may have together, counted down: an answer is written in one go. A body
- * that does not fit any more is shown as text.
+ * How many JSON values all bodies of one answer may have together; it is counted down. An answer is serialized in one go. A body
+ * that no longer fits is shown as text.
  */
 export interface ValueBudget {
   values: number
@@ -32,7 +32,7 @@ export const valueBudget = (): ValueBudget => ({ values: bodyLimits.values })
 
 const saysJson = (contentType: string | null): boolean => contentType === null || jsonType.test(contentType)
 
-/** A body as it can be shown in JSON: its value when it says it is JSON (or says nothing) and is, else text, else base64. */
+/** A body as JSON shows it: its value when it is valid JSON and its content type is JSON or absent; else text, else base64. */
 export const readBody = (bytes: Uint8Array, contentType: string | null, budget = valueBudget()): ReadableBody => {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (!isUtf8(buffer)) return { body: buffer.toString("base64"), encoding: "base64", isPreview: false, reason: null }
@@ -67,11 +67,11 @@ const startOf = (buffer: Buffer): string => {
 }
 
 /**
- * The encoding of a body that is too large to be read for where it is shown, by what it says that it is and by its
- * beginning: whether it is JSON to its end only its detail knows.
+ * The likely encoding of a body that is too large to read here, by its content type and its beginning. Only the detail knows
+ * whether it is valid JSON to its end.
  */
 export const likelyEncoding = (start: Uint8Array, contentType: string | null): BodyEncoding => {
-  // A character that is cut at the end: its first byte, and what follows it.
+  // A character that is cut at the end: its first byte and the bytes after it.
   let end = start.length
   while (start.length - end < 3 && (start[end - 1]! & 0xc0) === 0x80) end--
   end = !isUtf8(start) && start[end - 1]! >= 0xc0 ? end - 1 : start.length
@@ -79,7 +79,7 @@ export const likelyEncoding = (start: Uint8Array, contentType: string | null): B
   return saysJson(contentType) && /^\s*[[{"\dtfn-]/.test(utf8(start.subarray(0, end))) ? "json" : "text"
 }
 
-/** Whether every number in a value is one that JSON can write: `1e999` parses to infinity. */
+/** Whether JSON can write every number of a value: `1e999` parses to infinity. */
 const isFinite = (root: Schema.Json): boolean => {
   const open: Array<Schema.Json> = [root]
   for (let value = open.pop(); value !== undefined; value = open.pop()) {

@@ -24,7 +24,7 @@ interface ProxyExchangeRow {
   readonly created_at: Date
 }
 
-/** What the upstream answered to a request, or null: it was not passed on, or retention took the exchange. */
+/** The upstream's answer to a request. Null: the request was not passed on, or retention has removed the exchange. */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string
@@ -52,7 +52,7 @@ export const ofRequest = Effect.fnUntraced(function* (
     responded_at: row.responded_at?.toISOString() ?? null,
     response_latency: row.response_latency,
     created_at: row.created_at.toISOString(),
-    // Written once.
+    // Rows never change.
     updated_at: row.created_at.toISOString()
   }
 })

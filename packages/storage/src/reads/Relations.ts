@@ -4,18 +4,18 @@ import { idBound, idTime, type Prefix, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import type { IdRange } from "./Window.ts"
 
-/** Ids that fulfil a condition. `examinedTo`: null when these are all, else what lies below that id is not known. */
+/** Ids that meet a condition. `examinedTo`: null when these are all; otherwise ids below it were not examined. */
 export interface Candidates {
   readonly ids: ReadonlyArray<string>
   readonly examinedTo: string | null
 }
 
-/** More than this many candidates are not gathered: reading along the list itself is then the cheaper way. */
+/** At most this many candidates are gathered: for more, reading along the list itself is cheaper. */
 export const gatherAtMost = 2_000
 
 /**
- * The events of these requests behind `after`, oldest first. An event made by routing carries its request's time in its id, so they are
- * found in a range of the primary key; retries, which have later times of their own, by an index over retries alone.
+ * The events of these requests after `after`, oldest first. An event that routing made has its request's time in its id, so a
+ * range of the primary key finds it. Retries have later times of their own; an index that has only retries finds them.
  */
 export const eventsOfRequests = Effect.fnUntraced(function* (
   team: string,
@@ -27,8 +27,8 @@ export const eventsOfRequests = Effect.fnUntraced(function* (
   if (generated.length === 0) return []
   const sql = yield* SqlClient.SqlClient
   const start = prefixes.request.length
-  // Each branch is ordered and limited by itself, which keeps it on its index whatever the planner expects to find; the
-  // retries in an order that no index has, else it might walk along the primary key to them.
+  // Each branch is ordered and limited on its own, which keeps it on its index whatever the planner expects. The retries are
+  // ordered in a way that no index has, otherwise the planner might read the primary key for them.
   return yield* sql<{ id: string; request_id: string }>`
     select e.id, e.request_id
     from (select id, 'evt_' || substr(id, ${start + 1}, 10) as time from unnest(${Columns.text(generated)}) as w (id)) wanted
@@ -47,8 +47,8 @@ export const eventsOfRequests = Effect.fnUntraced(function* (
 })
 
 /**
- * The newest events in the range that a bulk operation retried (targets), or that it retried or made (related). Both stand in indexes over what
- * operations made.
+ * The newest events in the range that a bulk operation retried (targets), or that it retried or made (related). Indexes over the
+ * events of operations have both.
  */
 export const eventsOfOperation = Effect.fnUntraced(function* (
   operation: string,
@@ -67,15 +67,15 @@ export const eventsOfOperation = Effect.fnUntraced(function* (
   return { ids, examinedTo: ids.length < gatherAtMost ? null : ids.at(-1)! }
 })
 
-/** Where ids derived from a request's are: what it became (ignored events, executions) carries its time. */
+/** The range of ids derived from a request's id: its ignored events and executions have its time. */
 export const timeRange = (prefix: Prefix, requestId: string): IdRange | null => {
   const at = idTime(requestId)
   return at === null ? null : { lower: idBound(prefix, at), upper: idBound(prefix, at + 1) }
 }
 
 /**
- * The newest requests in the range that went to one of these connections: became an event or an ignored event there, or
- * are still to be worked off.
+ * The newest requests in the range that were routed to one of these connections: they became an event or an ignored event there,
+ * or still have a routing job.
  */
 export const requestsOfConnections = Effect.fnUntraced(function* (
   team: string,
@@ -86,7 +86,7 @@ export const requestsOfConnections = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const each = Math.max(limit + 1, Math.floor((2 * gatherAtMost) / connectionIds.length))
   const from = range.lower.slice(prefixes.request.length)
-  // The millisecond that the range ends in is included: what shares it may sort before or after.
+  // The last millisecond of the range is included: ids that share it may sort before or after.
   const to = idBound(prefixes.event, (idTime(range.upper) ?? 0) + 1).slice(prefixes.event.length)
   const rows = yield* sql<{ request_id: string; id: string; position: number }>`
     select found.* from unnest(${Columns.text(connectionIds)}) as c (id)
@@ -109,7 +109,7 @@ export const requestsOfConnections = Effect.fnUntraced(function* (
           and request_id >= ${prefixes.request + from} and request_id < ${prefixes.request + to}
         order by request_id desc limit ${each}) pending)
     ) found`.unprepared
-  // A branch that came full is known down to the millisecond after its last row's.
+  // A branch that reached its limit is complete down to the millisecond after its last row's.
   const ends = rows
     .filter(({ position }) => position === each)
     .map(({ id }) => idBound(prefixes.request, (idTime(id) ?? 0) + 1))
@@ -119,10 +119,10 @@ export const requestsOfConnections = Effect.fnUntraced(function* (
   }
 })
 
-/** Escapes what `like` would take for a pattern. */
+/** Escapes the pattern characters of `like`. */
 export const likePrefix = (text: string): string => `${text.replaceAll(/[\\%_]/g, "\\$&")}%`
 
-/** Requests in the range whose external id starts with this, or null when they are too many to gather. */
+/** Requests in the range whose external id starts with this; null when there are too many to gather. */
 export const requestsByExternalId = Effect.fnUntraced(function* (
   team: string,
   text: string,
@@ -137,7 +137,7 @@ export const requestsByExternalId = Effect.fnUntraced(function* (
   return rows.length > gatherAtMost ? null : rows.map(({ id }) => id)
 })
 
-/** The team's events that wait to be delivered, in the range; null when they are too many to gather. */
+/** The team's waiting events in the range; null when there are too many to gather. */
 export const pendingEvents = Effect.fnUntraced(function* (
   team: string,
   range: IdRange

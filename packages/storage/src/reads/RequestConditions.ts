@@ -4,7 +4,7 @@ import * as Columns from "../journal/Columns.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a list of requests is narrowed to. Empty lists and undefined narrow nothing. */
+/** The filter of a list of requests. Empty lists and undefined do not filter. */
 export interface RequestFilter {
   readonly status: RequestStatus | undefined
   readonly verified: boolean | undefined
@@ -17,10 +17,10 @@ export interface RequestFilter {
   readonly search: string | undefined
 }
 
-/** What an index may tell of a condition. */
+/** The conditions that an index may cover. */
 export type Covered = "operation" | "sources" | "status" | "retries"
 
-/** Conditions of a filter that stand on a request's own row; the search by external id and the connections do not. */
+/** The conditions of a filter on a request's own row; the search by external id and the connections are not among them. */
 export const conditions = (
   sql: SqlClient.SqlClient,
   filter: RequestFilter
@@ -35,13 +35,13 @@ export const conditions = (
     all.push([isRetry ? "retries" : null, sql.literal(`r.retry_kind is ${isRetry ? "not " : ""}null`)])
   }
   if (retryKind !== undefined) all.push([null, sql`r.retry_kind = ${retryKind}`])
-  // The status for the index over what was rejected.
+  // With the status, so that the index over rejected requests is used.
   if (rejectionCauses.length > 0) {
     all.push([null, sql`r.status = 'rejected' and r.rejection_cause = any(${Columns.text(rejectionCauses)})`])
   }
   return all
 }
 
-/** Whether it asks for rejected requests alone. */
+/** Whether only rejected requests match. */
 export const isOfRejected = ({ rejectionCauses = [], status }: RequestFilter): boolean =>
   status === "rejected" || (status === undefined && rejectionCauses.length > 0)

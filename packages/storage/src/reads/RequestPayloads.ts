@@ -4,7 +4,7 @@ import type { RequestData } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
 import { payloadColumns, type PayloadRow, payloadsOf } from "./RequestRow.ts"
 
-/** What was received, by the id of the request; one whose payload is gone has none. Larger bodies are not read. */
+/** The received payloads by request id. A request whose payload is gone has none. Larger bodies are not read. */
 export const requestPayloads = Effect.fnUntraced(function* (
   team: string,
   ids: ReadonlyArray<string>,

@@ -24,7 +24,7 @@ export interface RequestIncludes {
   readonly eventSummary: boolean
 }
 
-/** There is one database: every answer is whole. */
+/** There is one database, so every answer is complete. */
 const whole = { partial: false, unavailable_shard_count: 0 }
 
 const driveOf = (
@@ -36,7 +36,7 @@ const driveOf = (
   if (operation !== undefined)
     return { drive: { column: "retry_operation_id", values: [operation] }, covers: "operation" }
   const drive = { column: "team_id", values: [team] }
-  // There are few retries, and an index over them alone.
+  // There are few retries, and an index has only them.
   if (isRetry === true || retryKind !== undefined) {
     return { drive: { ...drive, condition: sql.literal("r.retry_kind is not null") }, covers: "retries" }
   }
@@ -46,7 +46,7 @@ const driveOf = (
     : { drive, covers: undefined }
 }
 
-/** Ids gathered for what is not on a request's own row; null where reading along the list has to do. */
+/** Gathers ids for conditions that are not on a request's own row. Null: the list has to be read instead. */
 const gather = Effect.fnUntraced(function* (team: string, filter: RequestFilter, range: IdRange, limit: number) {
   const { connections, search } = filter
   const routed = connections.length === 0 ? null : yield* requestsOfConnections(team, connections, range, limit)
@@ -65,7 +65,7 @@ export const list = Effect.fnUntraced(function* (
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
   const { lower, upper } = idRange(prefixes.request, at.window)
   let page = yield* pageOf(team, filter, { lower, upper: at.position?.id ?? upper }, request.limit)
-  // Of the requests that were gathered none may meet the rest of the filter.
+  // None of the gathered requests may meet the rest of the filter.
   while (page.rows.length === 0 && page.next !== null) {
     page = yield* pageOf(team, filter, { lower, upper: page.next }, request.limit)
   }
@@ -74,7 +74,7 @@ export const list = Effect.fnUntraced(function* (
   return { ...envelope(request, at, page, models), ...whole }
 })
 
-/** The newest requests in the range, as far as they are gathered at once. */
+/** The newest requests in the range, from one gathered set. */
 const pageOf = Effect.fnUntraced(function* (team: string, filter: RequestFilter, range: IdRange, limit: number) {
   const sql = yield* SqlClient.SqlClient
   const { byId, named, routed, tooMany } = yield* gather(team, filter, range, limit)
@@ -105,7 +105,7 @@ const both = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray
   return a.filter((id) => other.has(id))
 }
 
-/** Rows as records, with what was asked for beside. */
+/** Converts rows to records, with the requested extra data. */
 const show = Effect.fnUntraced(function* (
   team: string,
   rows: ReadonlyArray<RequestRow>,
@@ -122,10 +122,10 @@ const show = Effect.fnUntraced(function* (
   )
 })
 
-/** A page of requests has at most this many events to summarize. */
+/** The largest number of events that a page of requests summarizes. */
 const summarizeAtMost = 20_000
 
-/** How many events of each request are in which status. */
+/** How many events of each request have which status. */
 const summarize = Effect.fnUntraced(function* (team: string, requestIds: ReadonlyArray<string>) {
   const events = yield* eventsOfRequests(team, requestIds, summarizeAtMost)
   const rows = yield* eventsByIds(
@@ -168,7 +168,7 @@ export const check = (team: string, id: string) => Effect.asVoid(rowOf(team, id)
 const payloadOf = (team: string, id: string) =>
   Effect.map(requestPayloads(team, [id], anyBody), (payloads) => payloads.get(id) ?? null)
 
-/** One request with what was received, and what a proxy source's upstream answered. */
+/** One request with its payload and, for a proxy source, the upstream's answer. */
 export const detail = Effect.fnUntraced(function* (
   team: string,
   id: string
@@ -208,7 +208,7 @@ export const latestInput = Effect.fnUntraced(function* (
 
 interface Body {
   readonly size: number
-  /** Null when it was not asked for. */
+  /** Null when it was not requested. */
   readonly bytes: Uint8Array | null
 }
 
@@ -222,13 +222,13 @@ const stored = Effect.fnUntraced(function* (
     select r.body is not null as kept, r.body_size as size, ${sql.literal(part === "bytes" ? "r.body" : "null::bytea")} as bytes
     from requests r where r.id = ${id} and r.team_id = ${team}`
   if (row === undefined) return yield* notFound("request", id)
-  // Retention took it, or it was too large to be kept.
+  // Retention has removed it, or it was too large to be stored.
   return row.kept ? row : yield* notFound("request body", id)
 })
 
-/** The body of a request as it was received, byte for byte; it was bounded when it was taken in. */
+/** The body of a request byte for byte as received; ingress has limited its size. */
 export const requestBody = (team: string, id: string) =>
   Effect.map(stored(team, id, "bytes"), ({ bytes }) => bytes ?? new Uint8Array())
 
-/** How many bytes that body has, without reading them. */
+/** The size of that body in bytes, without reading it. */
 export const requestBodySize = (team: string, id: string) => Effect.map(stored(team, id, "size"), ({ size }) => size)

@@ -35,7 +35,7 @@ export interface RequestRow {
 export const requestTable = (sql: SqlClient.SqlClient): Table => ({
   name: "requests",
   alias: "r",
-  // What is still pending is counted as an event already.
+  // A connection with a routing job counts as an event already.
   columns: sql`r.id, r.team_id, r.source_id, r.status, r.verified, r.rejection_cause, r.external_id,
     r.events_count - (select count(*)::int4 from pending_routes p where p.request_id = r.id and p.counted) as events_count,
     r.ignored_count, r.cli_events_count, r.retry_kind, r.retry_parent_request_id, r.retry_operation_id, r.retried_at,
@@ -69,7 +69,7 @@ export const toRequest = (
   ...shown
 })
 
-/** What is stored of a request's payload. `kept`: there is a body, whether or not it was read. */
+/** The stored payload of a request. `kept`: there is a body, whether or not it was read. */
 export interface PayloadRow extends StoredHead {
   readonly id: string
   readonly body: Uint8Array | null
@@ -80,19 +80,16 @@ export interface PayloadRow extends StoredHead {
   readonly rejection_cause: string | null
 }
 
-/** The columns of a `PayloadRow` of `requests r`; of bodies larger than `largest` bytes only the beginning is read. */
+/** The columns of a `PayloadRow` of `requests r`. Of bodies larger than `largest` bytes only the beginning is read. */
 export const payloadColumns = (largest: number): string => `r.id, r.method, r.path, r.query, r.headers,
   case when r.body_size <= ${largest} then r.body end as body,
   case when r.body_size > ${largest} then substring(r.body for ${startBytes}) end as start,
   r.body_size, r.body is not null as kept, r.rejection_cause`
 
-/** So much of a body that is not shown is looked at to name its encoding. */
+/** How many bytes of a body that is not shown are read to determine its encoding. */
 export const startBytes = 1024
 
-/**
- * For records of one answer that show the same payloads again and again: bodies that do not fit into it any more, by the
- * number of their values, are left out.
- */
+/** For records of one answer that may repeat payloads: bodies are left out once the limit of JSON values is reached. */
 export const repeatedly = (): ((data: RequestData) => RequestData) => {
   const budget = valueBudget()
   const counts = new Map<RequestData, number>()
@@ -114,14 +111,14 @@ const countValues = (root: Schema.Json): number => {
   return count
 }
 
-/** A body of more bytes is parsed for reading in turn with other long work. */
+/** A larger body (bytes) is parsed within the event-loop budget. */
 const readInTurn = 16 * 1024
 
-/** Bodies up to this many bytes are shown in lists; a detail shows any. */
+/** Lists show bodies up to this many bytes; a detail shows any. */
 export const listedBody = 64 * 1024
 export const anyBody = 2_147_483_647
 
-/** The payload as it is shown; null when retention took it. `budget`: of all bodies in the same answer. */
+/** The payload as it is shown; null when retention has removed it. `budget`: for all bodies of the same answer. */
 export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestData | null => {
   if (row.headers === payloadGone) return null
   const large = row.body === null && (row.kept || row.rejection_cause === "PAYLOAD_TOO_LARGE")
@@ -153,7 +150,7 @@ export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestDat
   }
 }
 
-/** The payloads of one answer, by the id of their row; one that is gone has none. */
+/** The payloads of one answer, by the id of their row. A row whose payload is gone has none. */
 export const payloadsOf = Effect.fnUntraced(function* (
   rows: ReadonlyArray<PayloadRow>
 ): Effect.fn.Return<ReadonlyMap<string, RequestData>> {

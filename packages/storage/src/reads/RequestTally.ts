@@ -26,9 +26,9 @@ import {
 
 type Fragment = Statement.Fragment
 
-/** How many requests there are: told by the rollups, or by the rows where those do not know the filter. */
+/** Counts requests: by the rollups, or by the rows when the rollups do not cover the filter. */
 
-/** Whose rollups tell of a filter; null: they do not. */
+/** The ids whose rollups cover a filter; null: none do. */
 const keysOf = (team: string, filter: RequestFilter): ReadonlyArray<string> | null => {
   const { connections, isRetry, operation, rejectionCauses = [], retryKind, search, sources, verified } = filter
   const others = [operation, verified, isRetry, retryKind, search]
@@ -39,7 +39,7 @@ const keysOf = (team: string, filter: RequestFilter): ReadonlyArray<string> | nu
 const measuresOf = ({ status }: RequestFilter): ReadonlyArray<string> =>
   status === undefined ? ["accepted", "rejected"] : [status]
 
-/** Requests of the stretch as an index finds them, at most so many, and what is still to be asked of each. */
+/** The requests of a stretch of time that an index finds, at most so many, and the conditions left to check on each. */
 const rowsOf = (
   sql: SqlClient.SqlClient,
   team: string,
@@ -51,12 +51,12 @@ const rowsOf = (
   const { lower, upper } = idsOf(prefixes.request, stretch)
   const found: Array<Fragment> = [sql`r.team_id = ${team}`, sql`r.id >= ${lower}`, sql`r.id < ${upper}`]
   const matching: Array<Fragment> = [sql.literal("true")]
-  // What an index may tell bounds what is looked at; the rest is asked of each row.
+  // Conditions that the index covers limit the rows that are read; the others are checked on each row.
   for (const [name, condition] of conditions(sql, filter)) {
     if (name === "operation" || name === "sources" || name === "retries") found.push(condition)
     else matching.push(condition)
   }
-  // There are few retries, and an index over them alone.
+  // There are few retries, and an index has only them.
   if (filter.retryKind !== undefined) found.push(sql.literal("r.retry_kind is not null"))
   if (isOfRejected(filter)) found.push(sql.literal("r.status = 'rejected'"))
   if (search?.startsWith(prefixes.request) === true) {
@@ -82,7 +82,7 @@ const rowsOf = (
   }
 }
 
-/** How many requests of a stretch there are. */
+/** How many requests a stretch has. */
 export const countRequests = Effect.fnUntraced(function* (
   team: string,
   filter: RequestFilter,
@@ -114,7 +114,7 @@ interface Row {
   readonly examined: number
 }
 
-/** Requests by bucket; null: more rows would have to be read than may be. */
+/** Requests by bucket. Null: too many rows would have to be read. */
 export const requestBuckets = Effect.fnUntraced(function* (
   team: string,
   filter: RequestFilter,

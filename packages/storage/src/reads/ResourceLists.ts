@@ -4,18 +4,18 @@ import type { AnyResource } from "@tidegate/resources/Resource"
 import * as Columns from "../journal/Columns.ts"
 import { largestPage } from "./PageSize.ts"
 
-/** What a list of resources is narrowed to and ordered by. Empty lists narrow nothing. */
+/** The filter and order of a list of resources. Empty lists do not filter. */
 export interface ResourceQuery {
   readonly ids: ReadonlyArray<string>
   readonly name: string | undefined
   readonly type: string | undefined
   readonly includeDisabled: boolean
   readonly paused: boolean | undefined
-  /** Part of a name, in whatever case. */
+  /** Part of a name; case does not matter. */
   readonly search?: string
-  /** Ids of other resources, by the columns that name them; or words that a column may have. */
+  /** Ids of other resources by column, or the allowed words of a column. */
   readonly among: { readonly [column: string]: ReadonlyArray<string> }
-  /** Whether records show counts that take a read of their own. */
+  /** Whether records show counts, which need a read of their own. */
   readonly counts: boolean
   readonly orderBy: "name" | "created_at" | "updated_at"
   readonly dir: "asc" | "desc"
@@ -27,7 +27,7 @@ interface Found<Row> {
   readonly hasMore: boolean
 }
 
-/** The rows of a page, of a table whose records are as large as `weight` says of a row `t`. */
+/** The rows of a page. `weight` gives the size of the record of a row `t`. */
 export const listRows = Effect.fnUntraced(function* <Row extends object>(
   sql: SqlClient.SqlClient,
   { outline = ["*"], plural, weight }: Pick<AnyResource, "outline" | "plural" | "weight">,
@@ -37,8 +37,8 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
 ): Effect.fn.Return<Found<Row>, SqlError.SqlError> {
   const { among, dir, ids, includeDisabled, limit, name, orderBy, paused, search } = query
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
-  // One row more than the limit tells that there are more. Rows are weighed one after the other, and none behind the last of the page: large values are
-  // stored apart, and weighing reads them.
+  // One row more than the limit shows that there are more. Rows are weighed one after the other, and none after the last one of
+  // the page: large values are stored separately, and weighing reads them.
   const weighed = (place: string) => sql`
     cross join lateral (
       select (${sql.literal(weight)})::bigint as weight from ${sql(plural)} t where t.id = ids[${sql.literal(place)}] offset 0

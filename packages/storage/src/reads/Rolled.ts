@@ -11,14 +11,14 @@ const minute = 60_000
 const hour = 60 * minute
 
 /**
- * A series that the rollups do not hold is read from at most so many rows: half a second of the database's time. Whoever wants more narrows
- * the window.
+ * The largest number of rows read for a series that the rollups do not have: half a second of the database's time. For more, the
+ * caller has to narrow the window.
  */
 export const readAtMost = 500_000
-/** A count of all that takes the database too long: it says then that there are at least so many. */
+/** When a complete count takes too long, counting stops at this number, and the result is a lower bound. */
 export const countAtMost = 100_000
 
-/** From when on (Unix ms, whole hours) the rollups hold what there is: by the hour, and by the minute. */
+/** Since when (Unix ms, whole hours) the rollups are complete: by the hour, and by the minute. */
 export interface Since {
   readonly hours: number
   readonly minutes: number
@@ -27,13 +27,13 @@ export interface Since {
 const floor = (at: number, unit: number): number => Math.floor(at / unit) * unit
 const ceil = (at: number, unit: number): number => Math.ceil(at / unit) * unit
 
-/** What rollups are asked for: counts under ids, or under pairs of them, which are counted since later. */
+/** The kinds of rollups: counts by id, and counts by pairs of ids, which were introduced later. */
 export type Kept = "counts" | "pairs"
 
-/** When the rollups became exact, by the migration that made them so. */
+/** Since when the rollups are exact: the time of the migration that made them exact. */
 const exactFrom: Readonly<Record<Kept, string>> = { counts: "counts_exact_from", pairs: "pair_counts_exact_from" }
 
-/** Whole hours since which counts are exact and kept; one is left for retention at work. */
+/** The full hours since which counts are exact and stored. One hour is left out, because retention may be deleting it. */
 const keptSince = (exact: number, now: number): Since => {
   const { hoursForDays, minutesForHours } = tables.rollups
   return {
@@ -43,8 +43,8 @@ const keptSince = (exact: number, now: number): Since => {
 }
 
 /**
- * What a count may read from rollups. It agrees with the list of the same filter: rollups are kept for a time of their own, records for that of
- * their team, and where either is gone, or the version before has counted, rows are counted.
+ * What a count may read from rollups. It agrees with the list of the same filter. Rollups have a retention of their own, and
+ * records that of their team. Where either is deleted, or where the previous version has counted, rows are counted.
  */
 export const rolledSince = Effect.fnUntraced(function* (
   team: string,
@@ -62,7 +62,7 @@ export const rolledSince = Effect.fnUntraced(function* (
   return keptSince(row?.at ?? 0, now)
 })
 
-/** What a series may read from rollups: all that they hold. It tells what has been, so it goes on where records are gone. */
+/** What a series may read from rollups: all of them. A series shows the past, so it continues where records are deleted. */
 const seriesSince = Effect.fnUntraced(function* (
   now: number,
   kept: Kept
@@ -73,23 +73,26 @@ const seriesSince = Effect.fnUntraced(function* (
   return keptSince(row?.at ?? 0, now)
 })
 
-/** A stretch of time (Unix ms), its end excluded. */
+/** A stretch of time (Unix ms); its end is excluded. */
 export interface Stretch {
   readonly from: number
   readonly to: number
 }
 
-/** The ids made in it. */
+/** The ids of records made in it. */
 export const idsOf = (prefix: Prefix, { from, to }: Stretch): IdRange => idRange(prefix, { from, to: to - 1 })
 
-/** What a stretch is made of: whole units of the rollups, and rows that are added or, of a unit that is mostly in it, taken off. */
+/**
+ * The parts of a stretch: whole units of the rollups; rows that are added; and rows that are subtracted from a unit that is
+ * mostly inside.
+ */
 export interface Parts {
   readonly rolled: Stretch | null
   readonly added: ReadonlyArray<Stretch>
   readonly removed: ReadonlyArray<Stretch>
 }
 
-/** The parts of a stretch. Without `removing` all are added, so that fewer rows than there are make less and never more. */
+/** Splits a stretch. Without `removing` all parts are added, so that a limited count of rows gives a lower bound. */
 export const partsOf = (whole: Stretch, since: Since, now: number, removing: boolean): Parts => {
   const { from, to } = whole
   const unitAt = (at: number): number => (at < since.minutes ? hour : minute)
@@ -114,7 +117,7 @@ export const partsOf = (whole: Stretch, since: Since, now: number, removing: boo
   let last = to
   if (to > lastUnit && first < to) {
     const next = lastUnit + unitAt(to)
-    // Next to nothing has been made in the future.
+    // Almost nothing has a time in the future.
     if (removing && Math.min(next, Math.max(now, to)) - to < to - lastUnit) {
       removed.push({ from: to, to: next })
       last = next
@@ -128,21 +131,21 @@ export const partsOf = (whole: Stretch, since: Since, now: number, removing: boo
     : { rolled: null, added: [whole], removed: [] }
 }
 
-/** Buckets of a series: `steps` of them, each `step` long (ms), from `from` on. */
+/** The buckets of a series: `steps` of them, each `step` long (ms), starting at `from`. */
 export interface Buckets extends Stretch {
   readonly step: number
 }
 
-/** How many they are. */
+/** The number of buckets. */
 export const stepsOf = ({ from, step, to }: Buckets): number => Math.round((to - from) / step)
 
-/** What of a series the rollups tell, and what is read from rows: whole buckets each, the rows before the rollups. */
+/** The parts of a series that are read from rows and from the rollups: whole buckets each, the rows before the rollups. */
 export interface SeriesParts {
   readonly rows: Stretch | null
   readonly rolled: Stretch | null
 }
 
-/** The parts of a series by what the rollups hold. */
+/** Splits a series by what the rollups have. */
 export const seriesParts = ({ from, step, to }: Buckets, since: Since): SeriesParts => {
   if (step < minute) return { rows: { from, to }, rolled: null }
   const exact = step % hour === 0 ? since.hours : Math.max(since.hours, since.minutes)
@@ -150,7 +153,7 @@ export const seriesParts = ({ from, step, to }: Buckets, since: Since): SeriesPa
   return { rows: from < border ? { from, to: border } : null, rolled: border < to ? { from: border, to } : null }
 }
 
-/** The same, as it is now. `kept`: the rollups that know the filter; null: none do. */
+/** The same for the current rollups. `kept`: the rollups that cover the filter; null: none. */
 export const partsOfSeries = Effect.fnUntraced(function* (
   buckets: Buckets,
   kept: Kept | null
@@ -160,7 +163,10 @@ export const partsOfSeries = Effect.fnUntraced(function* (
   return seriesParts(buckets, yield* seriesSince(yield* Clock.currentTimeMillis, kept))
 })
 
-/** Rows (kind, bucket, n, examined) of the rollups of these keys in a stretch of the series: a measure is a kind. Buckets count from one. */
+/**
+ * Rows (kind, bucket, n, examined) from the rollups of these keys in a stretch of the series; `kind` is a measure. Buckets count
+ * from one.
+ */
 export const rolledSeries = (
   sql: SqlClient.SqlClient,
   team: string,
@@ -176,18 +182,18 @@ export const rolledSeries = (
     and minute >= ${new Date(told.from)} and minute < ${new Date(told.to)}
   group by 1, 2`
 
-/** An expression, and what has to be joined to the rows for it. */
+/** An SQL expression, and the joins that it needs. */
 export interface Bucketed {
   readonly joins: Statement.Fragment
   readonly bucket: Statement.Fragment
 }
 
-/** Buckets that are looked through for a row without further ado. */
+/** With at most this many buckets, a row's bucket is found in one step. */
 const fewBuckets = 64
 
 /**
- * The bucket of an id, as an expression: one time in it is compared with the others', whatever zone anybody is in. The database looks through
- * texts one after the other, so many buckets are looked up in two steps, a group of them first: 3,000 buckets cost a row 110 looks.
+ * An SQL expression for the bucket of an id. It compares the times in ids, which no time zone affects. The database searches text
+ * arrays linearly, so many buckets are searched in two steps, first among groups: with 3,000 buckets a row needs 110 comparisons.
  */
 export const bucketOf = (
   sql: SqlClient.SqlClient,
@@ -203,7 +209,7 @@ export const bucketOf = (
   const size = Math.ceil(Math.sqrt(steps))
   const groups = Array.from({ length: Math.ceil(steps / size) }, (_, n) => starts.slice(n * size, (n + 1) * size))
   return {
-    // "offset 0": each is found once, and not again wherever it is named.
+    // "offset 0" keeps the planner from computing each again wherever it is used.
     joins: sql`
       cross join lateral (select ${within(sql`${Columns.text(groups.map(([first]) => first!))}`)} as n offset 0) bucket_group
       join (
@@ -214,7 +220,7 @@ export const bucketOf = (
   }
 }
 
-/** What has been counted of these keys in a stretch, as an expression. */
+/** An SQL expression for the counts of these keys in a stretch. */
 export const rolledSum = (
   sql: SqlClient.SqlClient,
   team: string,
@@ -226,16 +232,18 @@ export const rolledSum = (
   where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}
     and minute >= ${new Date(from)} and minute < ${new Date(to)})`
 
-/** A number of rows; where it is not exact, there are at least so many. */
+/** A number of rows; when it is not exact, it is a lower bound. */
 export interface Counted {
   readonly total: number
   readonly exact: boolean
 }
 
-/** More rows than there are of any team. */
+/** More rows than any team has. */
 const all = 1_000_000_000
 
-/** Counts all rows, however many, for as long as a statement may take; then as many as are soon read, which is no exact count. */
+/**
+ * Counts all rows, within the time-out of a statement. After a time-out it counts up to a limit, and the result is a lower bound.
+ */
 export const countAll = <E, R>(
   count: (atMost: number) => Effect.Effect<Counted, E | SqlError.SqlError, R>
 ): Effect.Effect<Counted, E | SqlError.SqlError, R> =>
@@ -251,11 +259,11 @@ interface Sum {
   readonly examined: number
 }
 
-/** Rows (sign, n, examined): what the rollups tell. */
+/** Rows (sign, n, examined) from the rollups. */
 export const rolledPart = (rolled: Statement.Fragment, sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`select 1 as sign, ${rolled} as n, 0::float8 as examined`
 
-/** The same of rows: those `from` that match. */
+/** The same from rows: those `from` that match. */
 export const rowsPart = (
   sql: SqlClient.SqlClient,
   sign: 1 | -1,
@@ -264,13 +272,13 @@ export const rowsPart = (
 ): Statement.Fragment =>
   sql`select ${sql.literal(String(sign))} as sign, count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${from}`
 
-/** The rows of several parts, by one statement: they are of one moment. */
+/** Reads several parts in one statement, so that all are of the same moment. */
 export const together = (sql: SqlClient.SqlClient, parts: ReadonlyArray<Statement.Fragment>): Statement.Fragment =>
   sql.join(" union all ", false)(parts)
 
 /**
- * Counts a stretch by its parts, of which `read` makes the rows above. `rolled`: which rollups tell of it, if any do. A unit that would
- * have to be looked through to take rows off, and has too many, is left out.
+ * Counts a stretch by its parts; `read` returns their statements. `rolled`: the rollups that cover the filter, if any do. When
+ * too many rows would have to be subtracted from a unit, the unit is left out.
  */
 export const countParts = Effect.fnUntraced(function* <R>(
   options: { readonly team: string; readonly whole: Stretch; readonly rolled: Kept | null; readonly atMost: number },
@@ -293,7 +301,7 @@ export const countParts = Effect.fnUntraced(function* <R>(
   return answer.exact || parts.removed.length === 0 ? answer : yield* counted(partsOf(whole, since, now, false))
 })
 
-/** The stretches of rows, with the sign that each counts with. */
+/** The stretches of rows, with their signs. */
 export const signed = ({ added, removed }: Parts): ReadonlyArray<readonly [sign: 1 | -1, of: Stretch]> => [
   ...added.map((of) => [1, of] as const),
   ...removed.map((of) => [-1, of] as const)

@@ -23,12 +23,15 @@ import { requestPayloads } from "./RequestPayloads.ts"
 import { workflowOf } from "./RunReads.ts"
 import { type RunRow, tellParts } from "./RunRow.ts"
 
-/** What a run has shown of it: bodies up to this many bytes, as those of steps. */
+/** A run shows bodies up to this many bytes, as steps do. */
 const largestTrigger = 256 * 1024
-/** Of the previews of one part, and of all: a part has those of all steps that followed each other within the process. */
+/**
+ * Limits of previews, for one journal entry and for all. An entry has the previews of all steps that ran one after the other
+ * within the process.
+ */
 const largestPart = 2 * 1024 * 1024
 const readAtMost = 8 * 1024 * 1024
-/** Of all previews in an answer, in characters: it is written in one go. */
+/** The limit of all previews of an answer, in characters: it is serialized in one go. */
 const shownAtMost = 1024 * 1024
 
 interface VersionRow {
@@ -65,7 +68,7 @@ const noPreview = (reason: PayloadPreview["reason"], about: Partial<PayloadPrevi
   reason
 })
 
-/** `bodyHash`: of the body, as it is stored. */
+/** `bodyHash`: the hash of the stored body. */
 const triggerPreview = Effect.fnUntraced(function* (
   data: RequestData | undefined,
   bodyHash: string | null
@@ -73,7 +76,7 @@ const triggerPreview = Effect.fnUntraced(function* (
   if (data === undefined) return noPreview("expired")
   const { body, content_type, encoding, headers, is_large_payload, parsed_query, size_bytes } = data
   const about = { content_type, size_bytes }
-  // Of the body as it was received and can be downloaded, whatever of it is shown here.
+  // About the body as it was received and can be downloaded, whatever part of it is shown here.
   const received = { ...about, sha256: bodyHash === null ? null : `sha256:${bodyHash}` }
   if (is_large_payload) return noPreview("too_large", received)
   if (encoding === "base64" && size_bytes > 0) return noPreview("binary", received)
@@ -95,7 +98,7 @@ const triggerOf = Effect.fnUntraced(function* (
   withPreview: boolean
 ): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  // A large body is not brought here to be hashed.
+  // A large body is not read only to hash it.
   const [request] = yield* sql<RequestRow>`
     select method, path, headers, body_size, ingested_at, retry_kind,
       case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
@@ -104,7 +107,7 @@ const triggerOf = Effect.fnUntraced(function* (
     name: string
   }>`select name from sources where id = ${source_id} and team_id = ${team_id}`
   const data = withPreview ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id) : undefined
-  // Retention leaves the record, without what it was sent with.
+  // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request
   return {
     type: "request",
@@ -127,11 +130,11 @@ const triggerOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Of what was gone when the run began, nothing else was written down. */
+/** A resource that was missing when the run began has only these members. */
 type NamedThen = Pick<ResourceEvidence, "step_id" | "type" | "id"> &
   Partial<Pick<ResourceEvidence, "name" | "content_hash" | "updated_at">>
 
-/** What the steps of a run named when it began, as was written down then, and whether it is still there. */
+/** The resources that a run's steps named when it began, as recorded then, and whether each still exists. */
 const resourcesOf = Effect.fnUntraced(function* ({
   id,
   team_id
@@ -150,11 +153,11 @@ const resourcesOf = Effect.fnUntraced(function* ({
 
 interface PreviewRow {
   readonly part: number
-  /** JSON; null where it is too large to be read. */
+  /** JSON; null when it is too large to read. */
   readonly previews: string | null
 }
 
-/** The previews of a run's steps, the latest of each. */
+/** The latest preview of each of a run's steps. */
 const stepPreviews = Effect.fnUntraced(function* (
   { id }: RunRow,
   reports: StepReports
@@ -206,7 +209,9 @@ const stepPreviews = Effect.fnUntraced(function* (
   }
 })
 
-/** One run of a workflow: what ran, what began it, and its steps. What steps gave is not read, but for its previews, when they are asked for. */
+/**
+ * One run of a workflow: its version, its trigger and its steps. Outputs of steps are not read; previews are read when requested.
+ */
 export const get = Effect.fnUntraced(function* (
   team: string,
   workflowId: string,

@@ -14,7 +14,7 @@ import { appliedRange, idRange, parseWindow, type WindowInput } from "./Window.t
 
 type Fragment = Statement.Fragment
 
-/** A workflow of the team that is there. */
+/** An existing workflow of the team. */
 export const workflowOf = Effect.fnUntraced(function* (
   team: string,
   id: string
@@ -32,7 +32,7 @@ export const workflowOf = Effect.fnUntraced(function* (
 const ofStatus = (sql: SqlClient.SqlClient, statuses: ReadonlyArray<RunStatus>): ReadonlyArray<Fragment> =>
   statuses.length === 0 ? [] : [sql`w.status = any(${Columns.text(statuses)})`]
 
-/** A page of a workflow's runs, newest first; all there are, unless a window is asked for. */
+/** A page of a workflow's runs, newest first; without a window, of all. */
 export const list = Effect.fnUntraced(function* (
   team: string,
   workflowId: string,
@@ -61,7 +61,7 @@ export const list = Effect.fnUntraced(function* (
   }
 })
 
-/** The runs that a request began, oldest first, without their steps; of workflows that are there. A run carries the time of its request. */
+/** The runs of a request without their steps, oldest first; only of existing workflows. A run has the time of its request. */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
@@ -78,14 +78,14 @@ export const ofRequest = Effect.fnUntraced(function* (
   return rows.map((row) => runOf(row, row.paused))
 })
 
-/** What the runs of a team are narrowed to. Empty lists and undefined narrow nothing. */
+/** The filter of a team's runs. Empty lists and undefined do not filter. */
 export interface ActivityFilter {
   readonly statuses: ReadonlyArray<RunStatus>
   readonly sources: ReadonlyArray<string>
   readonly search: string | undefined
 }
 
-/** The ids of those of a team whose name has this in it, in either case; not all of very many. */
+/** The ids of a team's resources whose name contains this text (case does not matter), up to a limit. */
 const named = (sql: SqlClient.SqlClient, table: "workflows" | "sources", team: string, text: string) =>
   Effect.map(
     sql<{ id: string }>`
@@ -100,10 +100,13 @@ interface Searched {
   readonly residual: ReadonlyArray<Fragment>
 }
 
-/** Along the runs of more workflows than these it costs more than along those of the team: each has as much looked at as is to be shown. */
+/**
+ * With more workflows than these, reading along their runs costs more than reading along the team's runs: for each workflow as
+ * many rows are read as are to be shown.
+ */
 const maxDriven = 100
 
-/** What a request's id may have in it. */
+/** The characters of a request's id. */
 const idText = /^[0-9a-z_]{1,30}$/
 
 const everything = (team: string): Searched => ({
@@ -117,7 +120,7 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
   const id = text.toLowerCase()
   const found = everything(team)
   if (isId(prefixes.request, id)) {
-    // A run carries the time of its request.
+    // A run has the time of its request.
     const at = idTime(id) ?? 0
     const bounds = [
       sql`w.id >= ${idBound(prefixes.workflowRun, at)}`,
@@ -135,7 +138,7 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
   return { ...found, residual: [residual] }
 })
 
-/** A search goes on for so long when what it has looked at has too few that match. */
+/** How often a search continues when too few of the examined rows match. */
 const maxScans = 5
 
 /** The newest runs of all workflows of a team, with their steps. */
@@ -154,7 +157,7 @@ export const activity = Effect.fnUntraced(function* (
     ...residual,
     ...ofStatus(sql, statuses),
     ...(sources.length === 0 ? [] : [sql`w.source_id = any(${Columns.text(sources)})`]),
-    // Those of a workflow that was deleted go with it, if not at once.
+    // The runs of a deleted workflow are deleted too, though not at once.
     sql.literal("exists (select from workflows f where f.id = w.workflow_id and f.deleted_at is null)")
   ]
   let upper = range.upper
@@ -171,7 +174,7 @@ export const activity = Effect.fnUntraced(function* (
       limit,
       once: true
     })
-    // With one more than the limit: whether there are more.
+    // One more than the limit shows whether there are more.
     const page = toPage([part], "desc", limit + 1)
     found.push(...page.rows)
     more = page.next !== null

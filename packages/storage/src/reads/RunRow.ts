@@ -23,7 +23,7 @@ export const runTable = (sql: SqlClient.SqlClient): Table => ({
   joins: ""
 })
 
-/** Of one read of parts. A part has what it changed of a run's steps, without what they gave. */
+/** Limits of one read of journal entries. An entry has the changes of a run's steps, without their outputs. */
 const partsAtOnce = { rows: 500, bytes: 4 * 1024 * 1024 }
 
 interface PartRow {
@@ -34,8 +34,8 @@ interface PartRow {
 }
 
 /**
- * Tells the parts of these runs, in their order; `ends`: no more than so many from a run's beginning and its end; null: all. They are read,
- * and taken in, a few at a time.
+ * Passes the journal entries of these runs to a function, in their order; `ends`: only that many of a run's first and last
+ * entries; null: all. They are read and processed a few at a time.
  */
 export const tellParts = Effect.fnUntraced(function* (
   runs: ReadonlyArray<Pick<RunRow, "id" | "parts">>,
@@ -80,7 +80,7 @@ interface OutlineRow extends Outline {
   readonly version: number
 }
 
-/** What is asked of the versions of these runs, by `workflow version`; what their steps are given is not read. */
+/** The outlines of these runs' versions, by `workflow version`; the inputs of their steps are not read. */
 export const outlinesOf = Effect.fnUntraced(function* (
   runs: ReadonlyArray<Pick<RunRow, "workflow_id" | "version">>
 ): Effect.fn.Return<ReadonlyMap<string, Outline>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -105,10 +105,10 @@ export const outlinesOf = Effect.fnUntraced(function* (
 
 const nothing: Outline = { steps: [], edges: [] }
 
-/** A run in lists has been looked through so far: one that is stored often has changed little in between. */
+/** In lists, at most this many of a run's first and last entries are read: those of a long run change little in between. */
 export const partsInLists = 200
 
-/** What each of these runs tells of its steps. */
+/** The reports about the steps of each of these runs. */
 export const reportsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<RunRow>) {
   const outlines = yield* outlinesOf(runs)
   const reports = new Map<string, StepReports>()

@@ -4,7 +4,7 @@ import * as Columns from "../journal/Columns.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a list reads: a table, its short name in the fragments, and what is selected and joined to one of its rows. */
+/** What a list reads: a table, its alias in the fragments, and the selected and joined columns of a row. */
 export interface Table {
   readonly name: string
   readonly alias: string
@@ -12,11 +12,11 @@ export interface Table {
   readonly joins: string
 }
 
-/** The index that a scan follows: a column that the table has indexed together with `id`, and the values looked up in it. */
+/** The index that a scan follows: a column that is indexed together with `id`, and the values to look up in it. */
 export interface Drive {
   readonly column: string
   readonly values: ReadonlyArray<string>
-  /** The condition of the index, when it is a partial one. */
+  /** The condition of a partial index. */
   readonly condition?: Fragment
 }
 
@@ -24,19 +24,19 @@ export interface ScanOptions {
   readonly team: string
   readonly table: Table
   readonly drive: Drive
-  /** Conditions on the id: the window, and where the page before ended. */
+  /** Conditions on the id: the window, and the end of the previous page. */
   readonly bounds: ReadonlyArray<Fragment>
-  /** Conditions that the index does not decide. */
+  /** Conditions that the index does not cover. */
   readonly residual: ReadonlyArray<Fragment>
   readonly dir: "asc" | "desc"
   readonly limit: number
-  /** Ends after as many rows as are looked at together, with nothing found if need be: for who goes on by himself. */
+  /** Stops after examining one batch of rows, even when none matches: for callers that continue themselves. */
   readonly once?: true
 }
 
 /**
- * Rows in the order of their ids, up to one more than the limit. `examinedTo` is null when these are all there are up to
- * the limit; else the scan stopped early: what matches beyond that id is not known yet.
+ * Rows ordered by id, up to one more than the limit. `examinedTo` is null when the rows up to the limit are complete. Otherwise
+ * the scan stopped early at that id, and what matches beyond it is not known yet.
  */
 export interface Scanned<Row> {
   readonly rows: ReadonlyArray<Row>
@@ -44,14 +44,15 @@ export interface Scanned<Row> {
 }
 
 /**
- * How many rows a scan looks at together. A list with a rare match in a window of millions of rows answers what it has found among so many, with a
- * cursor to go on, instead of reading the window through. While it has found nothing it goes on by itself, each time among twice as many: a page
- * without a row and with a cursor helps nobody. How long that may take is up to the caller's deadline.
+ * How many rows a scan examines at once. When matches are rare in a window of millions of rows, a list returns those among so
+ * many rows and a cursor to continue, instead of reading the whole window. While it has found nothing it continues by itself with
+ * twice as many rows each time, because a page with a cursor but no row is of no use. The caller's deadline limits how long that
+ * takes.
  */
 const examineAtMost = 10_000
 const examineAtOnce = 160_000
 
-/** One page of a table, read along an index and newest first (or oldest first). */
+/** One page of a table, read along an index, newest first (or oldest first). */
 export const scan = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
   options: ScanOptions
 ): Effect.fn.Return<Scanned<Row>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -68,7 +69,7 @@ export const scan = Effect.fnUntraced(function* <Row extends { readonly id: stri
   return part
 })
 
-/** The rows among the first so many. */
+/** The matching rows among the first so many. */
 const look = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
   options: ScanOptions,
   examined: number
@@ -92,7 +93,7 @@ const look = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
       ...bounds
     ])}
     ${order} ${tail}`
-  // One value: a plain range of its index, in order. Several: the head of each range, merged.
+  // With one value: a plain range of its index, in order. With several: the beginning of each range, merged.
   const over = (inner: (value: Fragment) => Fragment) =>
     one
       ? inner(sql`${drive.values[0]}`)
@@ -110,19 +111,20 @@ const look = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
   const ends = yield* sql<{ id: string }>`
     ${over((value) => along(`${alias}.id`, value, sql.literal(`offset ${perValue - 1} limit 1`)))}`.unprepared
   const examinedTo = furthest(ends, dir)
-  // What one value has beyond where another's look ended is no part of this: what that other has before it is not known yet.
+  // Rows of one value beyond the point where the read of another value ended are dropped: rows of that other value before them
+  // are not known yet.
   return { rows: rows.filter(({ id }) => reaches(id, examinedTo, dir)), examinedTo }
 })
 
-/** Of the ids that several scans stopped at, the one that all of them have reached. */
+/** The id that all of several scans have reached. */
 const furthest = (ends: ReadonlyArray<{ readonly id: string }>, dir: "asc" | "desc"): string | null =>
   ends.reduce<string | null>((end, { id }) => (end === null || (dir === "desc" ? id > end : id < end) ? id : end), null)
 
-/** Whether an id is not beyond where a scan ended; null: it has come to the end of all. */
+/** Whether an id is not beyond the end of a scan; null: the scan is complete. */
 const reaches = (id: string, end: string | null, dir: "asc" | "desc"): boolean =>
   end === null || (dir === "desc" ? id >= end : id <= end)
 
-/** The rows of these ids that meet the conditions, as `scan` answers them. */
+/** The rows of these ids that meet the conditions, in the form that `scan` returns. */
 export const pick = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
   options: Omit<ScanOptions, "drive"> & { readonly ids: ReadonlyArray<string> }
 ): Effect.fn.Return<Scanned<Row>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -147,7 +149,7 @@ export interface Page<Row> {
   readonly next: string | null
 }
 
-/** Makes one page of several scans over disjoint or overlapping parts of a list. */
+/** Merges several scans over disjoint or overlapping parts of a list into one page. */
 export const toPage = <Row extends { readonly id: string }>(
   parts: ReadonlyArray<Scanned<Row>>,
   dir: "asc" | "desc",

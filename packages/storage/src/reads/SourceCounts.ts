@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { day } from "../retention/Partitions.ts"
 
-/** What became of a source's requests in the last 24 hours, and when the last one that is stored came. */
+/** The results of a source's requests in the last 24 hours, and the time of its last stored request. */
 export interface SourceCounts {
   readonly accepted: number
   readonly rejected: number

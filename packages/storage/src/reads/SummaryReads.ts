@@ -11,7 +11,7 @@ import * as Columns from "../journal/Columns.ts"
 import { binsByMeasure, total } from "../retention/RollupBins.ts"
 
 /*
- * What has happened to some resources in the last 24 hours, counted to the minute. Of an id that is none, or another team's, nothing has.
+ * What happened at some resources in the last 24 hours, counted by the minute. An unknown id, or one of another team, has zeros.
  */
 
 type Bins = ReadonlyArray<number>
@@ -21,7 +21,7 @@ const sum = (...bins: ReadonlyArray<Bins>): Bins => bins[0]!.map((_, at) => tota
 
 const eventMeasures = ["created", "successful", "failed", "cancelled"]
 
-/** What has been made and has not ended is pending. */
+/** An event that was made and is not finished is pending. */
 const eventFields = (of: BinsOf) => {
   const [created, successful, failed, cancelled] = eventMeasures.map(of) as [Bins, Bins, Bins, Bins]
   const pending = created.map((n, at) => Math.max(0, n - successful[at]! - failed[at]! - cancelled[at]!))

@@ -18,10 +18,10 @@ import * as IgnoredEventReads from "./IgnoredEventReads.ts"
 import * as RequestReads from "./RequestReads.ts"
 import * as RunReads from "./RunReads.ts"
 
-/** Of each kind, a trace shows at most this many; of attempts and transformations, as many as an answer has room for. */
+/** The largest number of records of each kind in a trace; attempts and transformations are limited by the size of the answer. */
 const showAtMost = 300
 
-/** A connection of the request's source that was there when it came. */
+/** A connection of the request's source that existed when the request was received. */
 interface Candidate {
   readonly id: string
   readonly name: string
@@ -31,7 +31,7 @@ interface Candidate {
   readonly destination_deleted_at: Date | null
 }
 
-/** The connections that the request could have been routed to; those that are off first. */
+/** The connections that the request could have been routed to; those that are off come first. */
 const candidatesOf = Effect.fnUntraced(function* (team: string, request: Request) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<Candidate>`
@@ -42,7 +42,7 @@ const candidatesOf = Effect.fnUntraced(function* (team: string, request: Request
     order by c.disabled_at is null, c.id ${sql.literal(`limit ${showAtMost}`)}`.unprepared
 })
 
-/** What kept a connection from a request of that time; null: nothing that is known by now. */
+/** Why a connection did not take a request of that time; null: nothing known now explains it. */
 const offSince = (candidate: Candidate, at: string): Pick<SkippedConnection, "cause" | "since"> | null => {
   const causes = [
     ["CONNECTION_DISABLED", candidate.disabled_at],
@@ -55,7 +55,7 @@ const offSince = (candidate: Candidate, at: string): Pick<SkippedConnection, "ca
   return null
 }
 
-/** Why there is no event, for people. */
+/** Why there is no event, in words for people. */
 const noEventReason = (
   request: Request,
   ignored: ReadonlyArray<IgnoredEvent>,
@@ -81,7 +81,7 @@ const noEventReason = (
     : { code: "PENDING", message: `its connections have not decided about it yet${began}` }
 }
 
-/** A request with everything that became of it, and a timeline of it all. */
+/** A request with everything that followed from it, and a timeline. */
 export const get = Effect.fnUntraced(function* (
   team: string,
   id: string
@@ -203,7 +203,7 @@ const timeline = ({
       workflow_id,
       workflow_run_id: id
     })),
-    // By when they came to be: their `created_at` is the time of the request.
+    // By when they were stored: their `created_at` is the time of the request.
     ...ignored.map(({ cause, connection_id, id, updated_at }) => ({
       kind: "ignored_event" as const,
       label: "Event ignored",

@@ -5,8 +5,8 @@ import * as Columns from "../journal/Columns.ts"
 import { type PayloadRow, payloadsOf, startBytes } from "./RequestRow.ts"
 
 /**
- * What transformations made of requests, by the id of the event data; one whose payload is gone has none. Bodies larger
- * than `largest` bytes are not read. A body that the code left alone is the request's own.
+ * The results of transformations by the id of the event data. A row whose payload is gone has none. Bodies larger than `largest`
+ * bytes are not read. A body that the code did not change is the request's own.
  */
 export const transformedPayloads = Effect.fnUntraced(function* (
   team: string,

@@ -9,7 +9,7 @@ export interface Window {
   readonly to: number
 }
 
-/** What a caller gave of a window; the names say which fields an error is about. */
+/** The caller's window; the names say which fields an error is about. */
 export interface WindowInput {
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -17,7 +17,7 @@ export interface WindowInput {
 
 const day = 86_400_000
 
-/** The window asked for; where its start was not told, `span` before its end: 24 hours unless said otherwise. */
+/** The requested window. By default it starts `span` before its end; the default span is 24 hours. */
 export const parseWindow = (
   input: WindowInput,
   now: number,
@@ -56,8 +56,8 @@ export interface IdRange {
 }
 
 /**
- * The time of a record, by which lists are ordered and windows and series are: that in its id. What slow rules make has the time of its request there,
- * and was stored later.
+ * The time of a record, which orders lists and selects windows and series: the time in its id. A record that slow rules made has
+ * the time of its request there, and was stored later.
  */
 export const timeOf = ({ created_at, id }: { readonly id: string; readonly created_at: Date }): string =>
   new Date(idTime(id) ?? created_at).toISOString()

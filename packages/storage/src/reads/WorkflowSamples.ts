@@ -4,7 +4,7 @@ import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import type { StoredHead } from "@tidegate/model/Message"
 import { payloadGone } from "../Tables.ts"
 
-/** What a workflow is tried on, and what is shown of what its source gives: requests as they were received. */
+/** A sample for a dry run of a workflow, which also shows what its source provides: a request as it was received. */
 
 export interface WorkflowSample extends StoredHead {
   readonly request_id: string
@@ -12,7 +12,7 @@ export interface WorkflowSample extends StoredHead {
   readonly source_name: string
   readonly ingested_at: Date
   readonly body: Uint8Array | null
-  /** Sealed credentials, see `requests`. */
+  /** Encrypted credentials, see `requests`. */
   readonly presented: string | null
 }
 
@@ -20,7 +20,7 @@ const columns = (sql: SqlClient.SqlClient): Statement.Fragment => sql`r.id as re
   coalesce((select name from sources where sources.id = r.source_id), '') as source_name,
   r.ingested_at, r.method, r.path, r.query, r.headers, r.body, r.presented`
 
-/** A request of the team; fails where there is none, or its payload is gone. */
+/** A request of the team. Fails when it does not exist or its payload is gone. */
 export const sampleOfRequest = Effect.fnUntraced(function* (
   team: string,
   id: string
@@ -35,7 +35,7 @@ export const sampleOfRequest = Effect.fnUntraced(function* (
   return found
 })
 
-/** The last request that the source accepted, of its last hundred; null: there is none whose payload is stored. */
+/** The last request that the source accepted, among its last hundred; null: none of them has a stored payload. */
 export const latestSample = Effect.fnUntraced(function* (
   team: string,
   sourceId: string,

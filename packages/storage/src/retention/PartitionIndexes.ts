@@ -1,7 +1,10 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 
-/** A day that an index does not cover yet. `built`: its part of the index is there and only has to be attached; false: it was cut off; null: none. */
+/**
+ * A day that an index does not cover yet. `built`: true: its part of the index is complete and only has to be attached; false:
+ * building it was interrupted; null: there is none.
+ */
 interface Missing {
   readonly index: string
   readonly definition: string
@@ -23,12 +26,12 @@ const missing = (sql: SqlClient.SqlClient) => sql<Missing>`
     where ih.inhparent = x.indexrelid and ix.indrelid = d.oid)
   order by d.relname desc, i.relname`
 
-/** What an index is made of, as the server writes it down behind its name and its table. */
+/** The definition of an index as the server writes it, after its name and its table. */
 const body = (definition: string): string => definition.slice(definition.indexOf(" USING "))
 
 /**
- * Builds what a migration has left: an index that it made for days to come, of the days that there are, the newest first, without keeping
- * anybody from writing to them. Where another process is at it, nothing is done. What is cut off is begun anew by the next call.
+ * Completes an index that a migration has created for future days only: builds it for the existing days, the newest first,
+ * without blocking writers. When another process is doing that, it does nothing. The next call starts an interrupted build again.
  */
 export const indexPartitions: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -37,7 +40,8 @@ export const indexPartitions: Effect.Effect<number, SqlError.SqlError, SqlClient
     Effect.gen(function* () {
       const session = yield* sql.reserve
       const run = (statement: string) => session.executeUnprepared(statement, [], undefined)
-      // Asked and not waited for: whoever builds waits for everybody who waits in a statement.
+      // The lock is tried, not waited for: `create index concurrently` waits for all running statements, so two processes would
+      // wait for each other.
       const [lock] = yield* run(`select pg_try_advisory_lock(hashtext('tidegate.indexes')) as free`)
       if ((lock as { readonly free?: boolean } | undefined)?.free !== true) return 0
       yield* Effect.addFinalizer(() =>
@@ -47,7 +51,7 @@ export const indexPartitions: Effect.Effect<number, SqlError.SqlError, SqlClient
           { discard: true }
         )
       )
-      // A large day takes minutes, and waits for transactions that began before.
+      // A large day takes minutes, and the build waits for older transactions.
       yield* run(`set statement_timeout = 0`)
       yield* run(`set lock_timeout = 0`)
       const days = yield* missing(sql)

@@ -14,22 +14,22 @@ export const startOfDay = (ms: number): number => Math.floor(ms / day) * day
 const partitionName = (table: GrowingTable, start: number): string =>
   `${table.name}_${new Date(start).toISOString().slice(0, 10).replaceAll("-", "")}`
 
-/** The ids of a day, as text for a statement: the first, and the first of the next day. */
+/** The id range of a day, as text for a statement: the first id of the day, and of the next day. */
 export const dayBounds = ({ by: [, prefix] }: GrowingTable, start: number): readonly [from: string, to: string] => [
   `'${idBound(prefix, start)}'`,
   `'${idBound(prefix, start + day)}'`
 ]
 
-/** Makes `name` the partition of that day. Does not keep readers or writers of the table waiting. */
+/** Attaches `name` as the partition of that day. It does not block readers or writers of the table. */
 export const attach = (sql: SqlClient.SqlClient, table: GrowingTable, start: number, name: string) => {
   const [from, to] = dayBounds(table, start)
   return sql.unsafe(`alter table ${table.name} attach partition ${name} for values from (${from}) to (${to})`)
 }
 
 /**
- * Makes the primary key the youngest index of a new day. While a day is known to be empty all of its indexes cost the planner the
- * same, and of equals it takes the youngest: a statement planned then must find ids by the key, not by an index that has the id
- * behind something else, which it would keep doing when the day is full.
+ * Makes the primary key the youngest index of a new day. While a day is known to be empty, all of its indexes cost the planner
+ * the same, and it prefers the youngest one. A statement that is planned then must find ids by the primary key and not by an
+ * index that has the id in a later column: it would still use that plan when the day is full.
  */
 const keyLast = (sql: SqlClient.SqlClient, { key }: GrowingTable, name: string) =>
   sql.unsafe(
@@ -37,9 +37,9 @@ const keyLast = (sql: SqlClient.SqlClient, { key }: GrowingTable, name: string) 
   )
 
 /**
- * Creates the partitions from yesterday to three days ahead of `nowMs`; those that exist stay. An advisory lock makes two
- * processes starting together take turns. A partition is made apart and attached when it is ready: `create … partition of`
- * would wait for every reader of the table, and every door behind it.
+ * Creates the partitions from yesterday to three days ahead of `nowMs`; existing ones stay. An advisory lock serializes processes
+ * that start together. A partition is built as a separate table and then attached: `create … partition of` would wait for every
+ * reader of the table, and ingress would wait behind it.
  */
 export const ensurePartitions = Effect.fnUntraced(function* (
   nowMs: number
@@ -71,8 +71,8 @@ export const ensurePartitions = Effect.fnUntraced(function* (
 })
 
 /**
- * Runs one statement that inserts into partitioned tables, outside any transaction. Where the partitions of today are
- * missing (the machine has slept longer than they reach ahead), they are made and the statement runs once more.
+ * Runs one statement that inserts into partitioned tables, outside any transaction. When today's partitions are missing (the
+ * machine has slept for longer than they reach ahead), they are created and the statement runs once more.
  */
 export const withPartitions =
   (sql: SqlClient.SqlClient) =>
@@ -84,7 +84,7 @@ export const withPartitions =
       )
     )
 
-/** Keeps partitions ahead of the clock, and indexed, for as long as the process lives; a failure is logged and tried again. */
+/** Creates partitions ahead of time and indexes them, for as long as the process lives. A failure is logged and tried again. */
 export const maintainPartitions = Effect.clockWith((clock) => ensurePartitions(clock.currentTimeMillisUnsafe())).pipe(
   Effect.catch((error) => Effect.logError("partitions could not be created", error)),
   Effect.andThen(
@@ -97,18 +97,18 @@ export const maintainPartitions = Effect.clockWith((clock) => ensurePartitions(c
 export interface Partition {
   readonly table: GrowingTable
   readonly name: string
-  /** Where its day begins (Unix ms). */
+  /** When its day begins (Unix ms). */
   readonly start: number
-  /** Whether its payloads are gone, in all rows. */
+  /** Whether all of its rows are without payloads. */
   readonly isPruned: boolean
 }
 
-/** What the catalogue says of a partition whose payloads are gone: in the same transaction, so it is true. */
+/** The comment of a partition without payloads in the catalogue. It is written in the same transaction, so it is always true. */
 export const prunedMark = "without payloads"
 
 const dated = /_(\d{4})(\d\d)(\d\d)$/
 
-/** All partitions there are, oldest day first, the tables of a day in their order. */
+/** All partitions, oldest day first; the tables of a day in their own order. */
 export const partitions: Effect.Effect<ReadonlyArray<Partition>, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const sql = yield* SqlClient.SqlClient
@@ -128,7 +128,7 @@ export const partitions: Effect.Effect<ReadonlyArray<Partition>, SqlError.SqlErr
   }
 )
 
-/** How long a change of partitions waits for its table, and everyone behind it (see docs/retention.md). */
+/** How long a change of partitions waits for its table while everyone else waits behind it (see docs/retention.md). */
 const lockPatience = "50ms"
 const tries = 30
 
@@ -136,8 +136,8 @@ const isLockTimeout = (error: unknown): boolean =>
   SqlError.isSqlError(error) && error.reason._tag === "LockTimeoutError"
 
 /**
- * Runs `change` in a transaction with the table to itself. It asks for the table for a moment only and then steps back,
- * because whoever comes to the table meanwhile waits behind it; a table that is never free fails the change.
+ * Runs `change` in a transaction that locks the table. It waits for the lock only a moment and then gives up and tries again,
+ * because everyone who uses the table meanwhile waits behind it. When the table is never free, the change fails.
  */
 const exclusively = Effect.fnUntraced(function* <A, E, R>(table: GrowingTable, change: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
@@ -162,8 +162,9 @@ const setAside = (sql: SqlClient.SqlClient, { name, table }: Partition) =>
   )
 
 /**
- * Drops a partition, unless `isNeeded` says that something still waits for its rows: asked when nobody can begin to. It is
- * detached first, because dropping gigabytes takes longer than doors may wait. Answers whether it is gone.
+ * Drops a partition, unless `isNeeded` finds that something still waits for its rows; that is checked when nothing new can begin
+ * to wait. The partition is detached first, because dropping gigabytes takes longer than ingress may wait. Returns whether it is
+ * gone.
  */
 export const dropPartition = Effect.fnUntraced(function* <E, R>(
   partition: Partition,
@@ -178,7 +179,7 @@ export const dropPartition = Effect.fnUntraced(function* <E, R>(
   return detached
 })
 
-/** Puts the table `name` in the place of a partition, on the same terms; all of its payloads are gone then. */
+/** Replaces a partition by the table `name`, under the same conditions; then none of its rows has a payload. */
 export const replacePartition = Effect.fnUntraced(function* <E, R>(
   partition: Partition,
   name: string,
@@ -201,7 +202,7 @@ export const replacePartition = Effect.fnUntraced(function* <E, R>(
   return swapped
 })
 
-/** Drops what a run that was cut off has left: days that were detached, and copies of days. */
+/** Drops the remains of an interrupted run: detached days and copies of days. */
 export const dropLeftovers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ name: string }>`

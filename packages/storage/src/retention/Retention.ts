@@ -16,28 +16,28 @@ import {
 } from "./RetentionWaiting.ts"
 import { compactRollups } from "./RollupCompaction.ts"
 
-/** For how long a team's data is kept, in days, unless the team says otherwise. */
+/** How long a team's data is kept, in days, unless the team has its own settings. */
 export interface RetentionDefaults {
   readonly payloadDays: number
-  /** At least as many: a payload without its record could not be found. */
+  /** At least as long as payloads: a payload without its record could not be found. */
   readonly recordDays: number
 }
 
 export const retentionDefaults: RetentionDefaults = { payloadDays: 30, recordDays: 90 }
 
 /**
- * For how long a day stays beyond its time while something waits for it: as long as an event may be retried after its first
+ * How long a day is kept beyond its time while something waits for it: as long as an event may be retried after its first
  * attempt. What still waits then is cancelled.
  */
 export const waitingGraceDays = 7
 
-/** What a run has done; days and tables counted together. */
+/** The result of a run; days and tables are counted together. */
 export interface Retained {
   readonly dropped: number
   readonly pruned: number
-  /** Days that stay for now, because something waits for them. */
+  /** Days that are kept for now, because something waits for them. */
   readonly held: number
-  /** Waiting rows that were given up, and such that nothing could come of. */
+  /** Waiting rows that were given up, and rows that could never be finished. */
   readonly cancelled: number
   readonly orphans: number
   readonly compacted: number
@@ -52,7 +52,7 @@ interface TeamRow {
   readonly records_cleared_to: Date | null
 }
 
-/** Until when (Unix ms, the start of a day) a team's days are due, and until when they are done. */
+/** Up to when (Unix ms, the start of a day) a team's days are due, and up to when they are cleared. */
 interface Team {
   readonly id: string
   readonly payloads: { readonly dueBefore: number; readonly clearedTo: number }
@@ -76,23 +76,22 @@ const teamOf =
     }
   }
 
-/** The teams that keep a day that long, and whether there are others. */
+/** The teams that keep a day for that long, and whether it is due for others. */
 const keepersOf = (teams: ReadonlyArray<Team>, kind: Kind, start: number, graceDays = 0) => {
   const keepers = teams.filter((team) => start >= team[kind].dueBefore - graceDays * day).map(({ id }) => id)
   return { keepers, isDue: keepers.length < teams.length }
 }
 
-/** Whether rows of a day have to be cleared one by one for some team, or have been. */
+/** Whether rows of a day have to be cleared one by one for some team. */
 const isUncleared = (teams: ReadonlyArray<Team>, kind: Kind, start: number): boolean =>
   teams.some((team) => start < team[kind].dueBefore && start >= team[kind].clearedTo)
 
 /**
- * Brings the database to what has to be kept at this time: payloads first, records later, whole days by dropping their
- * partitions. Every step is a transaction of its own and looks for itself whether there is something to do, so a run that is cut
- * off anywhere, or runs beside another, does no harm, and the next one goes on. A run with nothing due reads a few index
- * entries and all that waits.
+ * Removes what no longer has to be kept: payloads first, records later, whole days by dropping their partitions. Every step is a
+ * transaction of its own and checks itself whether there is something to do. So an interrupted run, or two runs at once, do no
+ * harm, and the next run continues. A run with nothing due reads a few index entries and everything that waits.
  *
- * It goes by the earlier of two clocks, this process's and the database's: one that is wrong, and ahead, must not cost data.
+ * It uses the earlier of two clocks, this process's and the database's: a clock that is ahead must not delete data too early.
  */
 export const retain = Effect.fnUntraced(function* (
   defaults: RetentionDefaults
@@ -120,14 +119,14 @@ export const retain = Effect.fnUntraced(function* (
     if (!payloads.isDue) break
     const due: DueDay = { start, keepers: payloads.keepers }
     if (yield* isWaitedFor(due)) {
-      // Also a day that nothing waits for now stays for this run: a delivery on the wire may yet be recorded.
+      // A day that nothing waits for after this is still kept in this run: a delivery under way may yet be recorded.
       const late = keepersOf(teams, "payloads", start, waitingGraceDays)
       if (late.isDue) done.cancelled += yield* giveUpWaiting({ start, keepers: late.keepers })
       done.held++
       firstHeld = Math.min(firstHeld, start)
       continue
     }
-    // A retry may begin to wait for the day at any time; who asks later asks for those made since.
+    // A retry of the day's events may begin to wait at any time: the later check looks for retries made since then.
     const asked = now - day
     const isNeeded = hasWaitingEvents(due, asked)
     const gone = yield* clearDay(partitionsOfDay, teams, isNeeded)
@@ -142,7 +141,7 @@ const byDay = (all: ReadonlyArray<Partition>): ReadonlyArray<ReadonlyArray<Parti
   ...Map.groupBy(all, ({ start }) => start).values()
 ]
 
-/** Clears what is due of one day, what refers to something before what it refers to. */
+/** Clears what is due of one day; referring rows before those that they refer to. */
 const clearDay = Effect.fnUntraced(function* <E, R>(
   all: ReadonlyArray<Partition>,
   teams: ReadonlyArray<Team>,
@@ -173,7 +172,7 @@ const clearDay = Effect.fnUntraced(function* <E, R>(
   return done
 })
 
-/** Whether a day has rows of one of these teams. Whatever else a team has on a day came with a request or an event. */
+/** Whether a day has rows of one of these teams. All other rows of a team's day belong to a request or an event. */
 const hasRowsOf = Effect.fnUntraced(function* (all: ReadonlyArray<Partition>, ids: ReadonlyArray<string>) {
   if (ids.length === 0) return false
   const sql = yield* SqlClient.SqlClient
@@ -186,10 +185,10 @@ const hasRowsOf = Effect.fnUntraced(function* (all: ReadonlyArray<Partition>, id
   return false
 })
 
-/** Notes up to where each team's days are done, so that the next run need not go through them row by row. */
+/** Stores up to when each team's days are cleared, so that the next run need not read them row by row. */
 const rememberCleared = Effect.fnUntraced(function* (teams: ReadonlyArray<Team>, firstHeld: number) {
   const policies = new Set(teams.map(({ payloads, records }) => `${payloads.dueBefore} ${records.dueBefore}`))
-  // Where all keep alike, whole days go, and there is nothing to remember.
+  // When all teams have the same settings, whole days are dropped, and there is nothing to store.
   if (policies.size < 2) return
   const sql = yield* SqlClient.SqlClient
   const until = (kind: Kind) => teams.map((team) => Math.min(team[kind].dueBefore, firstHeld))

@@ -6,7 +6,9 @@ import { binsTeam } from "../teams/Teams.ts"
 /** Bins of one statement. */
 const batch = 500
 
-/** Clears away the bins that nobody has claimed in time: what they have received at once, themselves once they are forgotten. Answers how many rows went. */
+/**
+ * Removes bins that were not claimed in time: their requests at once, and their rows later. Returns how many rows were removed.
+ */
 export const removeBins = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<number, SqlError.SqlError, SqlClient.SqlClient> {
@@ -23,7 +25,10 @@ export const removeBins = Effect.fnUntraced(function* (
   return total
 })
 
-/** Deletes what one expired bin has received. It is locked meanwhile, so what a door with a late clock stores is found by the next run. */
+/**
+ * Deletes the requests of one expired bin. The bin is locked meanwhile; the next run finds what an ingress process with a late
+ * clock stores afterwards.
+ */
 const emptyOne = Effect.fnUntraced(function* (now: number) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql.withTransaction(

@@ -5,14 +5,14 @@ import { dayBounds, type Partition, replacePartition } from "./Partitions.ts"
 import type { GrowingTable } from "../Tables.ts"
 
 /*
- * Takes payloads (or rows) out of one day of one table. Where they are due for every team, the day is copied without them and the
- * copy put in its place: rows that are updated would leave their pages as large as they were, because nothing new is ever
- * written to an old day. Where other teams keep theirs, the rows of the rest are cleared in batches.
+ * Removes payloads (or rows) from one day of one table. When they are due for every team, the day is copied without them and the
+ * copy replaces it: updating the rows would leave their pages as large as they were, because nothing new is ever written to an
+ * old day. When other teams keep theirs, the rows of the rest are cleared in batches.
  */
 
 const rowsAtOnce = 5_000
 
-/** Goes through a table along its primary key, so many rows at a time, resting for as long as each step took. */
+/** Goes through a table along its primary key, so many rows at a time. After each step it rests for as long as the step took. */
 const alongKey = Effect.fnUntraced(function* <E, R>(
   { name, table }: Partition,
   step: (range: string, bounds: ReadonlyArray<unknown>) => Effect.Effect<unknown, E, R>
@@ -37,15 +37,15 @@ const alongKey = Effect.fnUntraced(function* <E, R>(
   }
 })
 
-/** Runs a statement for as long as a large day takes; it holds no lock that anybody else asks for. */
+/** Runs a statement without a time-out, for a large day. It holds no lock that others need. */
 export const unhurried = Effect.fnUntraced(function* <A, E, R>(statement: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql.withTransaction(Effect.andThen(sql.unsafe("set local statement_timeout = '1h'"), statement))
 })
 
 /**
- * Puts a copy of a partition without payloads in its place, unless `isNeeded`; answers whether it did. Nothing writes to the
- * day meanwhile, because nothing waits for it. A copy that is cut off is dropped and begun again by the next run.
+ * Replaces a partition by a copy without payloads, unless `isNeeded`; returns whether it did. Nothing writes to the day
+ * meanwhile, because nothing waits for it. An interrupted copy is dropped and started again by the next run.
  */
 export const rewriteWithoutPayloads = Effect.fnUntraced(function* <E, R>(
   partition: Partition,
@@ -56,7 +56,7 @@ export const rewriteWithoutPayloads = Effect.fnUntraced(function* <E, R>(
   const copy = `${name}_copy`
   const [from, to] = dayBounds(table, start)
   const [idColumn] = table.by
-  // The check spares a look at every row when it is attached.
+  // With this check the database need not read every row when the copy is attached.
   yield* sql.unsafe(
     `create table ${copy} (like ${table.name} including defaults including storage including compression,
       primary key (${table.key.join(", ")}), check (${idColumn} >= ${from} and ${idColumn} < ${to}))`
@@ -87,7 +87,7 @@ export const rewriteWithoutPayloads = Effect.fnUntraced(function* <E, R>(
   return replaced
 })
 
-/** The indexes that a table's partitions have, but for the primary key: what stands behind the table's name. */
+/** The indexes of a table's partitions without the primary key: the part of the definition after the table's name. */
 const indexesOf = Effect.fnUntraced(function* ({ name }: GrowingTable) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ definition: string }>`
@@ -96,7 +96,7 @@ const indexesOf = Effect.fnUntraced(function* ({ name }: GrowingTable) {
   return rows.map(({ definition }) => definition)
 })
 
-/** Deletes the rows of a partition that no keeper has. */
+/** Deletes the rows of a partition that belong to no keeper. */
 export const deleteRows = Effect.fnUntraced(function* (partition: Partition, keepers: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const { name } = partition
@@ -108,7 +108,7 @@ export const deleteRows = Effect.fnUntraced(function* (partition: Partition, kee
   )
 })
 
-/** Takes the payload out of the rows of a partition that no keeper has. */
+/** Removes the payloads of the rows of a partition that belong to no keeper. */
 export const pruneRows = Effect.fnUntraced(function* (partition: Partition, keepers: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const { name, table } = partition

@@ -6,21 +6,24 @@ import { day } from "./Partitions.ts"
 import { unhurried } from "./RetentionClearing.ts"
 import { removeRuns } from "../workflows/RunHistory.ts"
 
-/** Rows of one statement: its transaction is over before anybody notices the locks. */
+/** Rows of one statement: its transaction is too short for its locks to matter. */
 const batch = 500
-/** Workflows of one run: the next one goes on. */
+/** Workflows of one run; the next run does the rest. */
 const maxWorkflows = 1_000
 
-/** A version stays for so many days beyond the records of its runs: a day may be held for what waits for it. */
+/** A version is kept for this many days longer than the records of its runs: what waits for a day may extend its life. */
 const versionGraceDays = 30
-/** A run is committed while the version that it names is the workflow's, or seconds later: no other is to come by then. */
+/** How long after a version was replaced a run of it may still be committed (ms). In practice that takes seconds. */
 const supersededMs = 3_600_000
-/** A run has the time of its request, which another process's clock has told. Where that is much older, the run's version is told of it (`keepForRuns`). */
+/**
+ * A run has the time of its request, from another process's clock. When that is older by more than this (ms), `keepForRuns` marks
+ * the version of the run.
+ */
 const clocksDifferMs = 600_000
 
 /**
- * For so many days a deleted row stays: a command comes again within seconds, and a run that goes by an older version may name a filter for as
- * long as it lives. `free`: what must be gone before it.
+ * How many days a deleted row is kept. A repeated command comes within seconds, but a run of an older version may name a filter
+ * as long as it lives. `free`: tables that must have no row of it.
  */
 const deleted = {
   workflows: { days: 1, free: ["workflow_runs", "workflow_queue", "workflow_versions"], by: "workflow_id" },
@@ -29,8 +32,8 @@ const deleted = {
 } as const
 
 /**
- * Removes what workflows leave behind, and what they name: runs, at their end, of those that were deleted; versions that no run goes by, and such
- * that nobody can name any more; deleted rows.
+ * Removes what workflows leave behind: finished runs of deleted workflows; versions that no run uses or can use any more; deleted
+ * rows.
  */
 export const removeHistory = Effect.fnUntraced(function* (
   now: number,
@@ -61,11 +64,14 @@ const runsOfDeleted = Effect.gen(function* () {
   return removed
 })
 
-/** Until when a version was its workflow's: the next one that is there was made. Of the one that is so now there is none. */
+/**
+ * Until when a version was its workflow's current one: when the next stored version was made. The current version has no such
+ * time.
+ */
 const untilNext = `cross join lateral (select created_at as superseded_at from workflow_versions n
   where n.workflow_id = v.workflow_id and n.version > v.version order by n.version limit 1) next`
 
-/** Of a version that others are defined in, these have to go first. */
+/** A version that later versions are defined by stays until those are gone. */
 const definesNone = `not exists (select from workflow_versions o
   where o.workflow_id = v.workflow_id and o.version > v.version and o.defined_in = v.version)`
 
@@ -76,7 +82,10 @@ interface SupersededVersion {
   readonly superseded_at: Date
 }
 
-/** Versions that were superseded before any run began by them: a workflow that is saved all day keeps those that did something. Each is asked about once. */
+/**
+ * Removes versions that were replaced before any run used them: a workflow that is saved all day keeps only those that were run.
+ * Each version is checked once.
+ */
 const versionsWithoutRuns = Effect.fnUntraced(function* (now: number) {
   const sql = yield* SqlClient.SqlClient
   let removed = 0
@@ -105,7 +114,7 @@ const versionsWithoutRuns = Effect.fnUntraced(function* (now: number) {
   return removed
 })
 
-/** A version is needed as long as a run may go by it: those began before the next one was made, and their records are gone by then. */
+/** Removes versions whose runs are all deleted: those began before the next version was made, and their records have expired. */
 const versionsOfOldRuns = Effect.fnUntraced(function* (now: number, recordDays: number) {
   const sql = yield* SqlClient.SqlClient
   let removed = 0

@@ -7,15 +7,16 @@ import { day } from "./Partitions.ts"
 import { payloadGone, tablesThat } from "../Tables.ts"
 
 /*
- * What waits, as retention sees it: whose day has to stay, what has waited too long, and what waits for something that is gone.
+ * Waiting rows from retention's point of view: which days they keep, which have waited too long, and which wait for something
+ * that is gone.
  */
 
-/** Rows of one statement: its transaction is over before anybody notices the locks. */
+/** Rows of one statement: its transaction is too short for its locks to matter. */
 const batch = 1_000
 
-/** A day's data of all teams but those that keep it. */
+/** A day's data of all teams except those that keep it. */
 export interface DueDay {
-  /** Where the day begins (Unix ms). */
+  /** When the day begins (Unix ms). */
   readonly start: number
   readonly keepers: ReadonlyArray<string>
 }
@@ -23,7 +24,7 @@ export interface DueDay {
 const notKept = (sql: SqlClient.SqlClient, column: string, { keepers }: DueDay): Statement.Fragment =>
   sql`(${sql.literal(column)} is null or ${sql.literal(column)} <> all(${Columns.text(keepers)}))`
 
-/** Pending events of that day, and (`retries`) pending retries of its requests, which are of later days themselves. */
+/** The pending events of that day and (`retries`) the pending retries of its requests, which have later days themselves. */
 const waitingEvents = (sql: SqlClient.SqlClient, due: DueDay) => {
   const from = (prefix: "event" | "request") => idBound(prefixes[prefix], due.start)
   const to = (prefix: "event" | "request") => idBound(prefixes[prefix], due.start + day)
@@ -40,8 +41,8 @@ const waitingEvents = (sql: SqlClient.SqlClient, due: DueDay) => {
 }
 
 /**
- * Whether an event waits to be delivered that is of that day, or a retry of one, made since `since` (Unix ms). An index range
- * each, so it may be asked with tables locked.
+ * Whether an event of that day, or a retry of one, waits for delivery that was made since `since` (Unix ms). Each is an index
+ * range, so it may be read while tables are locked.
  */
 export const hasWaitingEvents = Effect.fnUntraced(function* (
   due: DueDay,
@@ -54,7 +55,7 @@ export const hasWaitingEvents = Effect.fnUntraced(function* (
   return row?.waits === true
 })
 
-/** Whether anything waits for that day's requests or events: new routes come for today's requests alone. */
+/** Whether anything waits for that day's requests or events: new routing jobs are only for today's requests. */
 export const isWaitedFor = Effect.fnUntraced(function* (
   due: DueDay
 ): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
@@ -64,7 +65,7 @@ export const isWaitedFor = Effect.fnUntraced(function* (
   return row?.waits === true
 })
 
-/** Runs a statement on one batch after the other until one is not full; answers the sum. */
+/** Repeats a statement batch by batch until one is not full; returns the sum. */
 const inBatches = <E, R>(one: Effect.Effect<number, E, R>, full: number = batch): Effect.Effect<number, E, R> =>
   Effect.gen(function* () {
     let total = 0
@@ -77,8 +78,8 @@ const inBatches = <E, R>(one: Effect.Effect<number, E, R>, full: number = batch)
   })
 
 /**
- * Gives up what still waits for that day: events become CANCELLED (CANCELLED_PAST_RETENTION), pending routes go. Rows that
- * somebody is working on are passed over; the next run finds them.
+ * Gives up what still waits for that day: events become CANCELLED (CANCELLED_PAST_RETENTION), routing jobs are deleted. Locked
+ * rows are skipped; the next run finds them.
  */
 export const giveUpWaiting = Effect.fnUntraced(function* (
   due: DueDay
@@ -106,9 +107,9 @@ export const giveUpWaiting = Effect.fnUntraced(function* (
 })
 
 /**
- * Goes through all that waits, in small steps, and takes out what nothing can come of: an event that is not there or not
- * pending, one whose request or payload is gone (it becomes CANCELLED), a route whose request is gone. What is not there any
- * more would wake its actor twice a second for ever.
+ * Goes through all waiting rows in small steps and removes those that can never be finished: of an event that is missing or not
+ * pending; of an event whose request or payload is gone (it becomes CANCELLED); of a routing job whose request is gone. Otherwise
+ * such a row would wake its actor twice a second for ever.
  */
 export const removeOrphans = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -128,7 +129,7 @@ export const removeOrphans = Effect.gen(function* () {
     const ids = (of: (row: (typeof rows)[number]) => boolean) => rows.filter(of).map(({ event_id }) => event_id)
     const without = ids(({ state }) => state !== "PENDING")
     if (without.length > 0) {
-      // Asked again, in the statement that removes: what has been made meanwhile stays.
+      // Checked again in the statement that deletes: rows that were made meanwhile stay.
       const deleted = yield* sql`
         delete from deliveries d where d.event_id = any(${Columns.text(without)})
           and not exists (select from events e where e.id = d.event_id and e.state = 'PENDING') returning 1`
@@ -152,7 +153,7 @@ export const removeOrphans = Effect.gen(function* () {
   return removed
 })
 
-/** Runs whose record is gone: their workflow would be woken for them for ever. */
+/** Removes queued runs whose record is gone: otherwise their workflow would be woken for ever. */
 const removeOrphanedRuns = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   let removed = 0
@@ -202,8 +203,8 @@ const removeOrphanedRoutes = Effect.gen(function* () {
 })
 
 /**
- * Writes their team into rows of the version before, which has left it out: until none of its processes is running and none of
- * its rows is left.
+ * Sets the team of rows that processes of the previous version have stored without it. Needed until no such process runs and no
+ * such row is left.
  */
 export const fillInTeams = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -221,10 +222,10 @@ export const fillInTeams = Effect.gen(function* () {
   }
 })
 
-/** How late a request may come to be worked off and still find the window that makes it a duplicate. */
+/** How late a request may be worked off and still find the deduplication window that makes it a duplicate. */
 const windowGraceMs = day
 
-/** Forgets what is over. A window not at its end: a request that came within it may be worked off later. */
+/** Deletes what has expired. Deduplication windows stay longer: a request received within one may be worked off later. */
 export const forgetExpired = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<number, SqlError.SqlError, SqlClient.SqlClient> {

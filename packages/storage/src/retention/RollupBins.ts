@@ -6,20 +6,21 @@ const fewBins = 6
 const spanMs = 24 * 3_600_000
 
 /**
- * One id by itself, because that is planned once: the server makes a plan for each list anew, since lists differ in length, and planning takes longer than
- * the rest. For the same reason measures, which are ours, stand in the statement.
+ * A single id is compared by itself, because such a statement is planned once. For a list the server plans anew each time, since
+ * lists differ in length, and planning takes longer than the rest. For the same reason our own measures are literals of the
+ * statement.
  */
 const keyed = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   ids.length === 1 ? sql`key_id = ${ids[0]!}` : sql`key_id = any(${[...ids]})`
 
-/** What was counted of an id under a measure. */
+/** The counts of an id under a measure. */
 export type BinsOf = (id: string) => (measure: string) => ReadonlyArray<number>
 
 /**
- * What was counted of each of `ids` under each of the measures in the last 24 hours: six counts of four hours unless told, the oldest first,
- * the last one ending at `nowMs`. Counted to the minute: a minute belongs to the bin that it begins in. `team`: of this one alone; null where the
- * ids are known to be the caller's. A hundred ids that were counted in each minute are half a million rows, and the bin of each is found in floating
- * point: `extract` gives a decimal number, which takes the database half as long again.
+ * The counts of each of `ids` under each of the measures in the last 24 hours: by default six bins of four hours, oldest first,
+ * the last one ending at `nowMs`. They are counted by the minute: a minute belongs to the bin that it begins in. `team`: only of
+ * this team; null when the ids are known to be the caller's. A hundred ids with counts in every minute are half a million rows,
+ * so the bin of a row is computed in floating point: `extract` returns a decimal number, which takes half as long again.
  */
 export const binsByMeasure = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -51,7 +52,7 @@ export const binsByMeasure = Effect.fnUntraced(function* (
   return (id) => (measure) => counts.get(`${id} ${measure}`) ?? noCounts(bins)
 })
 
-/** The same of several measures taken together. */
+/** The same for the sum of several measures. */
 export const rollupBins = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<string>,
@@ -64,16 +65,16 @@ export const rollupBins = Effect.fnUntraced(function* (
   )
 })
 
-/** The bins of what was not counted. */
+/** The bins of an id without counts. */
 export const noCounts = (bins = fewBins): Array<number> => Array.from({ length: bins }, () => 0)
 
 export const total = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)
 
 /**
- * The slot that this process's control calls count in: above those of the journals, which add up far more and must not
- * wait. Two processes that draw the same one share rows and stay correct.
+ * The slot of this process's control calls: above the slots of the journals, which add up far more and must not wait. Two
+ * processes that draw the same slot share rows and stay correct.
  */
 export const controlSlot: number = 32_100 + randomInt(600)
 
-/** The slot of counts that are of whole hours. Retention alone writes it. */
+/** The slot of hourly counts. Only retention writes it. */
 export const hourSlot = -1

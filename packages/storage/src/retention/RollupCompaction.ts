@@ -6,7 +6,7 @@ import { hourSlot } from "./RollupBins.ts"
 import { tables } from "../Tables.ts"
 
 const hour = 3_600_000
-/** Counters looked through at once, and rows taken from them by one statement. */
+/** Counters read at once, and rows that one statement deletes. */
 const pairsAtOnce = 200
 const rowsAtOnce = 5_000
 
@@ -16,10 +16,10 @@ interface Pair {
 }
 
 /**
- * Makes counts of hours out of old counts of minutes, and drops old counts of hours. The rows that a statement deletes are the
- * ones that it adds up, so the sum over any whole hours is the same before, after, and when it is cut off. A count that comes
- * late for an old minute is added to its hour by the next run. Rows that a writer holds are passed over: nobody waits for
- * this for longer than one statement, and this waits for nobody.
+ * Merges old minute counts into hour counts, and deletes old hour counts. A statement deletes exactly the rows that it adds up,
+ * so the sum over any whole hours is the same before, after, and when it is interrupted. A late count for an old minute is added
+ * to its hour by the next run. Locked rows are skipped: nobody waits for this for longer than one statement, and this waits for
+ * nobody.
  */
 export const compactRollups = Effect.fnUntraced(function* (
   now: number
@@ -65,7 +65,7 @@ export const compactRollups = Effect.fnUntraced(function* (
   return total
 })
 
-/** The next counters in the order of the primary key, by one index probe each. */
+/** The next counters in the order of the primary key, with one index probe each. */
 const pairsAfter = (sql: SqlClient.SqlClient, { key_id, measure }: Pair) => sql<Pair>`
   with recursive pairs as (
     (select key_id, measure from rollups where (key_id, measure) > (${key_id}, ${measure}) order by key_id, measure limit 1)

@@ -5,7 +5,7 @@ import type { Secrets, SecretUnreadable } from "./Secrets.ts"
 
 type Settings = Schema.JsonObject
 
-/** What goes into an `auth` column: the settings encrypted, null when there are none. */
+/** The value of an `auth` column: the encrypted settings; null when there are none. */
 export const sealAuth = (
   secrets: Secrets["Service"],
   table: string,
@@ -13,25 +13,28 @@ export const sealAuth = (
   auth: Settings
 ): Effect.Effect<string | null> => sealedColumn(secrets, table, "auth").seal(owner, auth)
 
-/** The settings in an `auth` column; fails when they cannot be read. What verifies by them has to fail closed then. */
+/** Decrypts the settings of an `auth` column. Fails when they cannot be read: verification has to fail closed then. */
 export const readAuth = (
   secrets: Secrets["Service"],
   table: string,
   owner: Owner & { readonly auth: string | null }
 ): Effect.Effect<Settings, SecretUnreadable> => sealedColumn(secrets, table, "auth").open(owner, owner.auth)
 
-/** The settings in an `auth` column; none when they cannot be read. What verifies or authenticates by it has to fail closed by itself. */
+/**
+ * Decrypts the settings of an `auth` column; empty when they cannot be read. Callers that verify or authenticate have to fail
+ * closed themselves.
+ */
 export const openAuth = (
   secrets: Secrets["Service"],
   table: string,
   owner: Owner & { readonly auth: string | null }
 ): Effect.Effect<Settings> => sealedColumn(secrets, table, "auth").show(owner, owner.auth)
 
-/** The settings in an `auth` column as a record shows them: secrets masked. */
+/** The settings of an `auth` column as a record shows them: secrets masked. */
 export const showAuth = (
   secrets: Secrets["Service"],
   table: string,
   owner: Owner & { readonly auth: string | null; readonly config: { readonly auth_type: string | null } }
 ): Effect.Effect<Settings> =>
-  // What masks an object yields an object.
+  // Masking an object returns an object.
   Effect.map(openAuth(secrets, table, owner), (auth) => maskAuth(owner.config.auth_type, auth) as Settings)

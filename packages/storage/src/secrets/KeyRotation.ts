@@ -7,12 +7,12 @@ import { sealedColumns } from "../Tables.ts"
 import { query } from "../Transaction.ts"
 
 /*
- * Values by keys that are not the first of the ring, counted and encrypted anew. Beside a gateway at work: what is looked at in one
- * statement is bounded, what has been written meanwhile is left as it is, and half of the time belongs to the others. There
- * is no state: whoever begins again passes over what is done.
+ * Key rotation: counts values whose key is not the first of the ring, and encrypts them again. It runs beside a working gateway:
+ * statements are bounded, values that have been written meanwhile are skipped, and it rests half of the time. It has no state: a
+ * new run skips what is done.
  */
 
-/** Rows that one statement looks at, and those that one writes. */
+/** Rows that one statement reads, and rows that one statement writes. */
 const lookedAt = 5_000
 const writtenAtOnce = 200
 
@@ -26,11 +26,11 @@ interface Found {
 
 interface Page {
   readonly found: ReadonlyArray<Found>
-  /** The last row that was looked at; null: there are no more. */
+  /** The last row that was read; null: there are no more. */
   readonly last: string | null
 }
 
-/** The values of a page of rows that name another key than the first. */
+/** The values of a page of rows whose key is not the first. */
 const pageOf = Effect.fnUntraced(function* (
   { column, of: [table, id], row, table: stored, team }: Column,
   after: string
@@ -54,7 +54,7 @@ const pageOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Goes over all rows of a column. As long as it works, it rests. */
+/** Goes through all rows of a column. After each step it rests for as long as the step took. */
 const overPages = Effect.fnUntraced(function* <R>(
   column: Column,
   each: (found: ReadonlyArray<Found>) => Effect.Effect<void, GatewayError, R>
@@ -69,12 +69,12 @@ const overPages = Effect.fnUntraced(function* <R>(
   }
 })
 
-/** How many values of a column name a key that is not the first. */
+/** How many values of a column use a key that is not the first. */
 export interface Use {
   readonly table: string
   readonly column: string
   readonly key: string
-  /** Whether the ring has that key. What is by another cannot be read, whatever becomes of the ring. */
+  /** Whether the ring has that key. If not, its values cannot be decrypted. */
   readonly isInRing: boolean
   readonly values: number
 }
@@ -103,18 +103,18 @@ export const usesOfOldKeys: Effect.Effect<ReadonlyArray<Use>, GatewayError, SqlC
   }
 )
 
-/** What has become of the values of one column. */
+/** The result for the values of one column. */
 export interface Renewed {
   readonly table: string
   readonly column: string
   readonly renewed: number
-  /** Not to be read: by a key that is not in the ring, or altered. They stay as they are. */
+  /** Values that cannot be decrypted: their key is not in the ring, or they were altered. They stay as they are. */
   readonly unreadable: number
 }
 
 /**
- * Writes each value that is still what it was: what somebody else has written meanwhile is by the first key already. Between the first and
- * the last of the rows, so that no day is looked into that has none of them.
+ * Writes each value that has not changed meanwhile; a changed one uses the first key already. The range from the first to the
+ * last row keeps other days' partitions out of the statement.
  */
 const write = Effect.fnUntraced(function* (
   { column, row, table }: Column,
@@ -154,9 +154,10 @@ const renewColumn = Effect.fnUntraced(function* (of: Column, tell: (soFar: Renew
 })
 
 /**
- * Encrypts everything by the first key. Every process has to have that key at the front of its ring by then: one that has not would go
- * on writing by the old one, or could not read what is written now. A copy that was made of a value meanwhile is found by going over its
- * table after the one it is of; what a transaction was still about to write is left to the next run, which `usesOfOldKeys` asks for.
+ * Encrypts everything with the first key. Before it runs, every process has to have that key first in its ring: a process without
+ * it would still write with the old key, or could not read the new values. A copy of a value that was made meanwhile is found,
+ * because its table comes after the table of the original. What an open transaction is about to write is left to the next run,
+ * which `usesOfOldKeys` shows to be necessary.
  */
 export const renewAll = Effect.fnUntraced(function* (
   tell: (soFar: Renewed) => Effect.Effect<void>

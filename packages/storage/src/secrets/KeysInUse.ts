@@ -10,11 +10,11 @@ import { hashToken, type Secrets } from "./Secrets.ts"
 import { query } from "../Transaction.ts"
 
 /*
- * Keys as they are presented. They are looked up with every call, so that what has been changed or revoked is so everywhere at once; it is a
- * read of a unique index, which calls at the same time share.
+ * Looks up presented keys. Every call looks its key up, so that a change or revocation holds everywhere at once. It is a read of
+ * a unique index, which concurrent calls share.
  */
 
-/** A key that there is, and what has become of it. */
+/** An existing key and its state. */
 export interface FoundKey {
   readonly key: KeyInUse
   readonly status: KeyStatus
@@ -26,14 +26,14 @@ interface TeamKeyRow {
   readonly api_key_hash: string
   readonly team_id: string
   readonly cutover: "pending" | "complete"
-  // Null: the team has never looked at its keys, and nobody has narrowed this one.
+  // Null: the team has never listed its keys, and nobody has narrowed this one.
   readonly status: KeyStatus | null
   readonly scopes: ReadonlyArray<Scope> | null
   readonly execute_grants: ReadonlyArray<string> | null
   readonly rate_limit_per_minute: number | null
 }
 
-/** Finds the API key of a team, or null. Found by its hash, so a look-up tells nothing by its time. */
+/** Finds the API key of a team, or null. It is found by its hash, so the time of a look-up reveals nothing. */
 export const teamKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const keys = yield* gathered((hashes) =>
@@ -81,7 +81,7 @@ interface KeyRow {
   readonly rate_limit_per_minute: number
 }
 
-/** Finds a project key, or null. A text whose checksum is wrong is looked up nowhere. */
+/** Finds a project key, or null. A text with a wrong checksum is not looked up. */
 export const projectKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient | Secrets> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const services = yield* Effect.context<SqlClient.SqlClient | Secrets>()
@@ -98,7 +98,8 @@ export const projectKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient |
   const pepper = Effect.fnUntraced(function* (version: number) {
     const known = peppers.get(version)
     if (known !== undefined) return known
-    // One that cannot be read lets nobody in. That the ring lacks a key, a process is told when it starts.
+    // A pepper that cannot be decrypted verifies no key (fails closed). A process that lacks a key of the ring says so when it
+    // starts.
     const found = yield* Effect.catchTag(pepperOf(version), "SecretUnreadable", () => Effect.succeed(null))
     if (found !== null) peppers.set(version, found)
     return found

@@ -2,7 +2,7 @@ import { Option, Result, Schema } from "effect"
 import type { PresentedSecrets } from "@tidegate/verification/PresentedSecrets"
 import type { Secrets } from "./Secrets.ts"
 
-/** The request that presented them, whose row the column `presented` is of. */
+/** The request that presented the credentials; they are in the column `presented` of its row. */
 interface Owner {
   readonly team_id: string
   readonly id: string
@@ -19,11 +19,11 @@ const Stored = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownOption(Stored)
 
-/** What goes into the column. At once, because a door does it for each request that presents something. */
+/** Encrypts the value of the column. Synchronous, because ingress calls it for each request that presents credentials. */
 export const sealPresented = (secrets: Secrets["Service"], owner: Owner, presented: PresentedSecrets): string =>
   secrets.seal(addressOf(owner), JSON.stringify(presented))
 
-/** What is in it; null when it cannot be read, because its key is gone or it is not this request's. */
+/** Decrypts the value; null when it cannot be read, because its key is gone or it belongs to another request. */
 export const openPresented = (secrets: Secrets["Service"], owner: Owner, sealed: string): PresentedSecrets | null => {
   const opened = secrets.open(addressOf(owner), sealed)
   return Result.isFailure(opened) ? null : Option.getOrNull(decode(opened.success))

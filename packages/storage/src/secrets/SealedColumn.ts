@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { fromJsonText } from "@tidegate/json/JsonSchema"
 import { SecretUnreadable, type Secrets } from "./Secrets.ts"
 
-/** Where a sealed value belongs: it opens nowhere else. */
+/** The row that an encrypted value belongs to: it can be decrypted nowhere else. */
 export interface Owner {
   readonly team_id: string
   readonly id: string
@@ -10,14 +10,14 @@ export interface Owner {
 
 const decode = Schema.decodeUnknownEffect(fromJsonText(Schema.JsonObject))
 
-/** JSON objects that a table keeps encrypted in one of its columns; none and an empty one are null. */
+/** JSON objects that a table stores encrypted in one of its columns; null for none and for an empty one. */
 export const sealedColumn = (secrets: Secrets["Service"], table: string, column: string) => {
   const addressOf = ({ id, team_id }: Owner) => ({ team_id, table, column, id })
 
   const seal = (owner: Owner, value: Schema.JsonObject): Effect.Effect<string | null> =>
     Object.keys(value).length === 0 ? Effect.succeed(null) : secrets.encrypt(addressOf(owner), JSON.stringify(value))
 
-  /** Fails when it cannot be read: its key is gone, or it is another's. */
+  /** Fails when the value cannot be decrypted: its key is gone, or it belongs to another row. */
   const open = (owner: Owner, sealed: string | null): Effect.Effect<Schema.JsonObject, SecretUnreadable> => {
     if (sealed === null) return Effect.succeed({})
     const malformed = () =>
@@ -26,8 +26,8 @@ export const sealedColumn = (secrets: Secrets["Service"], table: string, column:
   }
 
   /**
-   * What cannot be read shows as nothing and is logged: the resource can still be seen and written anew. What runs or verifies by
-   * it has to fail closed by itself.
+   * A value that cannot be decrypted shows as empty and is logged, so that the resource can still be shown and written. Callers
+   * that run or verify with it have to fail closed themselves.
    */
   const show = (owner: Owner, sealed: string | null): Effect.Effect<Schema.JsonObject> =>
     Effect.catch(open(owner, sealed), (error) =>

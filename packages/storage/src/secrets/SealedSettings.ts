@@ -8,7 +8,7 @@ import { readAuth, sealAuth } from "./AuthColumn.ts"
 import { Secrets } from "./Secrets.ts"
 import { query } from "../Transaction.ts"
 
-/** Rows that are looked at in one statement. */
+/** Rows read by one statement. */
 const lookedAt = 200
 
 interface Row {
@@ -19,9 +19,9 @@ interface Row {
 }
 
 /**
- * Encrypts settings of destinations that were written before they were secrets. A value of which somebody has changed the row meanwhile
- * is left to that write; what cannot be read stays as it is. Says how many rows it has written. Every process has to be one that reads
- * such settings encrypted by then.
+ * Encrypts settings of destinations that were stored before they counted as secrets. A row that has been changed meanwhile is
+ * skipped, because that write has encrypted it. Values that cannot be read stay as they are. Returns how many rows it has
+ * written. Before it runs, every process has to be of a version that reads such settings encrypted.
  */
 export const sealSettings: Effect.Effect<number, GatewayError, SqlClient.SqlClient | Secrets> = Effect.gen(
   function* () {

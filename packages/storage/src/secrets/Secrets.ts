@@ -14,33 +14,35 @@ import { Context, Effect, FileSystem, Layer, Result, Schema } from "effect"
 import { idTime } from "@tidegate/model/Ids"
 import { sealedColumns } from "../Tables.ts"
 
-/** A key that secrets at rest are encrypted with. Its bytes stay in a key object, out of logs and dumps of this. */
+/** A key that encrypts secrets at rest. Its bytes stay in a key object, so that logs and dumps do not show them. */
 export interface SecretKey {
-  /** What encrypted values name it by. */
+  /** The name of the key in encrypted values. */
   readonly id: string
-  /** What they named it by while it had no id of its own. */
+  /** Its name in values that were encrypted before it had an id. */
   readonly fingerprint: string
   readonly key: KeyObject
 }
 
-/** Newest first: the first encrypts, all decrypt. */
+/** Newest first: the first key encrypts, all decrypt. */
 export type KeyRing = readonly [SecretKey, ...ReadonlyArray<SecretKey>]
 
-/** The keys cannot be used: badly written, or their file cannot be read or made. Never contains any of a key. */
+/**
+ * The keys cannot be used: badly written, or their file cannot be read or created. The message never contains any part of a key.
+ */
 export class SecretKeyError extends Schema.TaggedError<SecretKeyError>()("SecretKeyError", {
   message: Schema.String
 }) {}
 
 /**
- * A stored secret cannot be read. `malformed`: not a value of `encrypt`. `unknown_key`: its key is not in the ring.
- * `tampered`: altered, or moved here from another row, column or team, or encrypted by another key of the same id.
+ * A stored secret cannot be decrypted. `malformed`: not a value of `encrypt`. `unknown_key`: its key is not in the ring.
+ * `tampered`: altered, or copied from another row, column or team, or encrypted by another key with the same id.
  */
 export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()("SecretUnreadable", {
   reason: Schema.Literals(["malformed", "unknown_key", "tampered"]),
   message: Schema.String
 }) {}
 
-/** Where a secret is stored. It is authenticated with the secret, so that a value only opens in its own place. */
+/** Where a secret is stored. The address is authenticated with the secret, so a value can be decrypted only in its own place. */
 export interface SecretAddress {
   readonly team_id: string
   readonly table: string
@@ -56,13 +58,13 @@ const tagBytes = 16
 const bytesOf = ({ column, id, table, team_id }: SecretAddress): Buffer =>
   Buffer.from(`${team_id}|${table}|${column}|${id}`, "utf8")
 
-/** The bytes of canonical base64url, or null: one value has one spelling, so a changed character is always noticed. */
+/** The bytes of canonical base64url, or null: a value has exactly one spelling, so a changed character is always noticed. */
 const fromBase64Url = (text: string): Buffer | null => {
   const bytes = Buffer.from(text, "base64url")
   return bytes.toString("base64url") === text ? bytes : null
 }
 
-/** `v1`: settings, by the key itself. `v2`: what the event path seals, by the key of its day. */
+/** `v1`: settings, encrypted with the key itself. `v2`: values of the event path, encrypted with a key of the day. */
 type Version = "v1" | "v2"
 
 type KeyOfPlace = (key: KeyObject, address: SecretAddress) => KeyObject
@@ -73,8 +75,8 @@ const dayMs = 86_400_000
 const maxDayKeys = 100
 
 /**
- * The key of the day that an id was made in, derived from a key of the ring. Random nonces are safe for 2^32 values of one
- * key: far beyond the number of settings ever written, and soon reached by requests.
+ * The key of the day of an id, derived from a key of the ring. Random nonces are safe for 2^32 values per key: far more than the
+ * settings ever written, but soon reached by requests.
  */
 const makeDayKeys = (): KeyOfPlace => {
   const known = new Map<KeyObject, Map<number, KeyObject>>()
@@ -94,7 +96,7 @@ const makeDayKeys = (): KeyOfPlace => {
 
 const declared: ReadonlySet<string> = new Set(sealedColumns.map(({ column, table }) => `${table}.${column}`))
 
-/** A value in a column that is not declared would be forgotten by the next rotation of keys, and be lost with the old one. */
+/** A value in an undeclared column would be missed by the next key rotation, and be lost with the old key. */
 const inDeclared = ({ column, table }: SecretAddress): void => {
   if (!declared.has(`${table}.${column}`)) throw new Error(`${table}.${column} is not declared to be sealed`)
 }
@@ -149,17 +151,17 @@ export class Secrets extends Context.Service<
   {
     readonly encrypt: (address: SecretAddress, plaintext: string) => Effect.Effect<string>
     readonly decrypt: (address: SecretAddress, value: string) => Effect.Effect<string, SecretUnreadable>
-    /** The same at once and for any number of values, each of a row whose id is a generated one: for the event path. */
+    /** The same, synchronous and for any number of values; each belongs to a row with a generated id. For the event path. */
     readonly seal: (address: SecretAddress, plaintext: string) => string
     readonly open: (address: SecretAddress, value: string) => Result.Result<string, SecretUnreadable>
-    /** A value of either kind, encrypted anew by the first key. */
+    /** Encrypts a value of either version again with the first key. */
     readonly renew: (address: SecretAddress, value: string) => Result.Result<string, SecretUnreadable>
-    /** What values name the keys by, newest first: the id, and what they were named by while they had none. */
+    /** The names of the keys in values, newest first: the id, and the fingerprint that was used before there was an id. */
     readonly names: ReadonlyArray<{ readonly id: string; readonly fingerprint: string }>
   }
 >()("@tidegate/storage/Secrets") {
   static readonly layer = ({ keys }: { readonly keys: KeyRing }): Layer.Layer<Secrets> => {
-    // By fingerprint too, so that giving an unnamed key an id later does not lose what it has encrypted.
+    // By fingerprint too, so that values stay readable when an unnamed key gets an id later.
     const byId = new Map([
       ...keys.map(({ fingerprint, key }) => [fingerprint, key] as const),
       ...keys.map(({ id, key }) => [id, key] as const)
@@ -193,8 +195,8 @@ const keyMaterial = (text: string): Buffer | null => {
 }
 
 /**
- * Reads a key ring: `id:key,id:key`, newest first, or a single `key`; a key is 32 bytes in base64 or hex. A key without
- * an id is named by its fingerprint. Errors tell the position of a bad entry, never its content.
+ * Parses a key ring: `id:key,id:key`, newest first, or a single `key`; a key is 32 bytes in base64 or hex. The fingerprint names
+ * a key without an id. Errors say the position of a bad entry, never its content.
  */
 export const parseSecretKeys = (text: string): Result.Result<KeyRing, SecretKeyError> => {
   const keys: Array<SecretKey> = []
@@ -222,9 +224,9 @@ export const parseSecretKeys = (text: string): Result.Result<KeyRing, SecretKeyE
 }
 
 /**
- * Makes the key file under a name of its own and then links it to its place: the link appears whole or not at all, and
- * never replaces another process's. Whoever links first wins; the others use that key. Synced before it is seen,
- * because a secret may be committed by it a moment later and must not outlive its key.
+ * Creates the key file under a temporary name and then links it to its place: the link appears complete or not at all, and never
+ * replaces another process's file. The first process wins, and the others use its key. The file is synced first, because a secret
+ * may be committed with it a moment later and must not outlive its key.
  */
 const createKeyFile = Effect.fnUntraced(function* (home: string, path: string) {
   const fs = yield* FileSystem.FileSystem
@@ -235,14 +237,14 @@ const createKeyFile = Effect.fnUntraced(function* (home: string, path: string) {
   yield* file.writeAll(Buffer.from(`${randomBytes(keyBytes).toString("base64")}\n`, "utf8"))
   yield* file.sync
   yield* Effect.catchReason(fs.link(temporary, path), "PlatformError", "AlreadyExists", () => Effect.void)
-  // Not every file system can sync a directory; where it cannot, there is nothing more to do.
+  // Not every file system can sync a directory; then there is nothing more to do.
   const folder = yield* fs.open(home, { flag: "r" })
   yield* Effect.ignore(folder.sync)
 }, Effect.scoped)
 
 /**
- * The key ring in the file `secrets.key` of the gateway's home folder, which is made with a fresh key (mode 0600) when
- * it is not there. A file that cannot be read or understood is an error and never replaced: what is stored needs it.
+ * Reads the key ring from the file `secrets.key` in the gateway's home folder. A missing file is created with a new key (mode
+ * 0600). A file that cannot be read or parsed is an error and is never replaced: stored secrets need it.
  */
 export const loadSecretKeys = Effect.fn("Secrets.loadKeys")(
   function* (home: string) {
@@ -267,9 +269,9 @@ export const loadSecretKeys = Effect.fn("Secrets.loadKeys")(
     )
 )
 
-/** What is stored of an API key or token: it can be recognised but not read. Random values need no slow hash. */
+/** The stored form of an API key or token: it can be verified but not read. Random values need no slow hash. */
 export const hashToken = (value: string): string => hash("sha256", value, "hex")
 
-/** Whether two texts are equal, in a time that tells neither where they differ nor how long they are. */
+/** Compares two texts in a time that reveals neither where they differ nor how long they are. */
 export const constantTimeEqual = (left: string, right: string): boolean =>
   timingSafeEqual(hash("sha256", left, "buffer"), hash("sha256", right, "buffer"))

@@ -5,44 +5,47 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { type SecretAddress, Secrets } from "../secrets/Secrets.ts"
 
 /*
- * Calls that change something once, however often they are sent (`Idempotency-Key`): what the first one answered is kept for a day, and answered
- * again. A row is found by its id alone, whichever process the call comes to.
+ * Calls that take effect once, however often they are sent (`Idempotency-Key`): the answer of the first call is kept for a day
+ * and returned again. A row is found by its id alone, whichever process gets the call.
  */
 
 const dayMs = 86_400_000
 
-/** Longer than any call lasts. What a process had in hand that died is carried out anew after it. */
+/** Longer than any call takes. After it, a call of a process that died is carried out again. */
 const holdMs = 120_000
 
-/** For so long a call that is carried out anew makes the same ids, whose time is that of the first: nothing comes to an old day. */
+/**
+ * For this long a call that is carried out again makes the same ids, with the time of the first call: so no row is inserted into
+ * an old day.
+ */
 const sameMs = 3_600_000
 
-/** Of one team, within a day: keys, and bytes of what they answered. */
+/** Limits of one team within a day: keys, and bytes of their answers. */
 export const maxKeys = 20_000
 export const maxBytes = 64 * 1024 * 1024
 
-/** A longer answer is not kept: it is only known that there was one. */
+/** A longer answer is not kept: only its existence is known. */
 export const maxAnswer = 4 * 1024 * 1024
 
 const inUse = (message: string) => fail("IDEMPOTENCY_KEY_IN_USE", message)
 
 /** A call with its key. */
 export interface KeyedCall {
-  /** Of the team, the caller and the key. */
+  /** A hash of the team, the caller and the key. */
   readonly id: string
   readonly team_id: string
-  /** Of the call: where it goes, and its body. */
+  /** A hash of the call: its path and its body. */
   readonly fingerprint: string
 }
 
-/** A call that is to be carried out now. `at`: when it was first begun, by a process that may have died over it. */
+/** A call to carry out now. `at`: when it first began, perhaps in a process that died. */
 export interface Begun {
   readonly kind: "begun"
   readonly hand: string
   readonly at: number
 }
 
-/** What a call has answered before. */
+/** The earlier answer of a call. */
 export interface Answered {
   readonly kind: "answered"
   readonly status: number
@@ -56,7 +59,10 @@ const addressOf = ({ id, team_id }: KeyedCall): SecretAddress => ({
   id
 })
 
-/** Takes a call in hand, or answers what it has answered. Fails while another has it in hand, and when the key was another call's. */
+/**
+ * Begins a call, or returns its earlier answer. Fails while another process carries it out, and when the key was used for a
+ * different call.
+ */
 export const beginCall = Effect.fnUntraced(function* (
   call: KeyedCall
 ): Effect.fn.Return<Answered | Begun, GatewayError | SqlError.SqlError, Secrets | SqlClient.SqlClient> {
@@ -99,14 +105,14 @@ export const beginCall = Effect.fnUntraced(function* (
   if (row.answer === null)
     return yield* inUse("the call with this idempotency key is done; its answer was too long to be kept")
   const secrets = yield* Secrets
-  // One that cannot be read was sealed by a key that is gone: the call must not be carried out again.
+  // An answer that cannot be decrypted was encrypted with a key that is gone: the call must not be carried out again.
   const body = yield* Effect.catch(secrets.decrypt(addressOf(call), row.answer), () =>
     inUse("the call with this idempotency key is done; its answer can no longer be read")
   )
   return { kind: "answered", status: row.status, body }
 })
 
-/** Keeps what a call has answered. */
+/** Stores the answer of a call. */
 export const keepAnswer = Effect.fnUntraced(function* (
   call: KeyedCall,
   { hand }: Begun,
@@ -128,7 +134,7 @@ export const forgetCall = Effect.fnUntraced(function* ({ id, team_id }: KeyedCal
   yield* sql`delete from idempotency_keys where id = ${id} and team_id = ${team_id} and hand = ${hand}`
 })
 
-/** Nobody knows whether it was done: the same call may be sent again at once, and is then carried out as the one that was begun. */
+/** It is not known whether the call took effect: it may be sent again at once, and then continues as the call that was begun. */
 export const releaseCall = Effect.fnUntraced(function* ({ id, team_id }: KeyedCall, { hand }: Begun) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)

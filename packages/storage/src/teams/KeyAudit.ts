@@ -10,14 +10,14 @@ import {
 } from "@tidegate/model/ProjectKey"
 import { query } from "../Transaction.ts"
 
-/** For how long decisions about keys are kept (ms), and how often a key's last use is written at the most. */
+/** How long decisions about keys are kept (ms), and the shortest interval between writes of a key's last use. */
 export const daysKept = 30
 const keptMs = daysKept * 86_400_000
 const usedEveryMs = 60_000
 
-/** Decisions of one kind within one window, as one process has counted them. */
+/** Decisions of one kind within one time window, counted by one process. */
 export interface CountedDecisions {
-  /** Whose count it is: an id of one count of one process. */
+  /** The id of this count of this process. */
   readonly entry: string
   readonly team_id: string
   readonly key_id: string
@@ -25,9 +25,9 @@ export interface CountedDecisions {
   readonly permission: KeyPermission
   readonly decision: KeyDecision
   readonly reason: KeyReason | null
-  /** Whether the key was let in by them. */
+  /** Whether the decisions allowed the key. */
   readonly isUse: boolean
-  /** When the window began, and the first and last of them (Unix milliseconds). */
+  /** When the window began, and the times of the first and last decision (Unix ms). */
   readonly beganAt: number
   readonly firstAt: number
   readonly lastAt: number
@@ -35,14 +35,14 @@ export interface CountedDecisions {
 }
 
 /**
- * Writes what has been counted, all of it each time: a count that is written again changes nothing, so none is doubled by a commit whose answer
- * was lost. Beside it, when each key was used last.
+ * Stores counts. Each write has the whole count, so a repeated write changes nothing, and a commit whose answer was lost is not
+ * counted twice. Also stores when each key was used last.
  */
 export const writeDecisions = Effect.fnUntraced(function* (
   counted: ReadonlyArray<CountedDecisions>
 ): Effect.fn.Return<void, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  // As one text: an array of nothing but nulls has no type for the driver.
+  // As one JSON text: the driver cannot type an array of nulls only.
   const rows = JSON.stringify(
     counted.map(({ beganAt, firstAt, isUse, lastAt, ...one }) => ({
       ...one,
@@ -83,7 +83,7 @@ interface Row {
   readonly created_at: Date
 }
 
-/** What has been decided about a key lately, newest first: what all processes have counted of a window is one. */
+/** The recent decisions about a key, newest first. The counts of all processes in a window are added up. */
 export const readDecisions = Effect.fnUntraced(function* (
   team_id: string,
   key_id: string

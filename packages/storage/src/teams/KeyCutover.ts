@@ -2,18 +2,18 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 
 /*
- * In an installation that was there before keys had scopes, a team's API key goes on as before: what its scopes and grants would refuse is let
- * through and noted, until the operator ends that. It is never begun again.
+ * In an installation that is older than key scopes, a team's API key works as before: calls that its scopes and grants would
+ * refuse are allowed and recorded, until the operator ends that (the cut-over). It cannot be started again.
  */
 
-/** What would have been refused to a team's API key. */
+/** Calls that would have been refused to a team's API key. */
 export interface ShadowDenials {
   readonly team_id: string
   readonly route_key: string
   readonly count: number
 }
 
-/** What would have been refused in the last so many days, of the teams that are before their cut-over. */
+/** What would have been refused in the last days, for teams before their cut-over. */
 export const shadowDenials = Effect.fnUntraced(function* (
   days: number
 ): Effect.fn.Return<ReadonlyArray<ShadowDenials>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -26,7 +26,10 @@ export const shadowDenials = Effect.fnUntraced(function* (
     group by a.team_id, a.route_key order by a.team_id, a.route_key`
 })
 
-/** Has the API keys of all teams obey their scopes from now on, but for those of `except`. Gives the teams that did not before. */
+/**
+ * Makes the API keys of all teams obey their scopes from now on, except those of `except`. Returns the teams whose keys did not
+ * before.
+ */
 export const cutOver = Effect.fnUntraced(function* (
   except: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, SqlClient.SqlClient> {

@@ -4,12 +4,12 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
 
 /*
- * What project keys are recognised by is their HMAC, by a pepper that stands in the database encrypted by the ring: a copy of the database
- * alone is nothing to try keys against, and a change of the ring changes no key. There may be several peppers: keys are made by the newest,
- * and those that were made by an older one stay valid by that.
+ * Project keys are verified by their HMAC with a pepper, which the database stores encrypted by the key ring. So keys cannot be
+ * guessed from a copy of the database alone, and a change of the ring does not change any key. There may be several peppers: new
+ * keys use the newest, and older keys stay valid with theirs.
  */
 
-/** What a key is made or recognised by. */
+/** What project keys are made and verified with. */
 export interface Pepper {
   readonly version: number
   readonly key: KeyObject
@@ -39,7 +39,7 @@ const newestVersion = Effect.gen(function* () {
   return row?.version ?? 0
 })
 
-/** Makes the pepper of a version, unless somebody has. */
+/** Creates the pepper of a version, unless it exists. */
 const makePepper = Effect.fnUntraced(function* (version: number) {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
@@ -48,7 +48,7 @@ const makePepper = Effect.fnUntraced(function* (version: number) {
   yield* sql`insert into settings (name, value) values (${address.id}, ${sealed}) on conflict do nothing`
 })
 
-/** What keys are made by now. The first time it is asked for, it is made. */
+/** The pepper for new keys. The first call creates it. */
 export const newestPepper: Found<Pepper> = Effect.gen(function* () {
   const version = Math.max(1, yield* newestVersion)
   const found = yield* pepperOf(version)
@@ -57,7 +57,7 @@ export const newestPepper: Found<Pepper> = Effect.gen(function* () {
   return (yield* pepperOf(version)) ?? (yield* Effect.die("a pepper that was made is gone"))
 })
 
-/** Makes a newer one, by which keys are made from now on in every process. Gives its version. */
+/** Creates a newer pepper, which every process uses for new keys from now on. Returns its version. */
 export const renewPepper: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient | Secrets> = Effect.gen(
   function* () {
     const version = (yield* newestVersion) + 1
@@ -68,6 +68,6 @@ export const renewPepper: Effect.Effect<number, SqlError.SqlError, SqlClient.Sql
 
 export const hmacOf = ({ key }: Pepper, text: string): string => createHmac("sha256", key).update(text).digest("hex")
 
-/** Whether a key is the one that a stored HMAC is of, in a time that does not tell how much of it is right. */
+/** Whether a stored HMAC belongs to a key, compared in constant time. */
 export const isOf = (pepper: Pepper, text: string, hmac: string): boolean =>
   timingSafeEqual(Buffer.from(hmacOf(pepper, text), "hex"), Buffer.from(hmac, "hex"))

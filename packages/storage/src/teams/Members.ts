@@ -8,9 +8,7 @@ import { maxMemberships } from "./People.ts"
 import { binsTeam, holdTeam } from "./Teams.ts"
 import { query, transaction } from "../Transaction.ts"
 
-/*
- * Teams, and who belongs to them. Each call of a session reads its memberships, so that what is changed here is felt by the next call.
- */
+/* Teams and their members. Each call of a session reads its memberships, so a change holds for the next call. */
 
 type Change<A> = Effect.Effect<A, GatewayError, SqlClient.SqlClient>
 
@@ -33,12 +31,12 @@ export interface Member {
   readonly email: string | null
   readonly name: string | null
   readonly role: Role
-  /** Added by their address, and not signed in since. */
+  /** Added by address, and not signed in since. */
   readonly isExpected: boolean
   readonly created_at: Date
 }
 
-/** Of one team: they are shown as one list. */
+/** The limit of one team: members are shown in one list. */
 export const maxMembers = 1_000
 
 const columns = `u.id, u.email, u.name, m.role, u.subject is null as "isExpected", m.created_at`
@@ -55,7 +53,7 @@ export const memberOf = Effect.fnUntraced(function* (
   return member ?? (yield* notFound("member", user))
 })
 
-/** Who belongs to a team: owners first. */
+/** The members of a team, owners first. */
 export const listMembers = Effect.fnUntraced(function* (
   team_id: string
 ): Effect.fn.Return<ReadonlyArray<Member>, GatewayError, SqlClient.SqlClient> {
@@ -67,14 +65,15 @@ export const listMembers = Effect.fnUntraced(function* (
     order by m.role desc, m.created_at, u.id`)
 })
 
-/** The user of that id or address; null: nobody is known by that address. */
+/** The user with that id or address; null: no user has that address. */
 const findUser = Effect.fnUntraced(function* (who: string, issuer: string | null = null) {
   const sql = yield* SqlClient.SqlClient
   if (!who.includes("@")) {
     const [user] = yield* sql<{ id: string }>`select id from users where id = ${who}`
     return user?.id ?? (yield* notFound("user", who))
   }
-  // An address that its issuer has not verified is anybody's. The first comparison has an index, the second folds A to Z alone.
+  // An address that its issuer has not verified may belong to anybody. The first comparison has an index; the second folds A to Z
+  // only.
   const users = yield* sql<{ id: string }>`
     select id from users where lower(email) = ${foldAddress(who)} and lower(email collate "C") = ${foldAddress(who)}
       and (email_verified or subject is null)
@@ -86,7 +85,7 @@ const findUser = Effect.fnUntraced(function* (who: string, issuer: string | null
   return users[0]?.id ?? null
 })
 
-/** Somebody who has not signed in yet, and will by that issuer. */
+/** Creates a user who has not signed in yet and will do so through that issuer. */
 const expect = Effect.fnUntraced(function* (email: string, issuer: string | null) {
   if (issuer === null) {
     const message = "has not signed in yet, and without TIDEGATE_OIDC_ISSUER nobody can"
@@ -102,7 +101,7 @@ const expect = Effect.fnUntraced(function* (email: string, issuer: string | null
   return user!.id
 })
 
-/** Two owners that leave at once leave one. */
+/** The lock makes sure that of two owners who leave at once, one stays. */
 const hold = (team_id: string) =>
   Effect.flatMap(team_id === binsTeam ? Effect.succeed(false) : holdTeam(team_id), (isThere) =>
     isThere ? Effect.void : Effect.fail(notFound("team", team_id))
@@ -128,7 +127,7 @@ const put = Effect.fnUntraced(function* (team_id: string, user: string, role: Ro
   }
 })
 
-/** Whom a change is about: the id of a user, or an address, and the issuer by whom somebody unknown is to sign in. */
+/** The person that a change is about: a user id or an address, and the issuer through which an unknown person has to sign in. */
 export interface Who {
   readonly user: string
   readonly issuer: string | null
@@ -137,7 +136,7 @@ export interface Who {
 const userOf = ({ issuer, user }: Who) =>
   Effect.flatMap(findUser(user, issuer), (found) => (found === null ? expect(user, issuer) : Effect.succeed(found)))
 
-/** A new team, with its first owner. `given`: its id, with which it is made once, however often that is carried out. */
+/** Creates a team with its first owner. `given`: its id; a repeated call with it creates the team only once. */
 export const createTeam = Effect.fnUntraced(function* (
   name: string,
   owner: Who,
@@ -156,7 +155,7 @@ export const createTeam = Effect.fnUntraced(function* (
   return id
 })
 
-/** The team is held: of members that are added at once each sees what the others have made. */
+/** The team is locked, so that members added at the same time are counted. */
 const room = Effect.fnUntraced(function* (team_id: string) {
   const sql = yield* SqlClient.SqlClient
   const full = yield* sql`select from memberships where team_id = ${team_id} offset ${maxMembers} limit 1`
@@ -167,7 +166,7 @@ const room = Effect.fnUntraced(function* (team_id: string) {
   }
 })
 
-/** Makes somebody a member or an owner of a team, whatever they were to it before. Answers whom. */
+/** Makes a person a member or an owner of a team, whatever they were before. Returns the member. */
 export const putMember = Effect.fnUntraced(function* (
   team_id: string,
   who: Who,
@@ -188,7 +187,7 @@ export const putMember = Effect.fnUntraced(function* (
   )
 })
 
-/** Makes a member of the team, whom an id names, an owner, or an owner a member. */
+/** Makes a member of the team, named by id, an owner, or an owner a member. */
 export const changeRole = Effect.fnUntraced(function* (
   team_id: string,
   user: string,
@@ -206,7 +205,7 @@ export const changeRole = Effect.fnUntraced(function* (
   )
 })
 
-/** Ends somebody's membership; the team keeps an owner. */
+/** Ends a membership; the team keeps at least one owner. */
 export const removeMember = Effect.fnUntraced(function* (
   team_id: string,
   user: string

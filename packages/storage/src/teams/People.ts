@@ -9,7 +9,7 @@ import { hashToken } from "../secrets/Secrets.ts"
 import { binsTeam, demoTeam } from "./Teams.ts"
 import { query, transaction } from "../Transaction.ts"
 
-/** Whom an issuer says that somebody is. */
+/** A person by the word of an issuer. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
@@ -19,12 +19,12 @@ export interface Identity {
   readonly picture_url: string | null
 }
 
-/** The user that anybody may be where demo sessions are let in. */
+/** The user of demo sessions, where they are allowed. */
 export const demoUser = "usr_demo"
 
-/** The oldest of a user's sessions ends when there would be more. */
+/** The limit of one user: the oldest session ends when a new one exceeds it. */
 const maxSessions = 1_000
-/** Of one user: what a session answers is bounded by it. */
+/** The limit of one user: it bounds the answer about a session. */
 export const maxMemberships = 1_000
 
 const sessionMs = 7 * 24 * 3_600_000
@@ -51,7 +51,7 @@ const signedIn = (row: Row): SignedIn => ({
   memberships: row.memberships
 })
 
-/** Who is signed in by tokens with these hashes, those whose time is over left out. */
+/** The unexpired sessions of tokens with these hashes. */
 const sessionsByHash = Effect.fnUntraced(function* (
   hashes: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlyMap<string, SignedIn>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -67,7 +67,7 @@ const sessionsByHash = Effect.fnUntraced(function* (
   return new Map(rows.map((row) => [row.token_hash, signedIn(row)]))
 })
 
-/** Finds who is signed in by a token; null when its session is over, or never was. Found by its hash, as API keys are. */
+/** Finds the session of a token; null when it has ended or never existed. It is found by the token's hash, as API keys are. */
 export const sessionsByToken: Effect.Effect<
   (token: string) => Effect.Effect<SignedIn | null, GatewayError>,
   never,
@@ -77,7 +77,7 @@ export const sessionsByToken: Effect.Effect<
   return query(Effect.map(sessions([hash]), (found) => found.get(hash) ?? null))
 })
 
-/** A session of `user` on a team, until its time is over. */
+/** Starts a session of `user` on a team, until its time is over. */
 const begin = Effect.fnUntraced(function* (user: string, team: string, token: string, lastsMs: number) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -106,16 +106,16 @@ export const signInDemo = Effect.fnUntraced(function* (
   )
 })
 
-/** What is looked at when somebody signs in. */
+/** The conditions of a sign-in. */
 export interface Admission {
   readonly isSiteAdmin: boolean
-  /** The team that the session is asked to act on. */
+  /** The team that the session is to act on. */
   readonly team_id: string | null
-  /** Whether somebody without any team gets one of their own; if not, they are turned away. */
+  /** Whether a person without a team gets one of their own; if not, they are refused. */
   readonly foundsTeam: boolean
 }
 
-/** What is kept of an issuer's account of somebody. The name that they gave themselves stays. */
+/** Stores what an issuer says about a person. A name that they chose themselves stays. */
 const recordUser = Effect.fnUntraced(function* (who: Identity, now: number) {
   const sql = yield* SqlClient.SqlClient
   const at = new Date(now)
@@ -131,7 +131,7 @@ const recordUser = Effect.fnUntraced(function* (who: Identity, now: number) {
   return user!.id
 })
 
-/** Gives a user what somebody with that address was expected for. Only the issuer's word that the address is theirs makes them that. */
+/** Gives a user the memberships that were prepared for that address. The issuer has to confirm that the address is theirs. */
 const takePlaceOfExpected = Effect.fnUntraced(function* (user: string, issuer: string, email: string) {
   const sql = yield* SqlClient.SqlClient
   const [expected] = yield* sql<{ id: string }>`
@@ -145,7 +145,7 @@ const takePlaceOfExpected = Effect.fnUntraced(function* (user: string, issuer: s
   yield* sql`delete from users where id = ${expected.id}`
 })
 
-/** The team that a session acts on where a call names none. */
+/** The team that a session acts on when a call names none. */
 const teamFor = Effect.fnUntraced(function* (user: string, name: string, admission: Admission, now: number) {
   const sql = yield* SqlClient.SqlClient
   const { foundsTeam, isSiteAdmin, team_id: asked } = admission
@@ -167,7 +167,7 @@ const teamFor = Effect.fnUntraced(function* (user: string, name: string, admissi
   return id
 })
 
-/** Signs in whom an issuer has vouched for. */
+/** Signs in a person whom an issuer has authenticated. */
 export const signIn = Effect.fnUntraced(function* (
   who: Identity,
   token: string,
@@ -177,7 +177,7 @@ export const signIn = Effect.fnUntraced(function* (
   return yield* transaction(sql)(
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      // The row stays locked to the end: somebody who signs in twice at once founds one team.
+      // The row stays locked to the end: a person who signs in twice at once creates one team.
       const user = yield* recordUser(who, now)
       const team = yield* teamFor(user, who.name ?? who.email ?? "Team", admission, now)
       return yield* begin(user, team, token, sessionMs)
@@ -185,7 +185,7 @@ export const signIn = Effect.fnUntraced(function* (
   )
 })
 
-/** Gives a user the name that they want to have. */
+/** Stores the name that a user has chosen. */
 export const rename = Effect.fnUntraced(function* (user: string, name: string) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
@@ -198,7 +198,7 @@ export const signOut = Effect.fnUntraced(function* ({ tokenHash }: SignedIn) {
   yield* sql`delete from sessions where token_hash = ${tokenHash}`
 })
 
-/** Whether there is such a team: a site admin may name any. */
+/** Whether the team exists: a site admin may name any. */
 export const teamExists = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
   return (yield* sql`select from teams where id = ${id} and id <> ${binsTeam}`).length > 0

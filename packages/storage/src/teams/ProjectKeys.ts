@@ -17,21 +17,21 @@ import type { Secrets } from "../secrets/Secrets.ts"
 import { holdTeam } from "./Teams.ts"
 import { query, transaction } from "../Transaction.ts"
 
-/** Revoked keys of a team that are kept beside those that are not: nobody finds the older ones in a list. */
+/** Revoked keys of a team that stay beside the others: nobody would find older ones in a list. */
 const maxRevoked = 1_000
 
-/** What an owner says of a key. */
+/** The settings of a key by its owner. */
 export interface KeyPolicy {
   readonly name: string
   readonly status: Exclude<KeyStatus, "revoked">
   readonly scopes: ReadonlyArray<Scope>
-  /** Null: every route, as only the team's own key can. */
+  /** Null: every route, which only the team's own key can have. */
   readonly execute_grants: ReadonlyArray<string> | null
-  /** Null: what the installation lets a team's key do. */
+  /** Null: the installation's limit for a team's key. */
   readonly rate_limit_per_minute: number | null
 }
 
-/** A key as it is stored. What is null of its policy is so of the team's own key alone. */
+/** A stored key. Only the team's own key may have null in its policy. */
 export type StoredKey = Omit<ProjectKey, "execute_grants" | "rate_limit_per_minute"> &
   Pick<KeyPolicy, "execute_grants" | "rate_limit_per_minute">
 
@@ -73,11 +73,11 @@ const stored = (row: Row): StoredKey => ({
   updated_at: row.updated_at.toISOString()
 })
 
-/** The id that the API key of a team is shown by. */
+/** The id under which a team's API key is listed. */
 export const teamKeyId = (team: string): string =>
   `pak_legacy_${hash("sha256", `tidegate team key ${team}`, "hex").slice(0, 32)}`
 
-/** What a team's own key may, as long as nobody has narrowed it. */
+/** The scopes of a team's own key until somebody narrows them. */
 export const wholeScopes: ReadonlyArray<Scope> = ["control:read", "control:edit", "control:execute", "tunnel:connect"]
 
 const rowsOf = Effect.fnUntraced(function* (team_id: string, id: string | null) {
@@ -90,7 +90,7 @@ const rowsOf = Effect.fnUntraced(function* (team_id: string, id: string | null) 
     order by k.status = 'revoked', k.created_at desc, k.id desc limit ${maxListed}`
 })
 
-/** Shows the API key of a team among its keys, where it has one. It may have been used before anybody looked. */
+/** Adds a team's API key to its listed keys, if it has one. It may have been used before anyone listed the keys. */
 const showTeamKey = Effect.fnUntraced(function* (team_id: string) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
@@ -111,7 +111,7 @@ const findRow = Effect.fnUntraced(function* (
   return row ?? (yield* notFound("project_api_key", id))
 })
 
-/** A team's keys: those that are not revoked, newest first, then of the others the newest. */
+/** A team's keys: first the valid ones, newest first, then the newest of the others. */
 export const listKeys = Effect.fnUntraced(function* (
   team_id: string
 ): Effect.fn.Return<ReadonlyArray<StoredKey>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -126,7 +126,7 @@ export const getKey = Effect.fnUntraced(function* (
   return stored(yield* findRow(team_id, id))
 })
 
-/** A key that was made; `api_key` is in no table. */
+/** A new key; `api_key` is stored nowhere. */
 export interface MadeKey {
   readonly key: StoredKey
   readonly api_key: string
@@ -134,8 +134,9 @@ export interface MadeKey {
 
 const newKeyId = () => `pak_${randomBytes(16).toString("hex")}`
 
-/** Makes a key, unless the team has as many as it may: it is held meanwhile, so that keys made at once are counted one after the other.
- * `id`: of a call that is carried out again it is the same, and the key is the one that is answered now: nobody has the other.
+/**
+ * Creates a key, within the team's limit. The team is locked, so that keys created at the same time are counted one after the
+ * other. `id` is the same for a repeated call: then the key of this answer is the valid one, because nobody got the earlier one.
  */
 export const createKey = Effect.fnUntraced(function* (
   team_id: string,
@@ -151,7 +152,7 @@ export const createKey = Effect.fnUntraced(function* (
   return yield* transaction(sql)(
     Effect.gen(function* () {
       yield* holdTeam(team_id)
-      // Its own row may be there: the transaction is taken again when nobody knows whether it was committed.
+      // The key's own row may exist: the transaction is repeated when it is not known whether it was committed.
       const [{ there }] = (yield* sql<{ there: number }>`select count(*)::int as there from project_api_keys
         where team_id = ${team_id} and status <> 'revoked' and not legacy and id <> ${id}`) as [{ there: number }]
       if (there >= maxKeys) {
@@ -179,7 +180,7 @@ const gated = fail(
   "the team's API key can be changed once the operator has ended the time in which its scopes are only watched"
 )
 
-/** A key of a team that may be changed, held until the transaction ends. */
+/** A key of a team that may be changed, locked until the transaction ends. */
 const held = Effect.fnUntraced(function* (team_id: string, id: string) {
   const sql = yield* SqlClient.SqlClient
   const row = yield* findRow(team_id, id)
@@ -188,7 +189,7 @@ const held = Effect.fnUntraced(function* (team_id: string, id: string) {
   return yield* findRow(team_id, id)
 })
 
-/** Changes a key as `change` makes of what it is now. */
+/** Changes a key by a function of its current state. */
 export const updateKey = Effect.fnUntraced(function* (
   team_id: string,
   id: string,
@@ -209,7 +210,7 @@ export const updateKey = Effect.fnUntraced(function* (
   )
 })
 
-/** Ends a key for ever. Repeating it changes nothing. */
+/** Revokes a key for good. A repetition changes nothing. */
 export const revokeKey = Effect.fnUntraced(function* (
   team_id: string,
   id: string
@@ -226,7 +227,7 @@ export const revokeKey = Effect.fnUntraced(function* (
   )
 })
 
-/** How many keys are recognised by each pepper, those that are revoked left out. */
+/** How many keys each pepper verifies, without revoked keys. */
 export const usesOfPeppers: Effect.Effect<
   ReadonlyArray<{ readonly pepper: number; readonly keys: number }>,
   SqlError.SqlError,

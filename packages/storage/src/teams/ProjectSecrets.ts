@@ -7,10 +7,10 @@ import { maskSecret } from "@tidegate/redaction/Masking"
 import { hashToken, type SecretAddress, Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
 import { query, transaction } from "../Transaction.ts"
 
-/** For how long deliveries are signed by a former secret beside the new one. */
+/** How long deliveries are signed with the former secret beside the new one. */
 const formerMs = 24 * 3_600_000
 
-/** A key or token as it is shown: its prefix, and the mask of what follows. */
+/** A key or token as it is shown: its prefix, and a mask for the rest. */
 export const maskKey = (value: string): string => {
   const prefix = /^[a-z]{2,8}_/.exec(value)?.[0] ?? ""
   return prefix + maskSecret(value.slice(prefix.length))
@@ -26,7 +26,7 @@ export const addressOf = (team_id: string, column: "signing_secret" | "previous_
 export const newApiKey = (): string => `gwk_${randomBytes(32).toString("hex")}`
 export const newSigningSecret = (): string => `gws_${randomBytes(32).toString("hex")}`
 
-/** What a team's secrets become; what is left out stays. */
+/** New values of a team's secrets; absent ones stay. */
 export type NewSecrets = { readonly [Name in SecretName]?: string }
 
 interface Row {
@@ -55,7 +55,7 @@ const shown = (team_id: string, row: Row): ProjectSecrets => ({
   updated_at: row.updated_at.toISOString()
 })
 
-/** The team's row, locked; made with a random pair when there is none. Nobody knows that pair's API key until it is replaced. */
+/** The team's row, locked. A missing row is created with random secrets. Nobody knows that API key until it is replaced. */
 const rowOf = Effect.fnUntraced(function* (team: string, now: Date) {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
@@ -72,12 +72,12 @@ const rowOf = Effect.fnUntraced(function* (team: string, now: Date) {
   return (yield* find)[0]!
 })
 
-/** A team's secrets as they may be read. Asked for the first time, they are made. */
+/** A team's readable secrets. The first call creates them. */
 export const projectSecrets = Effect.fnUntraced(function* (
   team: string
 ): Effect.fn.Return<ProjectSecrets, GatewayError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
-  // A read keeps nobody waiting: the row is locked only where it has to be made.
+  // A read does not lock: the row is locked only when it has to be created.
   const [found] = yield* query(sql<Row>`select * from project_secrets where team_id = ${team}`)
   if (found !== undefined) return shown(team, found)
   const now = new Date(yield* Clock.currentTimeMillis)
@@ -88,11 +88,11 @@ const replaceKey = Effect.fnUntraced(function* (team: string, key: string, now: 
   const sql = yield* SqlClient.SqlClient
   const hash = hashToken(key)
   const taken = yield* sql`select from project_secrets where api_key_hash = ${hash} and team_id <> ${team}`
-  // Whose it is, is not told; that it is somebody's cannot be hidden, because a key names its team.
+  // The answer does not say whose key it is. That it is taken cannot be hidden, because a key identifies its team.
   if (taken.length > 0) yield* invalid([{ path: "api_key", message: "cannot be used; choose another" }])
   yield* sql`update project_secrets set api_key_hash = ${hash}, api_key_masked = ${maskKey(key)},
     api_key_rotated_at = ${now}, updated_at = ${now} where team_id = ${team}`
-  // A new secret ends the revocation of the one before it.
+  // A new key replaces a revoked one and is active again.
   yield* sql`update project_api_keys set status = 'active', revoked_at = null, updated_at = ${now}
     where team_id = ${team} and legacy and status = 'revoked'`
 })
@@ -100,13 +100,13 @@ const replaceKey = Effect.fnUntraced(function* (team: string, key: string, now: 
 const replaceSigning = Effect.fnUntraced(function* (team: string, row: Row, secret: string, now: Date) {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
-  // One that cannot be read signs nothing any more: replacing it is the cure.
+  // A secret that cannot be decrypted signs nothing any more: replacing it is the repair.
   const former = yield* Effect.catchTag(
     secrets.decrypt(addressOf(team, "signing_secret"), row.signing_secret),
     "SecretUnreadable",
     () => Effect.succeed(null)
   )
-  // The same one again: it was committed, and its answer lost.
+  // The same secret again: it was committed, and the answer was lost.
   if (former === secret) return
   const kept = former === null ? null : yield* secrets.encrypt(addressOf(team, "previous_signing_secret"), former)
   const sealed = yield* secrets.encrypt(addressOf(team, "signing_secret"), secret)
@@ -115,7 +115,9 @@ const replaceSigning = Effect.fnUntraced(function* (team: string, row: Row, secr
     previous_signing_secret_until = ${new Date(now.getTime() + formerMs)}, updated_at = ${now} where team_id = ${team}`
 })
 
-/** Replaces a team's secrets. The former API key is dead at once, the former signing secret signs beside the new one for a day. */
+/**
+ * Replaces a team's secrets. The former API key is invalid at once; the former signing secret signs beside the new one for a day.
+ */
 export const replaceSecrets = Effect.fnUntraced(function* (
   team: string,
   { api_key, signing_secret }: NewSecrets
@@ -132,7 +134,7 @@ export const replaceSecrets = Effect.fnUntraced(function* (
   )
 })
 
-/** The destinations of a team whose deliveries it signs. */
+/** The destinations of a team whose deliveries are signed with it. */
 export const signedDestinations = Effect.fnUntraced(function* (
   team: string
 ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -142,13 +144,13 @@ export const signedDestinations = Effect.fnUntraced(function* (
   return rows.map(({ id }) => id)
 })
 
-/** A secret that signs deliveries, and the time (ms) from which on it does no longer; null: it is the current one. */
+/** A signing secret, and the time (ms) from which it signs no more; null: it is the current one. */
 export interface SigningSecretText {
   readonly secret: Redacted.Redacted
   readonly until: number | null
 }
 
-/** The secrets that sign a team's deliveries: the current one, then the one before it for as long as that is valid. */
+/** The secrets that sign a team's deliveries: the current one and, while it is valid, the previous one. */
 export const signingSecrets = Effect.fnUntraced(function* (
   team_id: string
 ): Effect.fn.Return<

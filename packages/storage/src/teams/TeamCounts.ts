@@ -4,21 +4,29 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { beyondLimit, TeamLimits } from "@tidegate/resources/TeamLimits"
 
 /**
- * Limits of teams, by what the database counts with each row that comes and goes (`team_counts`). The count of a kind is a row, which whoever makes
- * one more holds until the commit: of creates at once each sees what the others have made.
+ * Limits of teams, by the counts that the database updates with each inserted and deleted row (`team_counts`). The count of a
+ * kind is a row, which a create locks until its commit: so creates at the same time see each other's rows.
  */
 
-/** So many creates at once there cannot be, of all processes: a team that is further from its limit does not reach it meanwhile. */
+/**
+ * More creates than this never run at once over all processes: a team that is further from its limit cannot reach it meanwhile.
+ */
 const margin = 500
 
-/** Whether there is a team that is so far from a limit. */
+/** Whether a team can be that far from a limit. */
 export const isBeyondMargin = (limit: number): boolean => limit > margin
 
-/** Whether a team is so far from its limit that nobody need hold the count: an expression, for the statement that makes a row. */
+/**
+ * An SQL expression for whether a team is so far from its limit that the count need not be locked, for the statement that inserts
+ * a row.
+ */
 export const isFarFromLimit = (sql: SqlClient.SqlClient, team_id: string, kind: string, limit: number) => sql`
   coalesce((select count from team_counts where team_id = ${team_id} and kind = ${kind}), 0) < ${limit - margin}`
 
-/** Takes the place of one more, which has that id (it may be there, where a create comes again); fails when the team has as many as it may. */
+/**
+ * Reserves one more row with that id (which may exist already when a create is repeated); fails when the team has reached its
+ * limit.
+ */
 export const takePlace = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   kind: string,

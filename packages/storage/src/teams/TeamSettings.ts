@@ -7,11 +7,11 @@ import { binsTeam, holdTeam } from "./Teams.ts"
 import { transaction } from "../Transaction.ts"
 
 /*
- * What a team says of itself: its name, and for how long its data is kept. The operator's settings are what holds without it, and the most that it can
- * ask for here; an operator may let a team keep more in its row.
+ * A team's own settings: its name, and how long its data is kept. The operator's settings are the default and the maximum here;
+ * an operator may set a longer time in the team's row.
  */
 
-/** For how long the operator keeps what teams say nothing of. */
+/** The operator's defaults. */
 export const KeptDays = Context.Reference<RetentionDefaults>("@tidegate/storage/KeptDays", {
   defaultValue: () => retentionDefaults
 })
@@ -56,7 +56,7 @@ export const readTeam = Effect.fnUntraced(function* (
   return toTeam(yield* rowOf(id), yield* KeptDays)
 })
 
-/** The teams among these ids, by name. */
+/** The teams with these ids, by name. */
 export const teamsOf = Effect.fnUntraced(function* (
   memberships: ReadonlyArray<{ readonly team_id: string; readonly role: OwnTeam["role"] }>
 ): Effect.fn.Return<ReadonlyArray<OwnTeam>, SqlError.SqlError, SqlClient.SqlClient> {
@@ -67,7 +67,7 @@ export const teamsOf = Effect.fnUntraced(function* (
   return rows.map(({ id, name }) => ({ id, name, role: roles.get(id) ?? "member" }))
 })
 
-/** What is left out stays; null is the operator's setting again. */
+/** Absent members stay; null resets to the operator's default. */
 export interface TeamChange {
   readonly name?: string | undefined
   readonly retention?:
@@ -75,7 +75,7 @@ export interface TeamChange {
     | undefined
 }
 
-/** Faults of days that are asked for, beside those that are there. */
+/** Faults of the requested days, checked together with the stored ones. */
 const faultsOf = (
   asked: NonNullable<TeamChange["retention"]>,
   kept: { readonly payload: number | null; readonly record: number | null },

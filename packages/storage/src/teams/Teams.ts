@@ -8,17 +8,16 @@ import { hashToken, Secrets } from "../secrets/Secrets.ts"
 export const demoTeam = "tm_demo"
 
 /**
- * The team of the public bins that nobody has claimed. It has no key and no members, and nobody may name it: `People.ts` says of it that there
- * is no such team.
+ * The team of unclaimed public bins. It has no key and no members, and nobody may name it: for `People.ts` there is no such team.
  */
 export const binsTeam = "tm_bins"
 
 const minKeyLength = 12
 
 /**
- * Makes the demo team and its project secrets: the given API key, of which only the hash is kept, and a random signing
- * secret. Repeating it changes nothing; with another key than at the start before, the team's key is replaced and the old one no longer
- * valid. A key that has been rotated since stays: the one before it must not come back to life by a restart.
+ * Creates the demo team and its project secrets: the given API key, of which only the hash is stored, and a random signing
+ * secret. A repetition changes nothing. With another key than at the last start, the team's key is replaced and the old one
+ * becomes invalid. A key that was rotated since stays: a restart must not make the previous one valid again.
  */
 export const bootstrapTeam = Effect.fnUntraced(function* (options: {
   readonly apiKey: Redacted.Redacted
@@ -49,8 +48,8 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
 })
 
 /**
- * Has a team to itself until the transaction ends: of changes that count what the team has, each sees what the others have made. A statement
- * of its own, because what counts in the same one would count what was there before it waited.
+ * Locks a team until the transaction ends, so that changes which count the team's rows see each other's. It is a statement of its
+ * own: a count in the same statement would not see what was committed while it waited.
  */
 export const holdTeam = Effect.fnUntraced(function* (
   team_id: string
@@ -59,7 +58,7 @@ export const holdTeam = Effect.fnUntraced(function* (
   return (yield* sql`select from teams where id = ${team_id} for no key update`).length > 0
 })
 
-/** The team that a source is of; null: there is no such source. */
+/** The team of a source; null: there is no such source. */
 export const teamOfSource = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
@@ -68,7 +67,7 @@ export const teamOfSource = Effect.fnUntraced(function* (
   return row?.team_id ?? null
 })
 
-/** The team that a destination is of which a tunnel leads to; null: there is no such destination. */
+/** The team of a tunnel destination; null: there is no such destination. */
 export const teamOfTunnel = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {

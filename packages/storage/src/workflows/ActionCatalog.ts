@@ -4,18 +4,21 @@ import type { Action, Catalog, SavedAction } from "@tidegate/workflows/Catalog"
 
 /** The actions that steps may call: those of the providers, and the team's saved ones. */
 
-/** A saved action's content, which a run goes by to its end. */
+/** The content of a saved action, which a run uses to its end. */
 export interface SavedContent {
   readonly provider_key: string
   readonly action_key: string
-  /** Of the action's schema. */
+  /** The version of the action's schema. */
   readonly version: string
   readonly inputs: Schema.JsonObject
-  /** Whether credentials are saved with it, as far as that is asked. */
+  /** Whether credentials are saved with it, if that was requested. */
   readonly holdsCredentials?: boolean
 }
 
-/** An action with the credentials of a saved one: a step sends them nowhere else. Where a template stands that is judged when it runs. */
+/**
+ * An action with the credentials of a saved one, which a step may send to no other target. A target with a template is checked
+ * when it runs.
+ */
 const stayingAt = (content: SavedContent, action: Action): Action => ({
   ...action,
   compile: (step) => {
@@ -37,7 +40,7 @@ const stayingAt = (content: SavedContent, action: Action): Action => ({
   }
 })
 
-/** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
+/** The formatter is loaded by the first workflow that uses it: a gateway without one does not have it in memory. */
 const formatter = Effect.promise(() => import("@tidegate/workflows/actions/FormatterActions"))
 
 const member = (of: unknown, name: string): unknown =>
@@ -47,7 +50,10 @@ const member = (of: unknown, name: string): unknown =>
 
 const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === formatterKey
 
-/** For these steps, which may name these saved actions, filters of these conditions, and transformations of code with these hashes. */
+/**
+ * The catalog for these steps, which may name these saved actions, filters with these conditions, and transformations whose code
+ * has these hashes.
+ */
 export const catalogFor = (
   steps: ReadonlyArray<Schema.Json>,
   saved: ReadonlyMap<string, SavedContent> = new Map(),

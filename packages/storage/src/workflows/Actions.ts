@@ -31,8 +31,8 @@ export interface ActionRow extends StoredRow {
 }
 
 /**
- * The saved actions of teams. What runs go by has versions, which stay as long as a run may: its inputs. Credentials, the limit and whether it is
- * disabled hold at once.
+ * The saved actions of teams. Their inputs have versions, because runs are pinned to one; a version stays as long as a run may
+ * use it. Credentials, the rate limit and the disabled state are always the current ones.
  */
 export class Actions extends Context.Service<Actions, Store<typeof action>>()("@tidegate/storage/Actions") {
   static readonly layer: Layer.Layer<Actions, never, SqlClient.SqlClient | Secrets> = Layer.effect(
@@ -41,7 +41,7 @@ export class Actions extends Context.Service<Actions, Store<typeof action>>()("@
   )
 }
 
-/** What of it a run is pinned to. */
+/** The part of an action that a run is pinned to. */
 export const contentOf = ({
   action_key,
   config: { inputs, schema_version },
@@ -71,8 +71,8 @@ const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Ret
 })
 
 /**
- * Inputs are read by whoever reads the action, and kept with each version: they hold no credentials. What was saved before they were refused stays, until it
- * is changed, and is masked where it is shown.
+ * Inputs must not contain credentials: everyone who may read the action sees them, and each version keeps them. Inputs that were
+ * saved before this rule stay until they are changed, and are masked where they are shown.
  */
 const judgeInputs = Effect.fnUntraced(function* (
   content: SavedContent,
@@ -88,8 +88,9 @@ const judgeInputs = Effect.fnUntraced(function* (
 const lookedAt = (provider: string): Looked => (provider === formatterKey ? "looks" : "names and looks")
 
 /**
- * Credentials go where the saved inputs say, and stay there: what they are sent to is written out, and with another one they are written anew. Fails
- * closed: who may change an action may not read its credentials, and would have them sent to themselves. `kept`: what they were sent with so far.
+ * Credentials belong to the target of the saved inputs: the target is written out, and with another target they have to be
+ * entered again. Fails closed: a user who may change an action may not read its credentials, and could otherwise have them sent
+ * to a server of their own. `kept`: the previous target.
  */
 const judgeTarget = Effect.fnUntraced(function* (
   content: SavedContent,
@@ -110,9 +111,12 @@ const judgeTarget = Effect.fnUntraced(function* (
   }
 })
 
-/** No run is older: versions that were superseded before that are nobody's. */
+/** No run is older than this: no run uses a version that was replaced before. */
 const keptDays = 61
-/** Of what an action was, so much is kept, whoever saves it how often. A run that began before fails where it comes to it. */
+/**
+ * How many earlier versions of an action are kept, however often it is saved. A run that began with an older one fails at the
+ * step.
+ */
 const keptAtMost = 100
 
 const make = Effect.gen(function* () {
@@ -181,7 +185,7 @@ const make = Effect.gen(function* () {
       const version = before === null ? 1 : isSame ? before.version : before.version + 1
       return { ...next, version } satisfies Values
     }),
-    // A workflow that comes to name it holds its row until it has committed: looked for after the lock, it is seen.
+    // A workflow that comes to name it locks the action's row until its commit: a search after the lock finds that workflow.
     remove: (row) => Effect.as(refuseUsedBySteps(sql, "action", row), { credentials: null }),
     createsMore: true,
     follow: Effect.fnUntraced(function* (before, after, at) {
@@ -196,7 +200,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A saved action as it is called now. */
+/** A saved action with its current settings. */
 export interface LoadedAction {
   readonly id: string
   readonly name: string
@@ -213,8 +217,8 @@ export interface LoadedAction {
 }
 
 /**
- * A saved action as it is called now; null when there is none (any more). Fails with `SecretUnreadable` when its credentials cannot be decrypted: what
- * was to be called must not be called without them.
+ * A saved action with its current settings; null when it does not exist (any more). Fails with `SecretUnreadable` when its
+ * credentials cannot be decrypted: the action must not be called without them.
  */
 export const loadAction = Effect.fnUntraced(function* (
   team_id: string,
@@ -243,15 +247,15 @@ export const loadAction = Effect.fnUntraced(function* (
   }
 })
 
-/** How fast a saved action is called. */
+/** The rate limit of a saved action. */
 export interface ActionPace {
   readonly team_id: string
-  /** Calls in a period; null: as many as come. */
+  /** Calls per period; null: unlimited. */
   readonly limit: number | null
   readonly period: ActionConfig["rate_limit_period"]
 }
 
-/** The pace of a saved action; null: there is no such action. */
+/** The rate limit of a saved action; null: there is no such action. */
 export const readActionPace = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<ActionPace | null, SqlError.SqlError, HotSql> {
@@ -263,11 +267,11 @@ export const readActionPace = Effect.fnUntraced(function* (
   return { team_id: row.team_id, limit: rate_limit, period: rate_limit_period ?? "second" }
 })
 
-/** A version of a saved action: what a run that began with it goes by to its end. */
+/** A version of a saved action: a run that began with it uses it to its end. */
 export interface PinnedAction extends SavedContent {
   readonly id: string
   readonly name: string
-  /** Of the action. */
+  /** The revision of the action. */
   readonly revision: number
   readonly content_hash: string
   readonly updated_at: string
@@ -291,7 +295,7 @@ const pinnedOf = ({ schema_version, updated_at, ...row }: PinnedRow): PinnedActi
   updated_at: updated_at.toISOString()
 })
 
-/** The saved actions of these ids as they are now: what a run that begins is pinned to. */
+/** The current versions of the saved actions with these ids, for a new run to be pinned to. */
 export const currentActions = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>
@@ -305,7 +309,7 @@ export const currentActions = Effect.fnUntraced(function* (
   return new Map(rows.map((row) => [row.id, pinnedOf(row)]))
 })
 
-/** The same in the versions that a run was pinned to. What is not there was deleted meanwhile. */
+/** The versions that a run was pinned to. A missing one was deleted meanwhile. */
 export const pinnedActions = Effect.fnUntraced(function* (
   team_id: string,
   pins: ReadonlyArray<{ readonly id: string; readonly revision: number }>

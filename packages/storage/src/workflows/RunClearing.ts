@@ -3,10 +3,10 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 
-/** So many runs go at once. */
+/** Runs that one statement removes. */
 const batch = 200
 
-/** Removes runs of a workflow that is deleted, with their steps and their place in the queue; answers whether there may be more. */
+/** Removes runs of a deleted workflow, with their journal entries and queue rows; returns whether there may be more. */
 export const clearDeleted = Effect.fnUntraced(function* (
   workflowId: string
 ): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
@@ -14,7 +14,7 @@ export const clearDeleted = Effect.fnUntraced(function* (
   const rows = yield* sql<{ id: string }>`
     select id from workflow_runs where workflow_id = ${workflowId} order by workflow_id, id limit ${batch}`
   if (rows.length === 0) {
-    // Those whose record retention took.
+    // Queue rows whose run's record retention has removed.
     yield* sql`delete from workflow_queue where workflow_id = ${workflowId}`
     return false
   }

@@ -5,12 +5,15 @@ import { tellParts } from "../reads/RunRow.ts"
 /** A run that is to be ended from outside. */
 export interface UnendedRun {
   readonly steps_count: number
-  /** Characters of what its steps have given. */
+  /** Characters of its steps' outputs. */
   readonly kept: number
   readonly started_at: Date | null
 }
 
-/** Reads a run of which so many parts are stored, and tells what they say of its steps. Null: somebody else has it, or it is at its end. */
+/**
+ * Reads an unfinished run with this number of journal entries, and passes what they say about its steps to `tell`. Null: another
+ * process has continued the run, or it is finished.
+ */
 export const readUnended = Effect.fnUntraced(function* (
   { id, parts }: { readonly id: string; readonly parts: number },
   tell: (steps: string) => void

@@ -6,15 +6,15 @@ import type { ClearedRuns } from "@tidegate/model/WorkflowRun"
 import * as Columns from "../journal/Columns.ts"
 import { workflowOf } from "../reads/RunReads.ts"
 
-/** Runs of one statement: its transaction is over before anybody notices the locks. */
+/** Runs of one statement: its transaction is too short for its locks to matter. */
 const batch = 500
-/** Runs that one call takes on: it answers within the time that its caller waits. */
+/** Runs that one call removes, so that it returns within the time that its caller waits. */
 const maxInCall = 20_000
 const countAtMost = 10_000
 
 /**
- * Removes the runs of a workflow that are at their end, with what is kept of their steps. Nothing else writes them but a retry of a step, which
- * finds its run or does not: one that has been taken up again meanwhile stays.
+ * Removes the finished runs of a workflow with their journal entries. Only a step retry still writes such a run. It finds its run
+ * or does not, and a run that has been resumed meanwhile stays.
  */
 export const clearRuns = Effect.fnUntraced(function* (
   team: string,
@@ -41,11 +41,11 @@ export const clearRuns = Effect.fnUntraced(function* (
   return { workflow_id: workflowId, deleted, retained_active: active?.count ?? 0, has_more: after !== null }
 })
 
-/** Those of these runs that are at their end, and their steps. */
+/** Removes those of these runs that are finished, with their journal entries. */
 export const removeRuns = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const [first, last] = Columns.bounds(ids)
-  // Parts are of the day on which they were written: none before its run.
+  // A journal entry is in the partition of the day on which it was written, which is never before its run's.
   const [gone] = yield* sql<{ count: number }>`
     with gone as (
       delete from workflow_runs where id = any(${Columns.text(ids)}) and id >= ${first} and id <= ${last}

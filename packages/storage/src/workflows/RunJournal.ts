@@ -10,9 +10,9 @@ import { withPartitions } from "../retention/Partitions.ts"
 export type { RunTransition } from "../journal/RunStatement.ts"
 
 /**
- * What became of a transition handed in: `stored`: it is durable. `superseded`: somebody else has taken the run on, or it is gone; nothing was
- * written. `refused`: the database takes everything but this one, also when it is handed in again; logged with its cause. `failed`: nothing is
- * known of it; the poller finds the run, as it is stored.
+ * The result of a transition. `stored`: it is committed. `superseded`: another process has continued the run, or it is gone;
+ * nothing was written. `refused`: the database refuses this transition only, and would refuse it again; logged with its cause.
+ * `failed`: the result is unknown; the poller finds the run as it is stored.
  */
 export type Moved = "stored" | "superseded" | "refused" | "failed"
 
@@ -22,13 +22,16 @@ interface Item {
   readonly done: (moved: Moved) => void
 }
 
-/** The one writer of runs, one per process: what has gathered is committed in one statement. */
+/** The only writer of runs, one per process: gathered transitions are committed in one statement. */
 export class RunJournal extends Context.Service<
   RunJournal,
   {
-    /** Callers bound what they hand in. */
+    /** Callers limit how much they pass at once. */
     readonly move: (transition: RunTransition) => Effect.Effect<Moved>
-    /** Nobody takes the run on before `until` (Unix ms), as it is stored. Where that fails it stays due, and the poller comes back to it. */
+    /**
+     * No process continues the run before `until` (Unix ms). When storing that fails, the run stays due, and the poller brings it
+     * back.
+     */
     readonly putOff: (runId: string, until: number) => Effect.Effect<void>
   }
 >()("@tidegate/storage/RunJournal") {
@@ -68,7 +71,7 @@ const make = Effect.gen(function* () {
           )
         }
         if (items.length > 1) {
-          // One that the database refuses costs the others of its batch nothing.
+          // One that the database refuses must not fail the others of its batch.
           const half = items.length >> 1
           return Effect.andThen(commit(items.slice(0, half)), commit(items.slice(half)))
         }

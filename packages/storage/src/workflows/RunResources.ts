@@ -3,15 +3,15 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 
-/** What a step names, as it was when its run began. Destinations and credentials are read as they are when they are used. */
+/** A resource that a step names, as it was when the run began. Destinations and credentials are read when they are used. */
 export interface NamedResource {
   readonly id: string
   readonly name: string
   readonly content_hash: string
   readonly updated_at: string
-  /** Of a saved action: its version, which stays. */
+  /** For a saved action: its version, which is stored. */
   readonly revision?: number
-  /** Of a stored filter, of which nothing else is left when it has changed. */
+  /** For a stored filter: its conditions, because earlier ones are stored nowhere else. */
   readonly conditions?: Schema.Json
 }
 
@@ -19,7 +19,10 @@ interface Row extends Omit<NamedResource, "updated_at"> {
   readonly updated_at: Date
 }
 
-/** What each kind is known by: a transformation by its code, a destination by its type and settings (sealed, where they are). */
+/**
+ * The content that identifies the state of each kind: a transformation's code, a destination's type and settings (encrypted where
+ * they are).
+ */
 const contents = {
   [prefixes.destination]: [
     "destinations",
@@ -34,7 +37,7 @@ const contents = {
   ]
 } as const
 
-/** Those of the team that are there; with `lost`, also filters that were deleted: a run of a version before that goes by what they asked. */
+/** The existing resources of the team; with `lost`, also deleted filters: a run of an older version uses their conditions. */
 export const namedResources = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>,
@@ -57,7 +60,7 @@ export const namedResources = Effect.fnUntraced(function* (
   return found
 })
 
-/** What was told of these runs when they began: JSON. */
+/** The resources of these runs as recorded when they began: JSON. */
 export const namedBefore = Effect.fnUntraced(function* (
   runIds: ReadonlyArray<string>
 ): Effect.fn.Return<

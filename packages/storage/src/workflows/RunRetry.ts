@@ -3,19 +3,19 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { retentionDefaults } from "../retention/Retention.ts"
 import { payloadGone } from "../Tables.ts"
 
-/** The rows behind a step retry. It is rare, and waits for nobody: it goes past the journal of runs. */
+/** The rows of a step retry. It is rare and waits for nobody, so it does not use the journal of runs. */
 
-/** A run as it stands, for whoever wants a step of it to run again. */
+/** A run in its current state, for the retry of one of its steps. */
 export interface RetryableRun {
   readonly id: string
   readonly version: number
   readonly status: "queued" | "running" | "succeeded" | "failed"
   readonly parts: number
   readonly attempts: number
-  /** The last retry that was asked for, and the step. */
+  /** The id of the last requested retry, and the step. */
   readonly retry_id: string | null
   readonly retried_step_id: string | null
-  /** When retention took the request's payload; null: it is there. */
+  /** When retention removed the request's payload; null: it is stored. */
   readonly expired_at: Date | null
 }
 
@@ -37,13 +37,13 @@ export const readRetryable = Effect.fnUntraced(function* (
   return row ?? null
 })
 
-/** A step's retry, and what it makes of the run. Times are Unix milliseconds. */
+/** A step's retry, and its effect on the run. Times are Unix ms. */
 export interface StepRetryRecord {
   readonly id: string
   readonly runId: string
   readonly stepId: string
   readonly shard: number
-  /** Which part of the run this is. */
+  /** The number of its journal entry. */
   readonly part: number
   readonly partId: string
   readonly at: number
@@ -55,7 +55,7 @@ export interface StepRetryRecord {
   readonly outputs: string | null
 }
 
-/** Puts the run back into its workflow's queue. False: somebody was faster; nothing was written. */
+/** Puts the run back into its workflow's queue. False: another write was first, and nothing was written. */
 export const storeRetry = Effect.fnUntraced(function* (
   retry: StepRetryRecord
 ): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {

@@ -6,9 +6,9 @@ import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 
-/** The rows behind a workflow's queue of runs. */
+/** The rows of a workflow's queue of runs. */
 
-/** A run that is to go on, with what it was made of. */
+/** A run to continue, with what it needs. */
 export interface DueRun extends StoredHead {
   readonly id: string
   readonly team_id: string
@@ -18,33 +18,36 @@ export interface DueRun extends StoredHead {
   readonly version: number
   readonly parts: number
   readonly attempts: number
-  /** Characters of what its steps have given. */
+  /** Characters of its steps' outputs. */
   readonly kept: number
   readonly status: "queued" | "running"
   readonly created_at: Date
   readonly due_at: Date
-  /** What it took with it into a long wait: lines, the first a JSON with the `part` up to which it has everything. */
+  /**
+   * State that a run saved before a long wait, as lines. The first one is a JSON with the `part` (number of the last journal
+   * entry) that it includes.
+   */
   readonly carried: string | null
-  /** How many are due, up to the limit: these, and those whose bytes were too many. */
+  /** How many runs are due, up to the limit, including those left out for their bytes. */
   readonly found: number
   readonly ingested_at: Date
   readonly body: Uint8Array | null
-  /** Sealed credentials, see `requests`. */
+  /** Encrypted credentials, see `requests`. */
   readonly presented: string | null
 }
 
-/** What a run that is read takes with it. */
+/** The bytes of a run that was read. */
 export const bytesOf = ({ body, carried, headers, kept }: DueRun): number =>
   (body?.length ?? 0) + headers.length + (carried?.length ?? 0) + kept
 
-/** A workflow as its runs go by it now. */
+/** The current state of a workflow for its runs. */
 export interface RunningWorkflow {
   readonly team_id: string
   readonly status: "draft" | "active" | "paused" | "disabled"
   readonly deleted: boolean
 }
 
-/** What there is to do for a workflow. */
+/** The work of a workflow. */
 export interface DueWork {
   readonly running: RunningWorkflow
   readonly runs: ReadonlyArray<DueRun>
@@ -63,13 +66,14 @@ interface Running {
   readonly running_held: Readonly<Record<string, number>> | null
 }
 
-/** Without a run it has the workflow alone. */
+/** A row without a run has only the workflow. */
 type DueRow = Running & (DueRun | { readonly id: null })
 
 /**
- * A workflow with its runs that are due as it stands, the longest due first, with so many bytes in all (the first always comes): of their requests,
- * and of what their steps have given. While it is paused, or was deleted, none; of one that is disabled all, whenever they are due. Not those that
- * whoever asks has in hand. `headers` is empty where retention took the request's payload. Null: there is no workflow.
+ * A workflow with its due runs, the longest due first, up to a number of bytes (the first run always is included): those of their
+ * requests and of their steps' outputs. None while the workflow is paused or deleted; all of them, whenever they are due, when it
+ * is disabled. Runs that the caller has in hand are left out. `headers` is empty when retention has removed the request's
+ * payload. Null: there is no workflow.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
@@ -133,7 +137,7 @@ export interface StoredPart {
   readonly outputs: string | null
 }
 
-/** What has been stored of these runs, part by part; of some only what came `after` a part. */
+/** The journal entries of these runs; for some only those `after` a given one. */
 export const partsOf = Effect.fnUntraced(function* (
   runIds: ReadonlyArray<string>,
   after: ReadonlyMap<string, number> = new Map()
@@ -141,7 +145,7 @@ export const partsOf = Effect.fnUntraced(function* (
   if (runIds.length === 0) return []
   const sql = yield* HotSql
   const [first] = Columns.bounds(runIds)
-  // Parts are of the day on which they were written: none before its run.
+  // A journal entry is in the partition of the day on which it was written, which is never before its run's.
   return yield* sql<StoredPart>`
     select s.run_id, s.part, s.steps, s.outputs
     from unnest(${Columns.text(runIds)}, ${Columns.int4(runIds.map((id) => after.get(id) ?? 0))}) as a (run_id, part)

@@ -4,14 +4,14 @@ import { addNumbers, type ExactNumber, isJsonNumber, readNumber } from "@tidegat
 import type { Json } from "@tidegate/model/Rule"
 import { HotSql } from "../Database.ts"
 
-/** What the workflows of a team keep by key, and what their steps have done by their keys. */
+/** Values that a team's workflows store by key, and the results that their steps have stored by step key. */
 
-/** Keys of one team. */
+/** The limit of keys of one team. */
 const maxKeys = 10_000
 /** Longer than any run lives. */
 const rememberedMs = 61 * 86_400_000
 
-/** Why a value is not kept: `full`: the team has as many as it may; `not_a_number`: what is there cannot be added to. */
+/** Why a value is not stored: `full`: the team has reached its limit; `not_a_number`: the stored value cannot be added to. */
 export type Refused = "full" | "not_a_number"
 
 export const readValue = Effect.fnUntraced(function* (
@@ -25,8 +25,8 @@ export const readValue = Effect.fnUntraced(function* (
 })
 
 /**
- * The connections that writes hold at once in a process: each waits for its team's lock, or for a row, with one in hand. Without a bound one
- * busy team would hold all that requests are stored by. Teams have them in turn.
+ * Limits the database connections of these writes in a process: each waits for its team's lock, or for a row, while it has a
+ * connection. Without the limit one busy team would use up the connections that store requests. Teams take turns.
  */
 const Connections = Context.Reference<PartitionedSemaphore.PartitionedSemaphore<string>>(
   "@tidegate/storage/TeamValues/Connections",
@@ -36,7 +36,7 @@ const Connections = Context.Reference<PartitionedSemaphore.PartitionedSemaphore<
 const bounded = <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Connections, (connections) => connections.withPermit(team_id)(writing))
 
-/** One after the other for a team, so that none adds a key beyond the last. */
+/** One write at a time for a team, so that none adds a key beyond the limit. */
 const inTurn = Effect.fnUntraced(function* <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   const lock = sql`select pg_advisory_xact_lock(hashtextextended(${`team_values/${team_id}`}, 0))`
@@ -65,7 +65,7 @@ export const setValue = Effect.fnUntraced(function* (
   return (yield* inTurn(team_id, write(team_id, key, value))) ? "set" : "full"
 })
 
-/** Answers whether there was one. */
+/** Returns whether there was one. */
 export const deleteValue = Effect.fnUntraced(function* (
   team_id: string,
   key: string
@@ -78,7 +78,7 @@ export const deleteValue = Effect.fnUntraced(function* (
   return deleted.length > 0
 })
 
-/** What a step has done; `made` where it has not done it before, which is then what it has done. */
+/** The stored result of a step; `made` when there is none yet, which is then stored. */
 export const rememberedResult = Effect.fnUntraced(function* (
   team_id: string,
   stepKey: string,
@@ -86,7 +86,7 @@ export const rememberedResult = Effect.fnUntraced(function* (
 ): Effect.fn.Return<{ readonly result: string; readonly isNew: boolean }, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const until = new Date((yield* Clock.currentTimeMillis) + rememberedMs)
-  // Another attempt of the same step under way is waited for.
+  // Waits for another attempt of the same step that is under way.
   const [added] = yield* sql`
     insert into step_results (key, team_id, result, expires_at) values (${stepKey}, ${team_id}, ${made}, ${until})
     on conflict (key) do nothing returning 1`
@@ -96,7 +96,7 @@ export const rememberedResult = Effect.fnUntraced(function* (
   return { result: row?.result ?? made, isNew: false }
 })
 
-/** The sum, which is added once for `stepKey`, however often it is asked for. */
+/** The sum, added once for `stepKey`, however often it is called. */
 export const increment = Effect.fnUntraced(function* (
   team_id: string,
   key: string,

@@ -13,11 +13,11 @@ import type { Command } from "../control/Store.ts"
 import { transaction } from "../Transaction.ts"
 import { Workflows } from "./Workflows.ts"
 
-/** What is to be written in one transaction. */
+/** What to write in one transaction. */
 export interface AggregateFields {
-  /** A new source, of an id that nobody else can know: there is no other writer of its row. Null: none is made. */
+  /** A new source with a fresh id: its row has no other writer. Null: none is created. */
   readonly source: { readonly id: string; readonly fields: SourceFields } | null
-  /** New ones, likewise. */
+  /** New actions, in the same way. */
   readonly actions: ReadonlyArray<{
     readonly id: string
     readonly ref: string
@@ -29,8 +29,8 @@ export interface AggregateFields {
 }
 
 /**
- * Saves a workflow with its source and its actions: all of them, or nothing. Repeated with the same ids and the same command it changes nothing. The workflow's own actor
- * calls it, or whoever has just made its id.
+ * Saves a workflow with its source and its actions: all of them or nothing. A repetition with the same ids and the same command
+ * changes nothing. It is called by the workflow's own actor, or by the caller that has just made the workflow's id.
  */
 export const saveAggregate = Effect.fnUntraced(function* (
   team_id: string,

@@ -5,15 +5,15 @@ import * as Columns from "../journal/Columns.ts"
 import type { Owner } from "../secrets/SealedColumn.ts"
 
 /**
- * What others do with workflows: who names them, and what their writes make of that, inside their own transactions. The database keeps in `named`
- * what a definition's steps name, whoever writes it, and has that by an index.
+ * How other resources use workflows, inside their own transactions: which workflows name a resource, and what a write does about
+ * them. The database keeps the ids that a definition's steps name in the column `named`, which has an index.
  */
 
 /** The workflows of the team that have a step that names it. */
 export const namedBy = (sql: SqlClient.SqlClient, { id, team_id }: Owner): Statement.Fragment =>
   sql`team_id = ${team_id} and deleted_at is null and named ? ${id}`
 
-/** How many steps of the team's workflows name each of these; of what none names nothing is told. */
+/** How many steps of the team's workflows name each of these. An id without steps is absent. */
 export const stepsNaming = (
   sql: SqlClient.SqlClient,
   team_id: string,
@@ -33,12 +33,12 @@ export const stepsNaming = (
     (rows) => new Map(rows.map(({ count, id }) => [id, count]))
   )
 
-/** Of the workflows in the way of a delete, so many are named. */
+/** How many workflows an error names that prevent a delete. */
 const nameAtMost = 10
 
 /**
- * Fails when a workflow has a step that names it. A workflow that comes to name it holds its row until it has committed: looked for
- * after the row was locked, it is seen.
+ * Fails when a workflow has a step that names it. A workflow that comes to name it locks its row until its commit: a search after
+ * the lock finds that workflow.
  */
 export const refuseUsedBySteps = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -55,7 +55,9 @@ export const refuseUsedBySteps = Effect.fnUntraced(function* (
   })
 })
 
-/** The workflows of a source that is deleted stay, disabled, until they are given another. Its row is locked: none is added. */
+/**
+ * The workflows of a deleted source stay, disabled, until they get another source. The source's row is locked, so none is added.
+ */
 export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date, by: string | null) => sql`
   with lost as (
     update workflows set source_id = null, status = 'disabled', version = version + 1, updated_at = ${at}
@@ -67,7 +69,7 @@ export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date
   select lost.id, lost.version, lost.team_id, lost.name, lost.status, lost.definition_hash, before.defined_in, ${by}, ${at}
   from lost join workflow_versions before on before.workflow_id = lost.id and before.version = lost.version - 1`
 
-/** Keeps these versions for the runs that go by them, where these cannot be found by their time. */
+/** Keeps these versions for their runs, where the time of a run does not lead to its version. */
 export const keepForRuns = (
   sql: SqlClient.SqlClient,
   versions: ReadonlyArray<{ readonly id: string; readonly version: number }>

@@ -7,12 +7,12 @@ import type { Edge, Step } from "@tidegate/workflows/Definition"
 import type { Issue } from "@tidegate/workflows/Issue"
 import { presentOf } from "../control/PresentOf.ts"
 
-/** What is wrong with a graph that compiles: by what its workflow was before, and by what its steps name is now. */
+/** Faults of a graph that compiles, from the workflow's earlier versions and from the resources that its steps name now. */
 
-/** Of the versions before, so many are looked at. */
+/** The number of earlier versions that are checked. */
 const maxVersions = 200
 
-/** Steps that had another kind in a version before: their history would be that of two things. */
+/** Steps that had another kind in an earlier version: one history would be of two different things. */
 export const changedKinds = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   before: { readonly id: string; readonly steps: ReadonlyArray<Step> } | null,
@@ -47,7 +47,7 @@ interface Given {
 
 const parts = ["path", "query"] as const
 
-/** Paths and queries that steps give to destinations, or edges to such steps. */
+/** Paths and queries that steps pass to destinations, or that edges pass to such steps. */
 const givenOf = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): ReadonlyArray<Given> => {
   const destinations = new Map(
     steps.flatMap(({ id, kind, resource_id }) =>
@@ -76,7 +76,7 @@ const givenOf = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): Readon
   )
 }
 
-/** What steps give to destinations that leave it out of what they send. */
+/** Inputs of steps that their destinations do not send. */
 export const ignoredInputs = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   team_id: string,

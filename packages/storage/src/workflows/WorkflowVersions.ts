@@ -4,11 +4,14 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import { beyondLimit, TeamLimits } from "@tidegate/resources/TeamLimits"
 
-/** A run is committed while the version that it names is the workflow's, or seconds later: no other is to come by then. */
+/** How long after a version was replaced a run of it may still be committed (ms). In practice that takes seconds. */
 const supersededMs = 60_000
-/** A run has the time of its request, which another process's clock has told. */
+/** A run has the time of its request, from another process's clock: the largest difference that is taken into account (ms). */
 const clocksDifferMs = 600_000
-/** Versions that are looked at for room, and runs of the time of each: a save must not take long. Beyond them a version is taken for one that runs go by. */
+/**
+ * Versions that one save checks for removal, and runs of each version's time: a save must not take long. A version with more runs
+ * counts as used.
+ */
 const maxLookedAt = 20
 const maxRuns = 2_000
 
@@ -19,8 +22,8 @@ interface Kept {
 }
 
 /**
- * Keeps the versions of a workflow to as many as there may be: the oldest that no run goes by make room for the next one. Fails when runs go by
- * all of them that were looked at. Its caller holds the workflow's row.
+ * Limits the versions of a workflow: the oldest unused ones are removed for the next one. Fails when all checked versions are
+ * used by runs. The caller holds the lock of the workflow's row.
  */
 export const makeRoomForVersion = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -32,7 +35,7 @@ export const makeRoomForVersion = Effect.fnUntraced(function* (
     select count(*)::int4 as count from workflow_versions where workflow_id = ${id}`
   let toGo = (kept?.count ?? 0) - limit + 1
   if (toGo <= 0) return
-  // A version that others are defined in stays until these are gone. Runs begin by a workflow that is active, or paused.
+  // A version whose definition later versions refer to stays until those are gone. Only an active or paused workflow begins runs.
   const old = yield* sql<Kept>`
     select v.version, v.created_at, next.created_at as superseded_at from workflow_versions v
       cross join lateral (select created_at from workflow_versions n

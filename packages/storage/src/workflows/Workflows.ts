@@ -34,27 +34,27 @@ export interface WorkflowRow extends StoredRow {
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<Edge>
   readonly definition_hash: string
-  /** Of the steps, in their order, what each names: the database's own. */
+  /** For each step, in order, the id of the resource that it names; the database computes it. */
   readonly named: ReadonlyArray<string | null>
   readonly edges_count: number
 }
 
-/** What is in the way of a workflow's runs. */
+/** A fault that prevents a workflow from running. */
 interface Hindrance {
   readonly code: RuntimeIssue["code"]
   readonly message: string
-  /** The place of the step; null: it is not about a step. */
+  /** The index of the step; null: it is not about a step. */
   readonly at: number | null
 }
 
 export interface WorkflowStore extends Store<typeof workflow> {
-  /** What would be stored, and could run; `standIns`: steps that need not be able to, because something stands in for them. */
+  /** Checks a definition as a save would; `standIns`: steps that need not be able to run, because a mock replaces them. */
   readonly compile: (
     team_id: string,
     graph: Pick<WorkflowFields, "steps" | "edges">,
     standIns: ReadonlySet<string>
   ) => Effect.Effect<Compiled, GatewayError>
-  /** Of a graph that was taken: what it names and never finds when it runs. */
+  /** Warnings about a valid graph: references that find nothing when they run. */
   readonly warnings: (
     team_id: string,
     graph: Pick<WorkflowFields, "steps" | "edges">
@@ -62,9 +62,10 @@ export interface WorkflowStore extends Store<typeof workflow> {
 }
 
 /**
- * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
- * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
- * are locked in the order filters, destinations, sources, transformations, actions, workflows.
+ * The workflows of teams. A stored workflow compiles, and the resources that it names exist and cannot be deleted meanwhile. Each
+ * real change makes an immutable version. Every change raises the version of the source (of both sources when the workflow
+ * moves), so that ingress stops using the old definition. Rows are locked in the order filters, destinations, sources,
+ * transformations, actions, workflows.
  */
 export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tidegate/storage/Workflows") {
   static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
@@ -78,7 +79,7 @@ const member = (of: unknown, name: string): unknown =>
     ? (of as Readonly<Record<string, unknown>>)[name]
     : undefined
 
-/** The tables of what a step may name, by the prefix of its id. */
+/** The tables of resources that a step may name, by the prefix of their ids. */
 const named = {
   [prefixes.filter]: "filters",
   [prefixes.destination]: "destinations",
@@ -91,7 +92,7 @@ interface Reference {
   readonly id: string
 }
 
-/** What steps name, also those of a graph with faults. Of an unknown kind of id the graph says so itself. */
+/** The resources that steps name, even in a graph with faults. The check of the graph reports unknown kinds of ids. */
 const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =>
   steps.slice(0, limits.steps).flatMap((step) => {
     const [step_id, id] = [member(step, "id"), member(step, "resource_id")]
@@ -102,7 +103,10 @@ const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =
 
 const noSteps: ReadonlySet<string> = new Set()
 
-/** Steps that named the same before. A workflow that is active already goes on with what was disabled since: its runs tell. */
+/**
+ * Steps that named the same resource before. An active workflow may keep a resource that was disabled since: its runs report
+ * that.
+ */
 const keptBy = (before: WorkflowRow | null, steps: ReadonlyArray<unknown>): ReadonlySet<string> => {
   if (before?.status !== "active") return noSteps
   const named = new Set(referencesOf(before.steps).map(({ id, step_id }) => `${step_id}/${id}`))
@@ -120,16 +124,19 @@ const invalidGraph = (issues: ReadonlyArray<Issue>): GatewayError => {
   })
 }
 
-/** Of a larger body nobody sees a sample. */
+/** Bytes of a request body; a larger one is not shown as a sample. */
 const largestSample = 256 * 1024
 
-/** What a version is made of. */
+/** The fields of a version. */
 const versioned = ["name", "description", "source_id", "status", "steps", "edges"] as const
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Of these ids, those of one table that are there, and whether they are enabled; `held`: none is deleted until the transaction ends. */
+  /**
+   * Which of these ids exist in one table, and whether they are enabled; `held`: locked against deletion until the transaction
+   * ends.
+   */
   const lookUpIn = Effect.fnUntraced(function* (
     prefix: keyof typeof named,
     team_id: string,
@@ -146,7 +153,7 @@ const make = Effect.gen(function* () {
       order by id ${sql.literal(held ? "for share" : "")}`
   })
 
-  /** Which of these ids are there, and whether they are enabled. */
+  /** Which of these ids exist, and whether they are enabled. */
   const lookUp = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const filters = yield* lookUpIn(prefixes.filter, team_id, ids, false)
     const destinations = yield* lookUpIn(prefixes.destination, team_id, ids, false)
@@ -155,7 +162,7 @@ const make = Effect.gen(function* () {
     return new Map([...filters, ...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
   })
 
-  /** What the saved actions that are named are now. */
+  /** The current versions of the named saved actions. */
   const savedActions = Effect.fnUntraced(function* (team_id: string, references: ReadonlyArray<Reference>) {
     const ids = references.flatMap(({ id }) => (id.startsWith(prefixes.action) ? [id] : []))
     if (ids.length === 0) return new Map<string, SavedContent>()
@@ -164,7 +171,7 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, { ...contentOf(row), holdsCredentials: row.holds }]))
   })
 
-  /** What the stored filters that are named ask now. */
+  /** The current conditions of the named stored filters. */
   const storedConditions = Effect.fnUntraced(function* (team_id: string, steps: ReadonlyArray<unknown>) {
     const ids = referencesOf(steps).flatMap(({ id }) => (id.startsWith(prefixes.filter) ? [id] : []))
     if (ids.length === 0) return new Map<string, Schema.Json>()
@@ -173,7 +180,7 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, row.conditions]))
   })
 
-  /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
+  /** Compiles the definition to be stored; all faults of the graph, and all ids of missing resources, are reported together. */
   const compiled = Effect.fnUntraced(function* (
     team_id: string,
     { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
@@ -183,7 +190,8 @@ const make = Effect.gen(function* () {
   ) {
     const references = referencesOf(steps)
     const saved = yield* savedActions(team_id, references)
-    // What is stored goes on as it was written, whatever is refused by now: it can be paused, and named anew.
+    // A stored definition stays as it was written, even when a new one like it would be refused: it can still be paused and
+    // renamed.
     const isStored = before !== null && isSameJson([before.steps, before.edges], [steps, edges])
     const catalog = yield* catalogFor(steps, saved, filters)
     const result = yield* inSlices(judging(steps, edges, isStored ? { ...catalog, isStored } : catalog))
@@ -225,7 +233,7 @@ const make = Effect.gen(function* () {
     return Result.isSuccess(result) ? result.success.warnings : []
   })
 
-  /** Makes doors route again what they routed by these sources, and keeps others from changing them. */
+  /** Raises the versions of these sources, so that ingress routes again, and locks them. */
   const raise = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     if (ids.length === 0) return
     const raised = yield* sql<{ id: string }>`
@@ -244,7 +252,7 @@ const make = Effect.gen(function* () {
     return new Map(found.map((row) => [row.id, row]))
   })
 
-  /** The last request that a source accepted, without what is secret in it; null: there is none that can be shown. */
+  /** The last request that a source accepted, with its secrets masked; null: there is none that can be shown. */
   const latestOf = Effect.fnUntraced(function* (team_id: string, source_id: string) {
     const latest = yield* latestSample(team_id, source_id, largestSample).pipe(
       Effect.provideService(SqlClient.SqlClient, sql)
@@ -268,7 +276,7 @@ const make = Effect.gen(function* () {
     return null
   }
 
-  /** The same of rows, with the steps that they are about: rows of a list have no steps. */
+  /** The issues of rows with the steps that they are about: rows of a list have no steps. */
   const issuesOf = Effect.fnUntraced(function* (
     rows: ReadonlyArray<WorkflowRow>,
     found: ReadonlyMap<string, { readonly enabled: boolean }>
@@ -302,7 +310,7 @@ const make = Effect.gen(function* () {
       const sources = yield* sourcesOf(rows)
       const ids = rows.flatMap(({ named }) => named.flatMap((id) => id ?? []))
       const issues = yield* issuesOf(rows, yield* lookUp(first.team_id, ids))
-      // A list has none: each takes a read of its own.
+      // Lists have no samples: each needs a read of its own.
       const sample = listed || first.source_id === null ? null : yield* latestOf(first.team_id, first.source_id)
       return rows.map((row): Workflow => {
         const source = row.source_id === null ? undefined : sources.get(row.source_id)
@@ -381,7 +389,7 @@ const make = Effect.gen(function* () {
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
-        // What stays of it for a while names nothing, and takes no room.
+        // The deleted row stays for a while; it names no resources and takes little storage.
         yield* sql`update workflows set steps = '[]', edges = '[]', description = null where id = ${after.id}`
         return nobody
       }
@@ -403,7 +411,10 @@ const make = Effect.gen(function* () {
   } satisfies WorkflowStore
 })
 
-/** Writes the version that a row has come to, and who asked for it. Of a definition that stays as it was it says which version has it. */
+/**
+ * Stores a version of the current row, and who asked for it. When the definition has not changed, it refers to the version that
+ * has it.
+ */
 export const keepVersion = (
   sql: SqlClient.SqlClient,
   before: WorkflowRow | null,
@@ -421,7 +432,7 @@ export const keepVersion = (
       ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${by}, ${updated_at}`
 }
 
-/** Credentials that steps come to hold. What was stored before they were refused stays, until it is changed. */
+/** Credentials that a change would put into steps. Those that were stored before this rule stay until they are changed. */
 const newCredentials = (
   before: Pick<WorkflowRow, "steps" | "edges"> | null,
   { edges, steps }: Parameters<typeof credentialsIn>[0]

@@ -16,8 +16,9 @@ import type { InlineAction, Step } from "../Definition.ts"
 import type { ApartTask, Evaluation, Outcome, Resumable } from "../StepKind.ts"
 
 /**
- * The formatter's operations, each an action. They stay within the process, and what they give follows from the run alone: "now" is when
- * its request was received, and chance is drawn from the run, the step and the element. So a retry gives the same.
+ * The formatter's operations, each an action. They stay within the process, and their results depend only on the run: "now" is
+ * when its request was received, and randomness is derived from the run, the step and the element. So a retry gives the same
+ * result.
  */
 
 interface Settings {
@@ -28,13 +29,13 @@ interface Settings {
 const settingsOf = ({ config }: Step): Settings =>
   Predicate.isReadonlyObject(config["formatter"]) ? (config["formatter"] as Settings) : {}
 
-/** The formatter's action of that name; null: it has none. */
+/** The formatter's action with that name; null: there is none. */
 export const formatterAction = ({ action_key, version }: InlineAction): Action | null => {
   const operation = operations.get(action_key)
   if (operation === undefined || !supportedVersions.includes(version)) return null
   return {
     inputs: namesOf(operation),
-    // The operation tells by itself what it lacks: its own code says that no other attempt can end otherwise.
+    // The operation itself reports missing inputs, with a code that says that another attempt cannot succeed.
     required: [],
     pure: true,
     output: operation.output,
@@ -68,7 +69,7 @@ const complaint = ({ code, details, message }: Failure): ActionComplaint => {
   return { code: "FORMATTER_CONFIG_INVALID", field: `config.formatter.${at}`, message: `${code}: ${message}` }
 }
 
-/** What an operation goes by beside its inputs: the same of every attempt. */
+/** What an operation uses beside its inputs: the same for every attempt. */
 const groundsOf = (id: string, { context, time }: Evaluation) => {
   const { item_index, run, trigger } = context
   const received = Date.parse(String(trigger["received_at"]))

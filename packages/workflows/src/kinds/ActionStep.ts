@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { stepKind } from "../StepKind.ts"
 
-/** Calls an action, a saved one or one written into the step. What it takes, and whether it is pure, its action says. */
+/** Calls an action, saved or written into the step. The action defines its inputs, and whether it is pure. */
 export const actionKind = stepKind({
   kind: "action",
   config: Schema.Struct({

@@ -20,8 +20,8 @@ interface PathTest {
 const portOf = (key: string): string => `path_${key}`
 
 /**
- * Goes on by every path whose conditions hold, or by the first of them (`evaluation`). `always` is taken whatever the
- * others say; `fallback` when no path with conditions matched. None at all: the step has succeeded, and nothing follows.
+ * Continues on every path whose conditions hold, or on the first of them (`evaluation`). `always` is taken in any case;
+ * `fallback` when no path with conditions matched. When no path is taken, the step has succeeded and nothing follows.
  */
 export const branchKind = stepKind({
   kind: "branch",

@@ -10,7 +10,7 @@ const failed = (code: string, message: string): Outcome => ({ kind: "failed", er
 
 const iso = (at: number): string => new Date(at).toISOString()
 
-/** Until `until`, or not at all when that is now or has been. */
+/** Waits until `until`, or not at all when that is not in the future. */
 const wait = (until: number, now: number): Outcome => {
   if (until - now > limits.longestDelay) return failed("DELAY_TOO_LONG", "the wait is longer than 31 days")
   if (until <= now) {
@@ -19,7 +19,7 @@ const wait = (until: number, now: number): Outcome => {
   return { kind: "waits", until, output: { scheduled_for: iso(until) } }
 }
 
-/** Waits for a while, or until a time. Nothing is held in memory meanwhile. */
+/** Waits for a duration, or until a time. Nothing stays in memory meanwhile. */
 export const delayKind = stepKind({
   kind: "delay",
   config: Schema.Struct({
@@ -30,7 +30,7 @@ export const delayKind = stepKind({
       })
     ),
     unit: Schema.optionalKey(Schema.Literals(["seconds", "minutes", "hours", "days", "weeks"])),
-    /** A time in ISO 8601, or a template that gives one; in `timezone` where it has no offset. */
+    /** A time in ISO 8601, or a template for one; in `timezone` when it has no offset. */
     until: Schema.optionalKey(Schema.String),
     timezone: Schema.optionalKey(Schema.String),
     past: Schema.optionalKey(Schema.Literals(["continue", "fail"]))
@@ -107,7 +107,7 @@ const valueOf = (resolved: { readonly kind: string; readonly value?: Json }): Js
 
 const isoTime = /^\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?<offset>[Zz]|[+-]\d\d:?\d\d)?)?$/
 
-/** Unix milliseconds; null for what is no time. A time that a zone skips is taken as the one before the gap moved on. */
+/** Unix ms; null when it is no time. A local time that a zone skips is interpreted with the offset before the gap. */
 const timeOf = (written: Json, zone: DateTime.TimeZone): number | null => {
   if (typeof written !== "string") return null
   const text = written.trim()

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { objectOf } from "../OutputNames.ts"
 import { envelopeInputs, stepKind } from "../StepKind.ts"
 
-/** Sends to a destination, with its pacing, credentials and guard. */
+/** Sends to a destination, with its rate limit, credentials and egress guard. */
 export const destinationKind = stepKind({
   kind: "destination",
   config: Schema.Struct({}),

@@ -5,8 +5,9 @@ import { objectOf } from "../OutputNames.ts"
 import { type Context, envelopeInputs, type Evaluate, memberOf, type Resumable, stepKind } from "../StepKind.ts"
 
 /**
- * Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. Conditions of its own look at the run; a
- * stored filter's at a request, which the step may be given: also when that filter is deleted, and has left them to the step.
+ * Continues only when its conditions hold, its own or a stored filter's. Not matching is no failure. Its own conditions read the
+ * run. A stored filter's conditions read a request, which may be the step's inputs; that stays so when the filter is deleted and
+ * the step keeps its conditions.
  */
 export const filterKind = stepKind({
   kind: "filter",
@@ -31,7 +32,7 @@ export const filterKind = stepKind({
       for (const member of Object.keys(config)) {
         compiler.issue("STEP_CONFIG_INVALID", `config.${member}`, "has no effect where resource_id names a filter")
       }
-      // They are pinned when a run begins: whoever compiles it for that has them.
+      // They are pinned when a run begins: the code that compiles for a run has loaded them.
       const holds = yield* compiler.filter(step.resource_id)
       return holds === null ? null : ofRequest(holds)
     }
@@ -44,7 +45,7 @@ export const filterKind = stepKind({
   }
 })
 
-/** Of the request that the step is given; what it is not given is the trigger's. */
+/** Reads the request in the step's inputs; parts without an input are the trigger's. */
 const ofRequest =
   (holds: (context: Context) => boolean): Evaluate =>
   ({ context, inputs }) => {
@@ -53,7 +54,7 @@ const ofRequest =
     return matched(holds({ ...context, trigger: trigger.success }))
   }
 
-/** What comes of a filter, wherever its conditions came from. */
+/** The result of a filter with either kind of conditions. */
 export const matched = (matched: boolean) => ({
   kind: "succeeded" as const,
   output: { matched },

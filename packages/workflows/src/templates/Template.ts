@@ -1,25 +1,25 @@
 import type { Schema } from "effect"
 
 /**
- * A workflow to begin with. A template is one row and one file: what it does, what it has to be given, and its graph. What is made of it is a
- * workflow like any other, and knows nothing more of it.
+ * A template for a new workflow. A template is one row and one file: what it does, what it needs, and its graph. The created
+ * workflow is like any other, and does not refer to the template.
  */
 export interface Template {
   /** Lower case with dashes. */
   readonly key: string
-  /** Raised with every change of what the row says, on `updated_at`. */
+  /** Increased with every change of the row, on `updated_at`. */
   readonly version: number
   readonly updated_at: string
   readonly name: string
   readonly description: string
   readonly bindings: ReadonlyArray<Binding>
-  /** The body of a request that goes through it. */
+  /** The body of a sample request. */
   readonly sample: Schema.JsonObject
   /** By the keys of its bindings. */
   readonly graph: (bound: Bound) => Graph
 }
 
-/** Something of the team's that a template names. */
+/** A resource of the team that a template needs. */
 export interface Binding {
   readonly key: string
   readonly type: "destination" | "source" | "url"
@@ -35,7 +35,7 @@ export interface Graph {
   readonly edges: ReadonlyArray<Schema.JsonObject>
 }
 
-/** A row; that its graph names no binding but its own, the compiler sees. */
+/** Makes a row; the compiler checks that its graph names only its own bindings. */
 export const template = <const Keys extends string>(
   row: Omit<Template, "bindings" | "graph"> & {
     readonly bindings: ReadonlyArray<Binding & { readonly key: Keys }>
@@ -76,7 +76,7 @@ export const format = (
   options: Schema.JsonObject = {}
 ): Schema.JsonObject => action(id, name, ["formatter", operation], inputs, { formatter: { options } })
 
-/** A step that sends to a destination; without inputs the request as it came. */
+/** A step that sends to a destination; without inputs it sends the request as received. */
 export const send = (
   id: string,
   name: string,

@@ -11,7 +11,7 @@ import { orderEnrichment } from "./OrderEnrichment.ts"
 import { routeByRegion } from "./RouteByRegion.ts"
 import type { Template } from "./Template.ts"
 
-/** All of them, in the order in which they are shown. */
+/** All templates, in the order in which they are shown. */
 export const templates: ReadonlyArray<Template> = [
   failedPaymentAlert,
   normalisedOrder,

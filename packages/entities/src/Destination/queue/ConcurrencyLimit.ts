@@ -1,36 +1,39 @@
 /**
- * How an exchange with a target ended: `answered`, whatever it said; `overloaded`: it timed out, was cut off or not taken, or the
- * target said that it is too much; `unsent`: the target never saw it, which tells nothing of it.
+ * How an exchange with a target ended. `answered`: with any status. `overloaded`: it timed out, was cut off or was refused, or
+ * the target answered that it is overloaded. `unsent`: the target never got it, so it says nothing about the target.
  */
 export type Ending = "answered" | "overloaded" | "unsent"
 
-/** An exchange that has begun, to be given back when it ends. */
+/** An exchange that has begun; returned to the limit when it ends. */
 export interface Departure {
   readonly at: number
   readonly low: Round | null
   readonly high: Round | null
 }
 
-/** Where it begins: so many, a target is trusted with, also one that they slow down. */
+/** The initial limit: a target is trusted with this many, even when they slow it down. */
 const first = 50
-/** As many as one destination ever has on the wire. */
+/** The upper bound of the limit of one destination. */
 export const maxConcurrent = 2_000
-/** As few as one that fails still gets; and as one that is slow, for a round. */
+/** The lower bound of the limit for a target that fails; and, for one round, for a slow target. */
 const minFailing = 4
 const minSlow = first / 2
-/** So many slow rounds are let pass before a limit below the first is tried again: there is little to find out. */
+/** How many slow rounds pass before a limit below the initial one is tried again: there is little to find out. */
 const roundsBetween = 16
-/** How many times its own latency a target may take before it counts as slowed down by the deliveries. */
+/** A target counts as slowed down by the deliveries when it takes this many times its own latency. */
 const tolerated = 2
-/** By how much a round that went well raises the limit: at first, and once trouble has been met. */
+/** By how much a good round raises the limit: at first, and after trouble. */
 const quickly = 2
 const carefully = 9 / 8
-/** What a failure takes away. Of many, one that began before the last one failed has the same cause, and takes its own place only. */
+/**
+ * By how much a failure lowers the limit. A delivery that began before the last failure fails for the same cause, and lowers the
+ * limit by one only.
+ */
 const perFailure = 8
 
 /**
- * Exchanges that began in turn, and what they took. Told when three quarters have ended: those that end first would always look
- * quick, and one that hangs must not hold up what the others tell.
+ * A series of consecutive exchanges and their mean latency. A round is complete when three quarters have ended. Fewer would be
+ * only the quick ones, and an exchange that hangs must not hold up the result.
  */
 class Round {
   readonly #size: number
@@ -44,7 +47,7 @@ class Round {
     this.#size = Math.ceil(size)
   }
 
-  /** Whether an exchange is one of it. */
+  /** Adds an exchange to the round; false when the round is full. */
   takes(place: number): boolean {
     if (this.#begun === this.#size) return false
     this.#begun++
@@ -52,7 +55,7 @@ class Round {
     return true
   }
 
-  /** One of it has ended; `took`: null when it was not answered. True: the round is told. */
+  /** An exchange of the round has ended; `took` is null when it was not answered. True: the round is complete. */
   ended(took: number | null): boolean {
     this.#ended++
     if (took !== null) {
@@ -62,48 +65,52 @@ class Round {
     return this.#begun === this.#size && this.#ended * 4 >= this.#size * 3
   }
 
-  /** Mean of its answers (ms); null: there is none. */
+  /** The mean latency of its answers (ms); null: there is none. */
   get took(): number | null {
     return this.#answered === 0 ? null : this.#took / this.#answered
   }
 
-  /** Mean of how many were on the wire when one of it began. */
+  /** The mean number of exchanges under way when one of the round began. */
   get place(): number {
     return this.#places / this.#begun
   }
 }
 
 /**
- * How many deliveries one destination may have on the wire: as many as its target takes without failing or slowing down.
+ * How many deliveries of one destination may be under way: as many as its target takes without failing or slowing down.
  *
- * By Little's law, a target of constant latency needs `rate × latency` of them: the limit is raised round by round while it is in use and
- * answers come in the target's own time. A target that already does all it can gives later answers instead of more. So when a round has
- * taken twice the target's own time, the limit is halved, and the next round tells why: if it was quicker, the deliveries were what
- * slowed the target down; if not, it has become slower by itself, and gets back what it had. Half of what doubles a target's time still
- * keeps it busy, so that looking for the limit costs no throughput.
+ * By Little's law, a target of constant latency needs `rate × latency` of them. The limit is raised round by round while it is
+ * used up and answers arrive within the target's own latency. A target at its capacity answers later instead of more often. So
+ * when a round has taken twice the target's own latency, the limit is halved, and the next round shows the cause. If the round
+ * was quicker, the deliveries had slowed the target down. If not, the target has become slower by itself, and the limit is
+ * restored. Half of the load that doubles a target's latency still keeps it busy, so the search for the limit costs no
+ * throughput.
  *
- * Exchanges are told apart by their place, the number on the wire when they began, because what waits in a target waits behind those.
- * Pure: whoever holds it tells the time.
+ * Exchanges are distinguished by how many were under way when they began, because a target processes those first. Pure: the
+ * caller passes the time.
  */
 export class ConcurrencyLimit {
   readonly #most: number
   readonly #least: number
-  /** Set by the operator, who knows what the target takes: latency is not judged. */
+  /** The operator has set the limit and knows what the target takes: latency is not judged. */
   readonly #isSet: boolean
   #limit: number
   #growth = quickly
-  /** What the target takes by itself (ms), from exchanges that began with few on the wire; null: not known yet. */
+  /** The target's own latency (ms), from exchanges that began with few under way; null: not known yet. */
   #own: number | null = null
   #low = new Round(minSlow)
   /** Exchanges that began in the upper half of the limit. */
   #high = new Round(minSlow)
-  /** The limit before it was halved, and what a round takes at the most if that helps: half way between fully and not at all. */
+  /**
+   * The limit before it was halved, and the longest mean latency that counts as improved: half way between full improvement and
+   * none.
+   */
   #halved: { readonly from: number; readonly improved: number } | null = null
-  /** Slow rounds to let pass. */
+  /** Slow rounds to ignore. */
   #letPass = 0
   #failedAt = Number.NEGATIVE_INFINITY
 
-  /** `set`: the number that the operator allows; null: it is found out. */
+  /** `set`: the number that the operator allows; null: the limit is found out. */
   constructor(set: number | null) {
     this.#isSet = set !== null
     this.#most = set ?? maxConcurrent
@@ -115,7 +122,7 @@ export class ConcurrencyLimit {
     return Math.floor(this.#limit)
   }
 
-  /** An exchange begins at `at` (ms), with `place` on the wire, itself included. */
+  /** An exchange begins at `at` (ms); `place` exchanges are under way, including this one. */
   begun(at: number, place: number): Departure {
     return {
       at,
@@ -124,7 +131,7 @@ export class ConcurrencyLimit {
     }
   }
 
-  /** An exchange has ended `now`. */
+  /** An exchange has ended at `now`. */
   ended(how: Ending, { at, high, low }: Departure, now: number): void {
     if (how === "overloaded") this.#failed(at, now)
     else if (how === "answered" && (this.#isSet || (this.#limit < first && this.#halved === null))) {
@@ -142,7 +149,10 @@ export class ConcurrencyLimit {
     }
   }
 
-  /** A target that took nothing for a while takes something again: how many is found out from one on, twice as many with each answer's time. */
+  /**
+   * A target that accepted nothing for a while may accept deliveries again. The limit starts from one; each answer raises it by
+   * one, so it doubles within the target's latency.
+   */
   restart(): void {
     this.#limit = 1
     this.#growth = quickly
@@ -161,7 +171,7 @@ export class ConcurrencyLimit {
     this.#limit = Math.max(Math.min(this.#least, this.#limit), this.#limit - Math.min(cost, this.#limit / 2))
     this.#growth = carefully
     if (this.#limit > this.#least) return
-    // What was true of a target that is gone need not be when it is back.
+    // After an outage, a target may behave differently.
     this.#growth = quickly
     this.#own = null
     this.#halved = null
@@ -169,7 +179,7 @@ export class ConcurrencyLimit {
     this.#next()
   }
 
-  /** A round: what answers took, and how many were on the wire, in the mean. */
+  /** Judges a round by the mean latency of its answers and the mean number of exchanges under way. */
   #judge(took: number, place: number): void {
     const halved = this.#halved
     this.#halved = null

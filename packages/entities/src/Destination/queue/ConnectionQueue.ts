@@ -2,9 +2,10 @@ import type { DeliveryItem } from "./DeliveryItem.ts"
 import { type LineEnding, Lines } from "./OrderingKeys.ts"
 
 /**
- * The part of a destination's window that belongs to one connection: what is ready in due order, and what becomes due
- * soon. `behind`: SQL holds due rows of this lane that are not in memory; `missed`: some were turned away since the last
- * read of SQL began, which may not have seen them. Of events that are kept in order, only the first of each line is among them.
+ * The part of a destination's window that belongs to one connection: events that are ready, by due time, and events that are due
+ * soon. `behind`: SQL has due rows of this connection queue that are not in memory. `missed`: some events were turned away since
+ * the last read of SQL began, which may not have seen them. Of the events with one ordering key, only the first is here; `lines`
+ * holds the others.
  */
 export class ConnectionQueue {
   readonly connectionId: string
@@ -34,7 +35,7 @@ export class ConnectionQueue {
   }
 
   add(item: DeliveryItem, now: number): void {
-    // One that has given up its place keeps nobody waiting before it is due.
+    // A retry that no longer blocks its ordering key ("skip") does not hold the others up before it is due.
     const waitsAlone = item.place === null && item.dueAt > now
     if (item.orderingKey === null || waitsAlone || this.lines.enter(item.orderingKey, item)) this.#schedule(item, now)
   }
@@ -44,7 +45,7 @@ export class ConnectionQueue {
     else this.#push(item)
   }
 
-  /** Moves what has become due behind what is ready. */
+  /** Moves events that have become due to the end of the ready ones. */
   ripen(now: number): void {
     while (this.#waiting.length > 0 && this.#waiting[0]!.dueAt <= now) {
       const item = this.#pop()
@@ -66,13 +67,16 @@ export class ConnectionQueue {
     return item
   }
 
-  /** What was taken by `shift` was not begun after all: it is the first again. Not for events that are kept in order. */
+  /** An event that was taken by `shift` was not started after all: it is the first again. Not for events with an ordering key. */
   putBack(item: DeliveryItem): void {
     if (this.#head > 0) this.#ready[--this.#head] = item
     else this.#ready.unshift(item)
   }
 
-  /** What was taken by `shift` is not under way any more: the next of its line may go. Answers what leaves memory with it. */
+  /**
+   * An event that was taken by `shift` is not under way any more: the next one of its ordering key may go. Returns the events
+   * that leave memory with it.
+   */
   end({ orderingKey }: DeliveryItem, how: LineEnding, now: number): ReadonlyArray<DeliveryItem> {
     if (orderingKey === null) return []
     const { dropped, next } = this.lines.end(orderingKey, how)
@@ -80,7 +84,7 @@ export class ConnectionQueue {
     return dropped
   }
 
-  /** Takes out one of those whose turn is farthest away. */
+  /** Removes one of the events that are due last. */
   takeLast(): DeliveryItem | undefined {
     const behind = this.lines.takeLast()
     if (behind !== undefined) return behind
@@ -89,7 +93,7 @@ export class ConnectionQueue {
     return item
   }
 
-  /** Empties the lane and returns what was in it. */
+  /** Empties the connection queue and returns its events. */
   clear(): ReadonlyArray<DeliveryItem> {
     const items = [...this.#ready.slice(this.#head), ...this.#waiting, ...this.lines.clear()]
     this.#ready = []

@@ -2,12 +2,12 @@ import { type Message, type MessageHead, storedHeaders } from "@tidegate/model/M
 import type { PendingEventRow } from "@tidegate/storage/delivery/DeliveryRows"
 import type { RequestRecord, RoutedEvent } from "@tidegate/storage/journal/AcceptStatement"
 
-/** The inbound request as a destination needs it; shared by the events that one request became. */
+/** The inbound request as a destination needs it; shared by all events of one request. */
 export interface DeliveryPayload extends Message {
   readonly requestId: string
-  /** What a transformation made of the request, when that is what is sent; null: the request as it came. */
+  /** The id of a transformation's result, when that is what is sent; null: the request as received. */
   readonly dataId: string | null
-  /** The credentials that the sender presented, sealed; headers and query have masks in their place. Null: none. */
+  /** The encrypted credentials that the sender presented; headers and query have masks instead. Null: none. */
   readonly presented: string | null
   readonly verified: boolean
   readonly originalIp: string | null
@@ -30,19 +30,19 @@ export interface DeliveryItem {
   /** The first ancestor of a retry event; null when it is not one. */
   readonly rootEventId: string | null
   readonly retryOperationId: string | null
-  /** The key that it is kept in order by; null: it is not. */
+  /** The ordering key; null: none. */
   readonly orderingKey: string | null
-  /** Its place in the line of that key; null: in none, or not known here. */
+  /** Its position among the events of that key; null: it has none, or it is not known here. */
   readonly place: number | null
   readonly payload: DeliveryPayload
 }
 
-/** What an item weighs in memory, in bytes: an estimate that is never far below. */
+/** The estimated bytes of memory of an item; never far too low. */
 export const weightOf = (item: DeliveryItem): number => item.payload.body.length + 2048
 
 const noBody = new Uint8Array(0)
 
-/** The request of one or more events: what it says, and what the gateway knows of it. */
+/** The request of one or more events: its content, and what the gateway knows about it. */
 export const payloadOf = (
   { headers, method, path, query }: MessageHead,
   request: Pick<RequestRecord, "id" | "presented" | "body" | "verified" | "originalIp">,
@@ -55,7 +55,7 @@ export const payloadOf = (
   query,
   headers,
   presented: request.presented,
-  // One that retention took, or that never was, is empty.
+  // The body is empty when retention has removed it or there never was one.
   body: request.body ?? noBody,
   verified: request.verified,
   originalIp: request.originalIp

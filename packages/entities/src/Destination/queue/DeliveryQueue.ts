@@ -18,38 +18,42 @@ import type {
   QueueReads
 } from "./QueueHost.ts"
 
-/** So many lines are read at least, when some are. */
+/** The smallest number of ordering keys to read at once. */
 const minLines = 64
-/** Attempts of one destination that are over but not yet recorded. */
+/** Attempts of one destination that have ended but are not recorded yet. */
 const maxUnrecorded = 1_000
-/** Deliveries begun in one go: the event loop is everybody's, and a limit may be raised by a thousand at once. */
+/** Deliveries started in one go. All destinations share the event loop, and a limit may be raised by a thousand at once. */
 const maxStarts = 100
-/** How far ahead of its time a retry may wait in memory (ms); what is later is found by the sweep. */
+/** How early a retry may wait in memory (ms). The poller finds later ones. */
 export const horizonMs = 30_000
-/** Without a lease, look again after (ms). */
+/** Without a lease, the queue tries again after this time (ms). */
 const leaseRetryMs = 100
-/** Between a refill that could not use what it read, and the next (ms). */
+/** The pause after a refill whose rows did not fit (ms). */
 const refillPauseMs = 50
-/** Between two looks through all lines of a connection (ms): they find what no hint has told, and what comes due in line. */
+/**
+ * The pause between two scans of all ordering keys of a connection (ms). A scan finds events whose notification was lost, and
+ * retries that come due.
+ */
 const roundPauseMs = 2_000
-/** After something broke down, look again after (ms): it may well break down again. */
+/** After an unexpected error the queue tries again after this time (ms): it may fail again. */
 const brokenPauseMs = 1_000
 
 /**
- * The delivery queue of one destination, over a bounded window of its rows in SQL (DeliveryWindow.ts), in lanes by connection. Synchronous
- * and free of I/O: it decides what starts when, and the host does it.
+ * The delivery queue of one destination: a bounded window over its rows in SQL (DeliveryWindow.ts), with one queue per
+ * connection. It is synchronous and has no I/O: it decides which event starts when, and the host carries that out.
  *
- *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, limit, permits, lease] ─► deliver ─► ended ─► recorded
+ *     offer/refilled ─► connection queue (waiting ─► ready) ─► [rate, concurrency limit, permits, lease] ─► deliver ─► ended ─►
+ *     recorded
  *
- * Lanes take turns, so connections share a destination fairly; and so do the calls of workflows (Calls.ts), which go the same way but
- * that nothing of them is recorded here. Everything in it can be lost at any time.
+ * Connection queues take turns, so connections share a destination fairly. The calls of workflows (Calls.ts) take turns with them
+ * and go the same way, but they are not recorded here. Everything in the queue can be lost at any time.
  */
 export class DeliveryQueue {
   readonly #host: QueueHost
   readonly #permits: KeyPermits
   readonly #window: DeliveryWindow
   readonly #calls: Calls
-  /** What is on the wire, by event. */
+  /** The deliveries under way, by event. */
   readonly #departures = new Map<string, Departure>()
   #rules: ReadonlyMap<string, ConnectionQueueRules> = new Map()
   #destinationState: ConnectionQueueState = "open"
@@ -65,16 +69,16 @@ export class DeliveryQueue {
   #refilling = false
   #refillAt = 0
   #look = false
-  /** What the refill under way reads: what is due, or lines alone; and these. */
+  /** What the current refill reads: whether it reads due rows (or ordering keys only), and which ordering keys. */
   #readsDue = false
-  /** Whether it goes on looking through lines. */
+  /** Whether it continues the scans of all ordering keys. */
   #mayLook = false
   #lineReads: ReadonlyMap<string, LineReads> = new Map()
   #linesAt = 0
-  /** What the refill under way reads may be from before something was taken out. */
+  /** The result of the current refill may be older than the removal of some rows. */
   #stale = false
   #cancelAt = 0
-  /** Nothing starts before (Unix ms); 0: its target has not said so. */
+  /** Nothing starts before this time (Unix ms); 0: the target has not asked for a pause. */
   #heldUntil = 0
   #stopped = false
   #drained: (() => void) | null = null
@@ -95,7 +99,7 @@ export class DeliveryQueue {
     return this.#nextAt
   }
 
-  /** Deliveries on the wire, and how many there may be. */
+  /** Deliveries under way, and how many there may be. */
   get onWire(): number {
     return this.#onWire
   }
@@ -104,33 +108,33 @@ export class DeliveryQueue {
     return this.#limit.value
   }
 
-  /** Until when nothing starts, because the target takes no more (Unix ms); 0: it does. */
+  /** Until when nothing starts, because the target accepts nothing (Unix ms); 0: it accepts deliveries. */
   get heldUntil(): number {
     return this.#heldUntil
   }
 
-  /** Nothing starts before (Unix ms); 0: what was said before holds no more. */
+  /** Starts nothing before this time (Unix ms); 0: removes an earlier pause. */
   hold(until: number): void {
     this.#heldUntil = until
     this.tick()
   }
 
-  /** Deliveries on the wire or not yet recorded. */
+  /** Deliveries that are under way or not yet recorded. */
   get underWay(): number {
     return this.#onWire + this.#unrecorded
   }
 
-  /** Takes over what the destination and its connections allow. What no longer may wait in memory leaves it. */
+  /** Applies the settings of the destination and its connections. Events that may no longer wait leave memory. */
   configure(options: {
     readonly state: ConnectionQueueState
     readonly cancelBefore: number
     readonly lanes: ReadonlyMap<string, ConnectionQueueRules>
     readonly pacer: Pacer | null
-    /** Those of the pacer that calls may take: nothing else tells of them. */
+    /** The rate permits for calls of workflow steps, which have no events that would show their starts. */
     readonly turns?: Turns | null
-    /** Deliveries on the wire at the most; null: as many as the target takes. */
+    /** The largest number of concurrent deliveries; null: found out by the concurrency limit. */
     readonly maxConcurrency: number | null
-    /** Of a target that may be away. */
+    /** For a target that may be unavailable. */
     readonly targetAvailability?: TargetAvailability | null
   }): void {
     this.#destinationState = options.state
@@ -150,7 +154,7 @@ export class DeliveryQueue {
     this.wake()
   }
 
-  /** Events just committed. What does not fit stays in SQL. */
+  /** Takes events that were just committed. Those that do not fit stay in SQL. */
   offer(items: ReadonlyArray<DeliveryItem>, more: boolean): void {
     const now = this.#host.now()
     for (const item of items) {
@@ -162,21 +166,21 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** Takes a call in, to be made when its turn has come. False: it is not, for want of room or because nothing is sent here. */
+  /** Adds a call to the queue. False: the queue is full, or the destination sends nothing now. */
   call(call: Call): boolean {
     if (this.#stopped || this.#destinationState !== "open" || !this.#calls.add(call)) return false
     this.tick()
     return true
   }
 
-  /** Nobody waits for it any more; answers whether it still waited. */
+  /** The caller no longer waits for it; returns whether the call was still in the queue. */
   withdraw(call: Call): boolean {
     const waited = this.#calls.remove(call)
     if (waited) this.tick()
     return waited
   }
 
-  /** A call is over. */
+  /** A call has ended. */
   called(call: Call, how: Ending): void {
     this.#onWire--
     if (call.departure !== null) this.#limit.ended(how, call.departure, this.#host.now())
@@ -184,7 +188,10 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** One that is kept in order is read with its line: a hint does not tell who stands before it. */
+  /**
+   * An event with an ordering key is read from SQL with the others of its key: a notification does not say which ones come before
+   * it.
+   */
   #hint(lane: ConnectionQueue, item: DeliveryItem, now: number): void {
     if (!this.#rules.has(item.connectionId)) this.#host.unknown(item.connectionId)
     if (item.dueAt <= now + horizonMs && this.#stateOf(lane.connectionId) === "open") lane.lines.want(item.orderingKey!)
@@ -196,7 +203,7 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** Rows were taken out of SQL whose events may wait in memory: all of them leave it, and what is there is read. */
+  /** Rows were removed from SQL whose events may wait in memory: all waiting events leave memory, and SQL is read again. */
   reread(): void {
     this.#stale = this.#refilling
     for (const lane of this.#window.lanes.values()) {
@@ -213,13 +220,13 @@ export class DeliveryQueue {
       if (order === undefined) continue
       const state = this.#stateOf(connectionId)
       if (state === "open") this.#window.lane(connectionId).lines.lookThrough(now, roundPauseMs)
-      // Nobody reads its lines to meet what is left in them.
+      // Nothing else would find the events that remain in it: a cancelled connection's rows are not read.
       else if (state === "cancelled" && mayCancel) this.#host.cancel(connectionId)
     }
     if (mayCancel) this.#cancelAt = now + roundPauseMs
   }
 
-  /** What the refill that was asked for is to read; from here on it counts as read. */
+  /** What the requested refill shall read; from here on it counts as read. */
   takeReads(): QueueReads {
     const mayLook = this.#mayLook
     const lanes = [...this.#window.lanes.values()].filter(
@@ -232,7 +239,8 @@ export class DeliveryQueue {
   }
 
   /**
-   * The answer to `refill`: the items read, the connections that have more due rows than were read, and what was read of lines.
+   * The result of `refill`: the items read, the connections that have more due rows than were read, and the events read by
+   * ordering key.
    */
   refilled(
     items: ReadonlyArray<DeliveryItem>,
@@ -266,13 +274,13 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** Puts what was read of lines behind each other; answers whether there was room for all of it. */
+  /** Takes events that were read by ordering key; returns whether all of them fit. */
   #takeLines({ connectionId, lines, lookedTo }: LinesRead, now: number): boolean {
     const lane = this.#window.lane(connectionId)
     if (lookedTo !== undefined) lane.lines.lookedTo(lookedTo)
     let fits = true
     for (const { items, key, more } of lines) {
-      // It has come into memory by another way since: what is read of it next stands behind that.
+      // The key has come into memory in another way since: the next read of it continues after the events that are there.
       const isNew = !lane.lines.has(key)
       let taken = 0
       if (isNew) {
@@ -290,7 +298,7 @@ export class DeliveryQueue {
     return fits
   }
 
-  /** SQL could not be read: try again with the next tick after `leaseRetryMs`. */
+  /** SQL could not be read: the next tick after `leaseRetryMs` tries again. */
   refillFailed(): void {
     this.#refilling = false
     this.#look = true
@@ -299,7 +307,7 @@ export class DeliveryQueue {
     this.#host.changed()
   }
 
-  /** Whether an event is in memory: waiting, on the wire, or being recorded. */
+  /** Whether an event is in memory: waiting, under way, or being recorded. */
   isKnown(eventId: string): boolean {
     return this.#window.isKnown(eventId)
   }
@@ -309,12 +317,12 @@ export class DeliveryQueue {
     return this.#window.knownByConnection()
   }
 
-  /** Room for a refill, in events. */
+  /** How many events a refill may add. */
   get room(): number {
     return this.#window.room
   }
 
-  /** The exchange with the target is over. */
+  /** The exchange with the target has ended. */
   ended(item: DeliveryItem, how: Ending): void {
     this.#unrecorded++
     this.#arrived(item, how)
@@ -330,9 +338,11 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** Nobody was there to take it any more: it is the first again. Nothing starts meanwhile, because its target is away. */
+  /**
+   * The client that had it is gone: the event is the first again. Nothing starts meanwhile, because the target is unavailable.
+   */
   returned(item: DeliveryItem): void {
-    // Of a line, only SQL tells who is first.
+    // Only SQL knows which event of an ordering key is first.
     if (item.orderingKey !== null || this.#stopped || this.#stateOf(item.connectionId) !== "open") {
       return this.abandoned(item)
     }
@@ -341,7 +351,7 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** The attempt broke down and left no record: the event is still in SQL, and is looked for after a pause. */
+  /** The attempt failed unexpectedly and could not be recorded: the event is still in SQL, and is read after a pause. */
   lost(item: DeliveryItem): void {
     this.#arrived(item, "unsent")
     this.#window.drop(item)
@@ -351,7 +361,7 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** Off the wire: its slot is free. */
+  /** It is no longer under way: its permit is free. */
   #arrived({ eventId }: DeliveryItem, how: Ending): void {
     this.#onWire--
     const departure = this.#departures.get(eventId)
@@ -360,11 +370,11 @@ export class DeliveryQueue {
     this.#permits.release()
   }
 
-  /** The attempt is durable. */
+  /** The attempt is committed. */
   recorded(item: DeliveryItem, result: AttemptResult): void {
     this.#unrecorded--
     this.#window.drop(item)
-    // Superseded: only a row that has gone on is delivered again, never this attempt a second time.
+    // Superseded: only a row with a later attempt is delivered again, never this attempt a second time.
     this.#window.remember(item.eventId, result.kind === "finished" ? Number.POSITIVE_INFINITY : item.attempts + 1)
     if (result.kind === "superseded") this.#look = true
     const isKept =
@@ -388,8 +398,8 @@ export class DeliveryQueue {
   }
 
   /**
-   * Starts whatever may start now, and works out when to look again. Never throws: it is called by those who answer for one
-   * delivery, or who give a slot back, and they must not pay for another.
+   * Starts what may start now, and computes when to look again. Never throws: it is called by code that reports another delivery
+   * or frees a permit, and that code must not fail for this one.
    */
   tick(): void {
     this.#again = true
@@ -423,7 +433,7 @@ export class DeliveryQueue {
       this.#heldUntil = 0
       this.#limit.restart()
     }
-    // Nothing has waited for long enough before the target was away for that long.
+    // No event has waited for its full patience before the target was away for that long.
     const waitsUntil = awaySince === null ? now : awaySince + patience
     let open: Array<ConnectionQueue | CallLine> = []
     for (const [id, lane] of this.#window.lanes) {
@@ -464,7 +474,7 @@ export class DeliveryQueue {
       }
       if (this.#onWire >= this.#limit.value || this.#unrecorded >= maxUnrecorded) break
       if (this.#turns !== null && !this.#calls.isEmpty && !this.#turns.ready()) {
-        // They wait until some are noted; events, which are marked one by one, do not.
+        // Calls wait until rate permits are stored. Events do not: each start is stored on its own.
         open = open.filter((one) => one instanceof ConnectionQueue)
         ready = open.reduce((sum, { readyCount }) => sum + readyCount, 0)
         if (ready === 0) break
@@ -481,7 +491,7 @@ export class DeliveryQueue {
       if (item instanceof Call) this.#makeCall(item, now)
       else this.#startOne(item, now)
     }
-    // Whoever waits with some for a target that is away, or takes nothing, need not know of more.
+    // While the target is unavailable or has asked for a pause, a queue that has waiting events need not read more.
     const looks = this.#look && ((awaySince === null && this.#heldUntil === 0) || this.#window.isEmpty)
     const dueAt = looks ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
     const refillAt = Math.min(dueAt, this.#linesDue(now))
@@ -514,23 +524,23 @@ export class DeliveryQueue {
     })
   }
 
-  /** Delivers what has its turn; that of a pacer is written down first. */
+  /** Delivers an event. With a rate limit its start is stored first. */
   #mark(item: DeliveryItem, now: number, pacer: Pacer | null): void {
     if (pacer === null) return this.#deliver(item, now)
     this.#host.mark(item, now, (marked) => {
       const startedAt = this.#host.now()
-      // Without the mark, a take-over would not know of this slot: it waits for the database to answer again. A new rate
-      // may have come meanwhile, which does not know of it either.
+      // Without the stored mark, the next owner would not know about this start, so the event waits until the database answers
+      // again. A new rate that came meanwhile does not know about the start either.
       if (marked && this.#mayStillStart(item, pacer)) {
         this.#deliver(item, startedAt)
-        // Counted from when it is under way: preparing it may have taken longer than the pacer keeps between windows.
+        // Counted from the real start: preparing the call may have taken longer than the margin between rate windows.
         pacer.start(this.#host.now())
       } else this.#turnBack(item, pacer)
       this.tick()
     })
   }
 
-  /** What had its turn does not start: it is in SQL. */
+  /** An event that was about to start does not: it is in SQL. */
   #turnBack(item: DeliveryItem, pacer: Pacer | null): void {
     pacer?.release()
     this.#host.letGo(item)
@@ -561,7 +571,7 @@ export class DeliveryQueue {
     }
   }
 
-  /** Whether what has been let through may still go, after a wait in which everything may have changed. */
+  /** Whether an event may still start after a wait in which everything may have changed. */
   #mayStillStart(item: DeliveryItem, pacer: Pacer | null): boolean {
     if (pacer !== this.#pacer) return false
     if (this.#stopped || !this.#host.mayDeliver() || this.#stateOf(item.connectionId) !== "open") return false
@@ -571,7 +581,7 @@ export class DeliveryQueue {
     return false
   }
 
-  /** The next item in turn that may still be delivered; lanes take turns. */
+  /** The next item that may still be delivered; connection queues take turns. */
   #nextItem(open: Array<ConnectionQueue | CallLine>): DeliveryItem | Call | undefined {
     while (open.length > 0) {
       this.#turn = (this.#turn + 1) % open.length
@@ -596,7 +606,7 @@ export class DeliveryQueue {
     return item.dueAt > now + horizonMs || this.#window.add(lane, item, now - this.#patience)
   }
 
-  /** How long what is due waits for its target. */
+  /** How long a due event waits for its target. */
   get #patience(): number {
     return this.#targetAvailability === null || this.#targetAvailability.awaySince === null
       ? 0
@@ -613,7 +623,7 @@ export class DeliveryQueue {
     return item.createdAt <= before
   }
 
-  /** Whether rows in SQL should be read: the window is half empty, or a lane that has some has none in it. */
+  /** Whether to read rows from SQL: the window is half empty, or a connection queue with rows in SQL is empty in memory. */
   #runsShort(): boolean {
     for (const lane of this.#window.lanes.values()) if (lane.behind && this.#hasUseFor(lane)) return true
     return false
@@ -623,7 +633,7 @@ export class DeliveryQueue {
     return this.#stateOf(lane.connectionId) === "open" && (lane.size === 0 || this.#window.isHalfEmpty)
   }
 
-  /** When lines should be read. One that is known to have something is not kept waiting by what is looked for in vain. */
+  /** When to read events by ordering key. Keys that are known to have rows are not delayed by scans that find nothing. */
   #linesDue(now: number): number {
     let at = Number.POSITIVE_INFINITY
     for (const lane of this.#window.lanes.values()) {

@@ -3,27 +3,28 @@ import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
 import type { LineEnding } from "./OrderingKeys.ts"
 
-/** How many events wait in memory at the most; what comes on top waits in SQL. */
+/** The largest number of events that wait in memory; further ones wait in SQL. */
 const windowSize = 1_000
-/** So few events in memory are always allowed, whatever the other destinations hold. */
+/** This many events may always be in memory, whatever the other destinations hold. */
 const minInMemory = 16
-/** Of so many events at least it is remembered what was recorded of them last. */
+/** The last recorded attempt is remembered for at least this many events. */
 const minRemembered = 4_096
 
 /**
- * The events of one destination that are in memory: waiting in a lane, on the wire, or being recorded. All of it can be lost at any
- * time: the rows are in SQL. What is known, and what was recorded lately, keep a row that is read again from being delivered again.
+ * The events of one destination that are in memory: waiting in a connection queue, under way, or being recorded. All of it can be
+ * lost at any time: the rows are in SQL. The window remembers which events it has and what was recorded recently, so that a row
+ * that is read again is not delivered again.
  *
- *     add ─► lane ─► begin ─► [under way] ─► drop
+ *     add ─► connection queue ─► begin ─► [under way] ─► drop
  *
- * What does not fit stays in SQL, and its lane is `behind`.
+ * An event that does not fit stays in SQL, and its connection queue is `behind`.
  */
 export class DeliveryWindow {
   readonly lanes = new Map<string, ConnectionQueue>()
   readonly #bytes: ByteShare
   /** Every event in memory, with its connection. */
   readonly #known = new Map<string, string>()
-  /** Attempts recorded, by event: two generations, so that a late copy of an event is recognised. */
+  /** Recorded attempts by event, in two generations, so that a late copy of an event is recognized. */
   #recorded = new Map<string, number>()
   #recordedBefore = new Map<string, number>()
   #waiting = 0
@@ -36,7 +37,7 @@ export class DeliveryWindow {
     return this.#known.size === 0
   }
 
-  /** Events in lanes. */
+  /** Events in connection queues. */
   get waiting(): number {
     return this.#waiting
   }
@@ -45,7 +46,7 @@ export class DeliveryWindow {
     return this.#waiting * 2 <= windowSize
   }
 
-  /** Room for a refill, in events. */
+  /** How many events a refill may add. */
   get room(): number {
     return this.#hasRoom(0) ? windowSize - this.#waiting : 0
   }
@@ -61,7 +62,7 @@ export class DeliveryWindow {
     return counts
   }
 
-  /** Whether an event in this state is already here, or has gone on since. */
+  /** Whether an event in this state is already here, or has progressed since. */
   has({ attempts, eventId }: DeliveryItem): boolean {
     if (this.#known.has(eventId)) return true
     const recorded = this.#recorded.get(eventId) ?? this.#recordedBefore.get(eventId)
@@ -77,7 +78,7 @@ export class DeliveryWindow {
     return lane
   }
 
-  /** Puts an event that is not here into its lane. False: there is no room for it. */
+  /** Adds a new event to its connection queue. False: it does not fit. */
   add(lane: ConnectionQueue, item: DeliveryItem, now: number): boolean {
     const weight = weightOf(item)
     if (!this.#makeRoom(lane, weight)) return false
@@ -88,29 +89,29 @@ export class DeliveryWindow {
     return true
   }
 
-  /** One that its lane has given out is under way. */
+  /** An event that was taken from its connection queue is under way. */
   begin(): void {
     this.#waiting--
   }
 
-  /** One that was under way is the first of its lane again. */
+  /** An event that was under way is the first of its connection queue again. */
   putBack(item: DeliveryItem): void {
     this.#waiting++
     this.lane(item.connectionId).putBack(item)
   }
 
-  /** One that was under way leaves memory. */
+  /** An event that was under way leaves memory. */
   drop(item: DeliveryItem): void {
     this.#known.delete(item.eventId)
     this.#bytes.release(weightOf(item))
   }
 
-  /** What was under way is not any more: of its line, the next one may go. */
+  /** An event is not under way any more: the next one of its ordering key may go. */
   over(item: DeliveryItem, how: LineEnding, now: number): void {
     if (item.orderingKey !== null) this.#dropWaiting(this.lane(item.connectionId).end(item, how, now))
   }
 
-  /** What was recorded of an event: only a row that has gone on since is taken in again. */
+  /** Remembers the recorded attempts of an event: only a row with a later attempt is taken in again. */
   remember(eventId: string, attempts: number): void {
     if (this.#recorded.size >= minRemembered) {
       this.#recordedBefore = this.#recorded
@@ -119,13 +120,16 @@ export class DeliveryWindow {
     this.#recorded.set(eventId, attempts)
   }
 
-  /** Something of this lane stays in SQL. A refill under way may have read before it was there. */
+  /** An event of this connection queue stays in SQL. A refill under way may have read before it was stored. */
   turnAway(lane: ConnectionQueue): void {
     lane.behind = true
     lane.missed = true
   }
 
-  /** What waits in the lane leaves memory. Its rows stay in SQL; a lane that is opened is read again. */
+  /**
+   * Removes the waiting events of a connection queue from memory. Their rows stay in SQL, and are read when the connection queue
+   * is open again.
+   */
   evict(lane: ConnectionQueue): void {
     this.#dropWaiting(lane.clear())
     lane.behind = false
@@ -141,7 +145,7 @@ export class DeliveryWindow {
     return this.#known.size < minInMemory || this.#bytes.hasRoom(weight)
   }
 
-  /** A full window makes room at the expense of its longest lane, so that no backlog keeps the other lanes out. */
+  /** A full window drops events of its longest connection queue, so that no backlog keeps the other connection queues out. */
   #makeRoom(lane: ConnectionQueue, weight: number): boolean {
     while (!this.#hasRoom(weight)) {
       let longest = lane
@@ -149,7 +153,7 @@ export class DeliveryWindow {
       if (longest.size <= lane.size + 1) return false
       const item = longest.takeLast()!
       this.#dropWaiting([item])
-      // One that waits for its turn is not found by the clock: its line is read again.
+      // The poller does not find an event that waits behind others of its ordering key: the key is read again.
       if (item.place === null || item.attempts > 0) this.turnAway(longest)
     }
     return true

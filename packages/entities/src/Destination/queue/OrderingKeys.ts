@@ -1,49 +1,54 @@
 import type { DeliveryItem } from "./DeliveryItem.ts"
 
-/** The events of one key that are in memory: its first, and what was read behind it. */
+/** The events of one ordering key that are in memory: the first one, and those that were read behind it. */
 interface Line {
-  /** What may start, or is on the wire; null: the place of one that is put back. */
+  /** The event that may start or is under way; null: reserved for an event that is put back. */
   first: DeliveryItem | null
   isUnderWay: boolean
   readonly behind: Array<DeliveryItem>
-  /** Whether SQL may hold more of it. */
+  /** Whether SQL may have more events of the key. */
   more: boolean
 }
 
-/** How the attempt at a line's first event has ended: it is over, it keeps its place, or only SQL knows. */
+/**
+ * How the attempt of a key's first event has ended. `over`: the next one may go; `kept`: it is retried and stays first;
+ * `unknown`: SQL has to be read.
+ */
 export type LineEnding = "over" | "kept" | "unknown"
 
-/** What is to be read of a connection's lines. */
+/** The ordering keys to read for a connection. */
 export interface LineReads {
   readonly keys: ReadonlyArray<string>
-  /** Go on with the line behind this key; null: do not look for others. */
+  /** Continue the scan of all keys after this key; null: do not scan. */
   readonly after: string | null
-  /** So many lines at the most, and about so many events. */
+  /** The largest number of keys, and about the largest number of events. */
   readonly most: number
 }
 
-/** More keys than these are not remembered one by one: all lines are looked through instead. */
+/** More keys than these are not remembered one by one: all keys are scanned instead. */
 const maxWanted = 10_000
 
 const placeOf = ({ attempts, place }: DeliveryItem): number => (attempts > 0 ? -1 : (place ?? -1))
 
 /**
- * The lines of one connection, as far as they are in memory. Only the first event of a line is ever startable; the next one follows
- * when it is over and recorded. What comes in is never put behind by what memory knows of a line, because a hint may be late or lost:
- * it names its key, and the line is read from SQL, where everything is that was stored before.
+ * The events of one connection by ordering key (a `Line` each), as far as they are in memory. Only the first event of a key may
+ * start; the next one follows when the first is over and recorded. A new event is never appended from its notification, because
+ * notifications may be late or lost. The notification names the key, and the key's events are read from SQL, which has everything
+ * that was stored before.
  *
  *     wanted key ─► read ─► first | behind ─► first over ─► next first … ─► none left, but more in SQL ─► wanted key
  *
- * A line whose first waits for a retry has nothing behind it in memory: however many lines are blocked, they fill no window.
+ * While the first event of a key waits for a retry, nothing behind it is in memory. So blocked keys do not fill the window,
+ * however many there are.
  */
 export class Lines {
   readonly #lines = new Map<string, Line>()
-  /** Lines with something behind their first. */
+  /** Keys with events behind their first. */
   readonly #long = new Set<Line>()
   readonly #wanted = new Set<string>()
-  /** Where looking through all lines has got to; null: they are not being looked through. */
+  /** The position of the scan of all keys; null: there is no scan. */
   #after: string | null = null
-  /** Something was forgotten while they were: it may be of a line that they had passed. */
+  /** A wanted key was forgotten during a scan that may have passed it already. */
   #isRoundStale = false
   #roundAt = Number.NEGATIVE_INFINITY
   #behind = 0
@@ -53,27 +58,27 @@ export class Lines {
     return this.#behind
   }
 
-  /** Whether there are lines that are to be read. */
+  /** Whether there are keys to read. */
   get isWanting(): boolean {
     return this.#wanted.size > 0
   }
 
-  /** Whether all lines are being looked through. */
+  /** Whether a scan of all keys is under way. */
   get isLooking(): boolean {
     return this.#after !== null
   }
 
-  /** Whether nothing is known of any line. */
+  /** Whether no key is in memory or to be read. */
   get isEmpty(): boolean {
     return this.#lines.size === 0 && !this.isWanting && !this.isLooking
   }
 
-  /** Whether the line is in memory. */
+  /** Whether the key is in memory. */
   has(key: string): boolean {
     return this.#lines.has(key)
   }
 
-  /** Something of this key is in SQL that may not be in memory. */
+  /** SQL has events of this key that may not be in memory. */
   want(key: string): void {
     const line = this.#lines.get(key)
     if (line !== undefined) line.more = true
@@ -81,21 +86,21 @@ export class Lines {
     else this.forgetWanted()
   }
 
-  /** Something is to be read, and nobody knows what: all lines are looked through. */
+  /** Something has to be read, but it is not known what: all keys are scanned. */
   forgetWanted(): void {
     this.#wanted.clear()
     if (this.#after === null) this.#after = ""
     else this.#isRoundStale = true
   }
 
-  /** Looks through all lines, unless it did so less than `pauseMs` ago. */
+  /** Scans all keys, unless the last scan began less than `pauseMs` ago. */
   lookThrough(now: number, pauseMs: number): void {
     if (this.#after !== null || now < this.#roundAt + pauseMs) return
     this.#roundAt = now
     this.#after = ""
   }
 
-  /** What is to be read now, `most` lines at the most. From here on it counts as read. */
+  /** The keys to read now, at most `most`. From here on they count as read. */
   takeReads(most: number, mayLook: boolean): LineReads {
     const keys: Array<string> = []
     for (const key of this.#wanted) {
@@ -108,14 +113,14 @@ export class Lines {
     return { keys, after: mayLook && keys.length < most ? this.#after : null, most }
   }
 
-  /** All lines were looked through up to here; null: to the end. */
+  /** The scan has reached this key; null: the end. */
   lookedTo(key: string | null): void {
     if (this.#after === null) return
     this.#after = key ?? (this.#isRoundStale ? "" : null)
     if (key === null) this.#isRoundStale = false
   }
 
-  /** An event of a line: true when it is the first, else it waits. */
+  /** Adds an event of a key. True when it is the first; otherwise it waits. */
   enter(key: string, item: DeliveryItem): boolean {
     const line = this.#lines.get(key)
     if (line === undefined) {
@@ -134,13 +139,15 @@ export class Lines {
     return false
   }
 
-  /** The first of its line is on its way. */
+  /** The first event of its key is under way. */
   begin(key: string): void {
     const line = this.#lines.get(key)
     if (line !== undefined) line.isUnderWay = true
   }
 
-  /** The first of its line is not under way any more. Answers the next first, or what leaves memory with it. */
+  /**
+   * The first event of its key is not under way any more. Returns the new first event, or the events that leave memory with it.
+   */
   end(
     key: string,
     how: LineEnding
@@ -170,12 +177,12 @@ export class Lines {
     return { next: null, dropped }
   }
 
-  /** Nothing has taken the place that was kept: SQL has it, and the clock brings it back. */
+  /** The event that stays first was not put back: it is in SQL, and the poller finds it when it is due. */
   leave(key: string): void {
     if (this.#lines.get(key)?.first === null) this.#lines.delete(key)
   }
 
-  /** Takes out one of those whose turn is farthest away. */
+  /** Removes one of the events that are due last. */
   takeLast(): DeliveryItem | undefined {
     let line: Line | undefined
     for (line of this.#long) break
@@ -187,7 +194,7 @@ export class Lines {
     return item
   }
 
-  /** A first that has not begun leaves memory. */
+  /** A first event that has not begun leaves memory. */
   forget(key: string, item: DeliveryItem): void {
     const line = this.#lines.get(key)
     if (line?.first !== item) return
@@ -195,7 +202,7 @@ export class Lines {
     this.want(key)
   }
 
-  /** Everything but what is under way leaves memory; answers what waited behind others. */
+  /** Removes from memory everything that is not under way; returns the events that waited behind others. */
   clear(): ReadonlyArray<DeliveryItem> {
     const dropped: Array<DeliveryItem> = []
     for (const [key, line] of this.#lines) {

@@ -1,24 +1,24 @@
 import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 
 /**
- * Kept between windows (ms): starts are counted when the request is handed to the network, and reach it a little later,
- * some later than others.
+ * The margin between windows (ms). Starts are counted when the request is handed to the network; requests reach it a little
+ * later, with varying delay.
  */
 export const guardMs = 25
 
-/** Timers are no finer than this: a fast rate needs that much tolerance, or its ticks come too late to use it up. */
+/** The resolution of timers (ms). A fast rate needs this much tolerance, otherwise timers are too late to use it up. */
 const toleranceMs = 20
 
 /**
- * The rate of one destination, exact: never more than `limit` starts in any window of one period, and spread evenly over
- * it (after a rest, a burst of 1 up to one a second, else of 10, or of what 20 ms are worth).
+ * The exact rate limiter of one destination: never more than `limit` starts in any window of one period, spread evenly over it.
+ * (After idle time there is a burst: 1 at rates of up to one per second, otherwise 10 or what 20 ms allow.)
  *
- * A slot is reserved before a delivery may start (`take`) and used when it does (`start`), which may be much later: it
- * has to be marked in SQL first. Until then it counts as if it were used at any moment, so that marks that were held up
- * and come back together are still no more than `limit`.
+ * A permit is reserved before a delivery may start (`take`) and used when it starts (`start`). That may be much later, because
+ * the start has to be stored first. Until then the permit counts as if it could be used at any moment. So starts whose marks were
+ * delayed and then return together still do not exceed `limit`.
  *
- * Starts are remembered in slices of a ten-thousandth of the period, rounded up, so that the memory is bounded and the
- * error is on the side of the target.
+ * Starts are remembered in slices of a ten-thousandth of the period, rounded up, so that memory is bounded and an error only
+ * makes the rate lower.
  */
 export class Pacer {
   readonly limit: number
@@ -32,7 +32,7 @@ export class Pacer {
   #inWindow = 0
   #reserved = 0
   #next = 0
-  /** How far the clock has been set back, and when it was read last. */
+  /** How far the clock was set back, and when it was read last. */
   #setBack = 0
   #seen = 0
 
@@ -45,7 +45,7 @@ export class Pacer {
     this.#tolerance = (burst - 1) * this.#interval
   }
 
-  /** Takes over starts made before, by an earlier owner or under an earlier limit. Oldest first. */
+  /** Takes over earlier starts, by an earlier owner or under an earlier limit. Oldest first. */
   remember(starts: ReadonlyArray<readonly [at: number, count: number]>): void {
     for (const [at, count] of starts) {
       this.#add(at + this.#setBack, count)
@@ -54,9 +54,9 @@ export class Pacer {
   }
 
   /**
-   * The earliest time a slot may be taken: `now` or later; Infinity: when one that is reserved has been used or given
-   * back. To be asked when something waits: what the window holds back is spread out again, because a burst that came
-   * back with every period would reach the target in less than a period if it took a little longer on its way than the next.
+   * The earliest time a permit may be taken: `now` or later; Infinity: when a reserved permit has been used or released. To be
+   * called when something waits: starts that the window delayed are spread out again. Otherwise a burst would repeat in every
+   * period, and two bursts would reach the target within less than a period when the first one takes a little longer on its way.
    */
   nextAt(now: number): number {
     const at = this.#monotonic(now)
@@ -70,24 +70,24 @@ export class Pacer {
     return this.#next - this.#tolerance - this.#setBack
   }
 
-  /** Reserves a slot, to be used (`start`) or given back (`release`). */
+  /** Reserves a permit, to be used (`start`) or returned (`release`). */
   take(now: number): void {
     this.#reserved++
     this.#next = Math.max(this.#next, this.#monotonic(now)) + this.#interval
   }
 
-  /** A delivery that has a slot starts now. */
+  /** A delivery that has a permit starts now. */
   start(now: number): void {
     this.#reserved--
     this.#add(this.#monotonic(now), 1)
   }
 
-  /** A slot that was taken is not used. */
+  /** A reserved permit is not used. */
   release(): void {
     this.#reserved--
   }
 
-  /** A clock that is set back goes on from where it was: what has started does not become later by it. */
+  /** When the clock is set back, time continues from where it was: earlier starts must not move into the future. */
   #monotonic(now: number): number {
     if (now < this.#seen) this.#setBack += this.#seen - now
     this.#seen = now

@@ -7,40 +7,40 @@ import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
 import type { LinesRead, QueueReads } from "./QueueHost.ts"
 import type { LineReads } from "./OrderingKeys.ts"
 
-/** How many due rows one refill may read. */
+/** Due rows that one refill may read. */
 const refillRows = 1_000
-/** How many bytes of bodies it reads at the most, and one body more. */
+/** Bytes of bodies that one refill reads at most, plus one body. */
 const refillBytes = 8 * 1024 * 1024
-/** How many of them it may take into a window that is full, so that every lane gets to its turn. */
+/** Events that a refill may always add, even to a full window, so that every connection queue gets its turn. */
 const minRefill = 64
 
-/** What was read for a window, and the connections that have more due rows than were. */
+/** The events read for a window, and the connections that have more due rows than were read. */
 export interface Refill {
   readonly items: ReadonlyArray<DeliveryItem>
   readonly behind: ReadonlySet<string>
   readonly lines: ReadonlyArray<LinesRead>
 }
 
-/** The window that is to be filled. */
+/** The window to fill. */
 export interface RefilledWindow {
   readonly lanes: number
   readonly room: number
-  /** How many events of each connection are in memory already: they are due first, and hide what comes behind them. */
+  /** How many events of each connection are in memory already: they are due first, so a read finds them before later ones. */
   readonly known: ReadonlyMap<string, number>
   /** Whether an event is in memory already. */
   readonly isKnown: (eventId: string) => boolean
   readonly reads: QueueReads
 }
 
-/** What is wanted of some rows that were found. */
+/** The rows to read, of those that were found. */
 interface Wanted {
   readonly ids: ReadonlyArray<string>
   readonly behind: Set<string>
-  /** The connections that ids are of. */
+  /** The connections of the ids. */
   readonly connections: ReadonlySet<string>
 }
 
-/** Finds the rows of a destination that are due by `until` (Unix ms), as far as there is room for them. */
+/** Finds the rows of a destination that are due by `until` (Unix ms), up to the capacity of the window. */
 const findDue = Effect.fnUntraced(function* (
   shard: number,
   destinationId: string,
@@ -60,7 +60,8 @@ const findDue = Effect.fnUntraced(function* (
     if (rank === perLane + (window.known.get(row.connection_id) ?? 0)) behind.add(row.connection_id)
     if (!window.isKnown(row.event_id)) unknown.push({ rank, row })
   }
-  // By rank in their lane: the lanes that have the least in memory first, so that none is left out however many there are.
+  // By rank in their connection queue: those with the least in memory come first, so that none is left out however many there
+  // are.
   unknown.sort((a, b) => a.rank - b.rank)
   for (const { row } of unknown) {
     if (ids.length < room) ids.push(row.event_id)
@@ -69,10 +70,10 @@ const findDue = Effect.fnUntraced(function* (
   return { ids, behind, connections: new Set(unknown.map(({ row }) => row.connection_id)) }
 })
 
-/** Of a line that is read by its key, at the most. */
+/** The largest number of events of one ordering key that is read by its key. */
 const maxOfLine = 32
 
-/** The first rows of a line that may go one after the other, and whether it may have more. */
+/** The first events of an ordering key, which may go one after the other, and whether it may have more. */
 interface FoundLine {
   readonly key: string
   readonly ids: ReadonlyArray<string>
@@ -85,7 +86,7 @@ interface FoundLines {
   readonly lookedTo: string | null | undefined
 }
 
-/** Finds what may go of these lines by `until` (Unix ms). */
+/** Finds the events of these ordering keys that may go by `until` (Unix ms). */
 const findLines = Effect.fnUntraced(function* (
   shard: number,
   destinationId: string,
@@ -113,23 +114,23 @@ const findLines = Effect.fnUntraced(function* (
     gather(page)
   }
   const lines = [...rows].flatMap(([key, line]) => {
-    // One that was tried before goes first: another may have been stored at the same time, and at an earlier place.
+    // An event that was attempted before goes first: another one may have been stored at the same time with an earlier position.
     line.sort((a, b) => Number(a.ready_at !== null) - Number(b.ready_at !== null) || a.place - b.place)
     const isWhole = asked.has(key) && line.length < perLine
     const isHeld = ({ ready_at }: LineRow) => ready_at === null || ready_at > until
-    // Its first is found by the clock, and keeps the others waiting.
+    // The poller finds the key's first event when it is due; until then the others wait.
     const end = line.findIndex(isHeld)
     const free = end === -1 ? line : line.slice(0, end)
     const ids = free.map(({ event_id }) => event_id)
-    // What comes after it was read is told by a hint of its own.
+    // An event that is stored after this read has a wake-up notification of its own.
     return ids.length === 0 ? [] : [{ key, ids, more: !isWhole || free.length < line.length }]
   })
   return { connectionId, lines, lookedTo }
 })
 
 /**
- * Reads the rows of a destination that are due by `until` (Unix ms), and the first of lines that may go by then, as far as there is
- * room for them.
+ * Reads the rows of a destination that are due by `until` (Unix ms), and the first events of ordering keys that may go by then,
+ * up to the capacity of the window.
  */
 export const readRefill = Effect.fnUntraced(function* (
   shard: number,
@@ -146,7 +147,7 @@ export const readRefill = Effect.fnUntraced(function* (
   const inLine = found.flatMap(({ lines }) => lines.flatMap((line) => line.ids))
   const read = yield* pendingEvents([...ids, ...inLine], refillBytes)
   const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
-  // Cut off by size: whatever was not read is still there.
+  // Limited by bytes: what was not read is still in SQL.
   const isCut = bodies >= refillBytes
   if (isCut) for (const connectionId of connections) behind.add(connectionId)
   const items = new Map(read.map((row) => [row.id, storedItem(row)]))
@@ -159,7 +160,7 @@ export const readRefill = Effect.fnUntraced(function* (
       lookedTo,
       lines: lines.map((line) => {
         const items = itemsOf(line.ids)
-        // What is missing and was not cut off is not pending any more, or cannot be sent.
+        // An event that is missing although the read was not cut off is no longer pending, or cannot be sent.
         return { key: line.key, items, more: isCut || (line.more && items.length > 0) }
       })
     }))

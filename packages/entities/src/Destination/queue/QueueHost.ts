@@ -3,39 +3,45 @@ import type { LineReads } from "./OrderingKeys.ts"
 import type { FairSemaphore } from "@tidegate/runtime/FairSemaphore"
 import type { SharedBytes } from "@tidegate/runtime/SharedBytes"
 
-/** What a lane's connection (and the destination behind it) allows right now. */
+/** What a connection and its destination allow now. */
 export type ConnectionQueueState = "open" | "paused" | "cancelled"
 
-/** What the queue is told about one connection. */
+/** The settings of one connection for the queue. */
 export interface ConnectionQueueRules {
   readonly state: ConnectionQueueState
-  /** Whatever was created up to then (Unix ms) is cancelled, even on a lane that is open again. */
+  /** Events created up to this time (Unix ms) are cancelled, even if the connection is open again. */
   readonly cancelBefore: number
-  /** How events of one key are kept in order; "none": they were, and what is in line still is. Left out: they never were. */
+  /**
+   * How events of one ordering key are ordered. "none": ordering was switched off, but stored events may still have a position.
+   * Absent: they never were ordered.
+   */
   readonly order?: "block" | "skip" | "none"
 }
 
-/** A target that may be away. */
+/** A target that may be unavailable. */
 export interface TargetAvailability {
-  /** Since when it is (Unix ms); null: it is there. */
+  /** Since when it is unavailable (Unix ms); null: it is available. */
   readonly awaySince: number | null
-  /** How long an event that is due waits for it (ms), before its attempt is made all the same. */
+  /** How long a due event waits for it (ms) before its attempt is made anyway. */
   readonly patience: number
 }
 
-/** What became of an attempt once it is recorded. */
+/** The result of recording an attempt. */
 export type AttemptResult =
   | { readonly kind: "finished" }
   | { readonly kind: "retry"; readonly item: DeliveryItem }
   | { readonly kind: "superseded" }
 
-/** What a refill reads: what is due, and lines by connection. */
+/** What a refill reads: due rows or not, and the ordering keys of each connection. */
 export interface QueueReads {
   readonly due: boolean
   readonly lines: ReadonlyMap<string, LineReads>
 }
 
-/** What was read of a connection's lines: of each the first events that may go one after the other, and whether it has more. */
+/**
+ * The events read for a connection by ordering key: for each key the first events that may go one after the other, and whether it
+ * has more.
+ */
 export interface LinesRead {
   readonly connectionId: string
   readonly lines: ReadonlyArray<{
@@ -43,11 +49,11 @@ export interface LinesRead {
     readonly items: ReadonlyArray<DeliveryItem>
     readonly more: boolean
   }>
-  /** How far all lines were looked through, null: to the end; left out: they were not. */
+  /** How far the scan of all keys got; null: to the end; absent: there was no scan. */
   readonly lookedTo?: string | null | undefined
 }
 
-/** The world of a queue: clock, network, SQL. All calls return at once. */
+/** The environment of a queue: clock, network, SQL. All calls return at once. */
 export interface QueueHost {
   readonly now: () => number
   /** Whether this process still holds the shard's lease; when not, nothing starts. */
@@ -55,26 +61,26 @@ export interface QueueHost {
   readonly permits: FairSemaphore
   readonly windowBytes: SharedBytes
   /**
-   * Makes one attempt and records it; answers with `ended` (the exchange is over) and then `recorded`, or with `abandoned`
-   * or `lost`. Throws only when it will not answer.
+   * Makes one attempt and records it. It reports `ended` (the exchange is over) and then `recorded`, or `abandoned`, or `lost`.
+   * It throws only when it will report nothing.
    */
   readonly deliver: (item: DeliveryItem, startedAt: number) => void
-  /** Whether the process writes down that it has this delivery in hand: see `InHand.ts`. */
+  /** Whether this delivery has to be recorded as work in hand: see `InHand.ts`. */
   readonly isWrittenDown: (item: DeliveryItem) => boolean
-  /** Does so, then calls back: when it may begin, or that it may not. */
+  /** Records it, then calls back with whether it may begin. */
   readonly takeInHand: (item: DeliveryItem, done: (taken: boolean) => void) => void
   /** A delivery that was to start does not. */
   readonly letGo: (item: DeliveryItem) => void
-  /** Durably marks the start of a paced delivery, then calls back. */
+  /** Stores the start of a rate-limited delivery, then calls back. */
   readonly mark: (item: DeliveryItem, startedAt: number, done: (marked: boolean) => void) => void
-  /** Reads due rows that are not in memory; answers with `refilled`. */
+  /** Reads due rows that are not in memory; reports `refilled`. */
   readonly refill: () => void
-  /** An event of a connection it was not told about: have it told (`configure`). */
+  /** An event has a connection whose settings the queue does not have: they are to be loaded (`configure`). */
   readonly unknown: (connectionId: string) => void
-  /** Rows of cancelled lanes were met: have them cancelled in SQL. */
+  /** Rows of cancelled connections were found: they are to be cancelled in SQL. */
   readonly cancel: (connectionId: string) => void
   /** The time returned by `nextAt` changed, or the queue became idle. */
   readonly changed: () => void
-  /** Something threw that must not: to be told to the operators. The queue goes on. */
+  /** An unexpected exception, to be reported to the operators. The queue goes on. */
   readonly brokeDown: (cause: unknown) => void
 }

@@ -5,12 +5,12 @@ import type { Database } from "@tidegate/storage/Database"
 import { noteTurns, readTurns } from "@tidegate/storage/delivery/RatePermits"
 import type { Pacer } from "./Pacer.ts"
 
-/** What is noted is used within this time (ms), or not at all; of long periods within a part of them. */
+/** Stored permits are valid for this time (ms); with long periods, for a part of the period. */
 const minLifeMs = 5_000
 const partOfPeriod = 1 / 32
 const nobody = "-"
 
-/** So many turns that were noted, by whom, and until when they may be used (Unix ms). */
+/** A number of stored permits, their owner, and until when they may be used (Unix ms). */
 interface Noted {
   readonly at: number
   readonly until: number
@@ -28,22 +28,22 @@ const notedIn = (text: string | null): ReadonlyArray<Noted> =>
     return line !== "" && [noted.at, noted.until, noted.count].every(Number.isSafeInteger) ? [noted] : []
   })
 
-/** Starts, oldest first. What may still be used counts as if it was used now. */
+/** Starts, oldest first. A permit that may still be used counts as if it were used now. */
 const startsOf = (noted: ReadonlyArray<Noted>, now: number): ReadonlyArray<readonly [at: number, count: number]> =>
   noted.map(({ count, until }) => [Math.min(until, now), count] as const).sort(([a], [b]) => a - b)
 
-/** The turns of one rate that steps take. */
+/** The permits of one rate that workflow steps use. */
 export interface Turns {
-  /** Whether one may be used now. If not, more are noted, and `changed` is called when there are some. */
+  /** Whether a permit may be used now. If not, more are stored, and `changed` is called when there are some. */
   readonly ready: () => boolean
-  /** Uses one. */
+  /** Uses one permit. */
   readonly use: () => void
-  /** Gives back what is noted and was not used. None can be used any more. */
+  /** Returns the stored permits that were not used. None can be used afterwards. */
   readonly close: Effect.Effect<void>
 }
 
 interface Rate {
-  /** Of what has the rate, and whose that is. */
+  /** The id of the owner of the rate, and its team. */
   readonly id: string
   readonly team_id: string
   readonly pacer: Pacer
@@ -51,11 +51,12 @@ interface Rate {
 }
 
 /**
- * What steps use of a rate, which nothing else tells. It is in SQL before it is used, some at once, so that whoever owns the rate next knows
- * of it: what may have been used counts, at the last moment at which it may have been. Fails closed: while nothing can be noted no turn is
- * used. Who has been overtaken can note nothing before it has read what the other one has.
+ * The permits of a rate that workflow steps use; no event shows these starts. Permits are stored before they are used, several at
+ * once, so that the next owner of the rate knows about them: a permit that may have been used counts, at the last moment at which
+ * it may have been. Fails closed: while permits cannot be stored, none is used. An owner that has been replaced can store nothing
+ * before it has read what the new owner has stored.
  *
- * Answers with what owners before have used, for the pacer to remember.
+ * The permits of earlier owners are passed to the pacer, which counts them.
  */
 export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer, team_id }: Rate) {
   const clock = yield* Clock.Clock
@@ -68,17 +69,20 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
   const lifeMs = Math.max(minLifeMs, period * partOfPeriod)
   const maxAtOnce = Math.max(1, Math.floor((limit * lifeMs) / period))
 
-  /** As it is in SQL. */
+  /** The value that SQL has. */
   let text: string | null = yield* readTurns(team_id, id)
   let others = notedIn(text)
-  /** Those of this owner as they were used, and those that are being used. */
+  /** Permits of this owner that were used, and those that are being used. */
   let own: ReadonlyArray<Noted> = []
   let open: { readonly noted: Noted; left: number; usedAt: number } | null = null
   let isNoting = false
   let isClosed = false
   let isTold = false
 
-  /** Of the last period, and what was noted in one life as one: however often owners change, there are not many. */
+  /**
+   * Drops permits older than the period, and merges those of one lifetime, so that the list stays short however often owners
+   * change.
+   */
   const kept = (noted: ReadonlyArray<Noted>): ReadonlyArray<Noted> => {
     const few: Array<Noted> = []
     for (const one of noted) {
@@ -86,7 +90,7 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
       if (one.until <= now() - period) continue
       if (last === undefined || one.at - last.at >= lifeMs) few.push(one)
       else {
-        // Of several owners it is nobody's: what counts it once more errs on the side of the target.
+        // Merged permits of several owners belong to none of them. Counting them once more only makes the rate lower.
         const whose = last.by === one.by ? one.by : nobody
         const until = Math.max(last.until, one.until)
         few.splice(-1, 1, { at: last.at, until, count: last.count + one.count, by: whose })
@@ -95,13 +99,13 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
     return few
   }
 
-  /** What is being used, as far as it was. */
+  /** Of the current permits, those that were used. */
   const used = (): ReadonlyArray<Noted> =>
     open === null || open.left === open.noted.count
       ? []
       : [{ ...open.noted, count: open.noted.count - open.left, until: open.usedAt }]
 
-  /** Writes what was used, and what may be beside; false: somebody else has written meanwhile. */
+  /** Stores the used permits and the next ones; false: another owner has written meanwhile. */
   const write = Effect.fnUntraced(function* (
     next: ReadonlyArray<Noted>
   ): Effect.fn.Return<boolean, SqlError.SqlError, Database> {
@@ -116,7 +120,7 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
     }
     const known = new Set((text ?? "").split("\n"))
     text = yield* readTurns(team_id, id)
-    // What could have been noted by this owner without its knowing was not used.
+    // Permits that this owner stored without learning of it were not used.
     others = notedIn(text).filter((one) => one.by !== by)
     pacer.remember(
       startsOf(
@@ -128,7 +132,7 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
   })
 
   const note = Effect.gen(function* () {
-    // Twice as many as were used up in time: a rate that is used rarely has few that are not.
+    // Twice as many as last time if those were used up within their lifetime: so a rate that is rarely used has few unused ones.
     const more = open?.left === 0 && now() < open.noted.until ? open.noted.count * 2 : 1
     const count = Math.min(more, maxAtOnce)
     for (;;) {

@@ -12,14 +12,14 @@ import type { DestinationState, ConnectionQueueSettings } from "../DestinationSt
 import { heldUntil, isRefusedForNow, type Said } from "../../holds/TargetHold.ts"
 
 /*
- * One attempt to deliver, without its doing: what it says of itself, and what its outcome makes of the event. Pure, but for the
- * random part of its id.
+ * One attempt to deliver, without the sending: its data, and what its outcome means for the event. Pure, but for the random part
+ * of its id.
  */
 
-/** An attempt under way, with what its record says of it: `url` and `method` once the request is prepared. */
+/** An attempt under way, with the data of its record: `url` and `method` once the request is prepared. */
 export interface Attempt {
   readonly item: DeliveryItem
-  /** Undefined when the connection is not known: then it fails. */
+  /** Undefined when the connection is not known: then the attempt fails. */
   readonly lane: ConnectionQueueSettings | undefined
   readonly startedAt: number
   readonly trigger: string
@@ -27,28 +27,28 @@ export interface Attempt {
   readonly trace: AttemptTrace | null
   url: string
   method: string
-  /** The tunnel's session that it went through; null: through none. */
+  /** The id of the tunnel session that it went through; null: none. */
   cliId: string | null
-  /** What was sent with it and is not to be kept; null: nothing. */
+  /** Credentials that were sent with it and must not be stored; null: none. */
   echoes: Echoes | null
-  /** Of one that is made for a step of a workflow; null: it is an event's. */
+  /** Set for a call of a workflow step; null for an event. */
   readonly call: CallSettings | null
 }
 
-/** What a step of a workflow has a say in. */
+/** The settings that a workflow step has for its call. */
 export interface CallSettings {
-  /** For the whole of it. */
+  /** For the whole call. */
   readonly timeoutMs: number
-  /** Of the answer's body. */
+  /** Bytes of the answer's body to keep. */
   readonly captureBytes: number
-  /** Flat. Whatever the destination is: they take the place of what it would have sent by the same names. */
+  /** A flat list of names and values. They replace the destination's own headers of the same names. */
   readonly headers: ReadonlyArray<string>
 }
 
-/** How the exchange with a target ended: `status` is null when nothing was answered. Times are Unix ms. */
+/** How the exchange with a target ended: `status` is null when there was no answer. Times are Unix ms. */
 export interface Outcome extends Omit<Answered, "status"> {
   readonly status: number | null
-  /** Why there is no full answer; null when there is one. */
+  /** Why there is no complete answer; null when there is one. */
   readonly errorCode: AttemptErrorCode | null
   readonly errorMessage: string | null
   readonly sentAt: number
@@ -108,7 +108,7 @@ export const factsOf = (
   ...(call === null ? {} : { isStep: true })
 })
 
-/** Seconds until the next attempt should this one fail without saying when; null when it is the last. */
+/** Seconds until the next attempt, in case this one fails and the target names no time; null: this is the last one. */
 const willRetryAfter = (lane: ConnectionQueueSettings, item: DeliveryItem, now: number): number | null => {
   const next = nextRetry(
     lane.retry,
@@ -123,7 +123,7 @@ const willRetryAfter = (lane: ConnectionQueueSettings, item: DeliveryItem, now: 
 
 const noBody = Buffer.alloc(0)
 
-/** The outcome of an attempt of which nothing was sent, or nothing came back. */
+/** The outcome of an attempt for which nothing was sent or nothing was received. */
 export const unanswered = (
   errorCode: AttemptErrorCode,
   errorMessage: string,
@@ -140,20 +140,20 @@ export const unanswered = (
   respondedAt: now
 })
 
-/** What an outcome means: an answer is its sender's to judge, and without one in full it has failed. */
+/** The meaning of an outcome: the sender judges an answer; without a complete answer the attempt has failed. */
 export const verdictOf = (outcome: Outcome, judge: HttpSender["judge"]): Verdict =>
   outcome.errorCode === null && outcome.status !== null
     ? judge(outcome as Outcome & Answered)
     : { code: outcome.errorCode ?? "UNKNOWN", message: outcome.errorMessage ?? "no full answer", final: false }
 
-/** Statuses by which a target says that it is too much for it. */
+/** Statuses by which a target says that it is overloaded. */
 const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
 
 /** What the end of an exchange tells of how many its target takes. No full answer: it timed out, was cut off or not taken. */
 export const endingOf = ({ errorCode, status }: Pick<Outcome, "errorCode" | "status">): Ending =>
   errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded"
 
-/** An outcome, and what it means, without what was sent with the attempt. */
+/** An outcome and its verdict, without the credentials that were sent with the attempt. */
 export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Verdict): readonly [Outcome, Verdict] => {
   if (echoes === null) return [outcome, verdict]
   const { body, bodyTruncated, errorMessage, headers } = outcome
@@ -168,7 +168,7 @@ export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Ve
   ]
 }
 
-/** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
+/** The record of a finished attempt. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (
   { cliId, item, lane, method, startedAt, trigger, url }: Attempt,
   destinationId: string,
@@ -224,7 +224,7 @@ const retryTime = (
   const { errorCode, headers, status } = outcome
   const saidInBody = verdict.retryAfter ?? null
   const retryAfter = saidInBody === null ? headers["retry-after"] : String(saidInBody)
-  // A 2xx that its sender takes for a failure is none to a rule, which may name the statuses that are tried again.
+  // When a sender judges a 2xx to be a failure, the retry rule's list of statuses does not apply to it.
   const isFailure = errorCode === null && status !== null && (status < 200 || status > 299)
   const next = nextRetry(
     lane?.retry ?? null,

@@ -1,19 +1,22 @@
 import type { ByteShare } from "@tidegate/runtime/SharedBytes"
 import type { Departure } from "../queue/ConcurrencyLimit.ts"
 
-/** So few calls always may wait, whatever the other destinations hold. */
+/** This many calls may always wait, whatever the other destinations hold. */
 const minWaiting = 16
-/** So many of one destination may wait at the most. */
+/** The largest number of waiting calls of one destination. */
 const maxWaiting = 1_000
 
-/** What is to be sent for a step of a workflow. It is kept by its run: here it only waits for its turn. */
+/** A call of a workflow step. Its run stores it: here it only waits for its turn. */
 export class Call {
-  /** Whose: calls of one line wait behind each other, lines take turns with each other and with connections. */
+  /**
+   * The group of the call: calls of one group wait behind each other, and groups take turns with each other and with connection
+   * queues.
+   */
   readonly line: string
-  /** Since when it has waited (Unix ms), also with owners that came before. */
+  /** Since when it has waited (Unix ms), including the time with earlier owners. */
   readonly since: number
   readonly bytes: number
-  /** Makes it; the queue is told when it has ended. */
+  /** Makes the call; its end is reported to the queue. */
   readonly start: (startedAt: number) => void
   departure: Departure | null = null
 
@@ -25,7 +28,7 @@ export class Call {
   }
 }
 
-/** Calls of one line, the one that has waited longest first. */
+/** The waiting calls of one group, the longest waiting first. */
 export class CallLine {
   readonly #waiting: Array<Call> = []
   readonly #taken: (call: Call) => void
@@ -71,15 +74,15 @@ export class Calls {
     return this.#waiting === 0
   }
 
-  /** Those that have some. */
+  /** Groups that have calls. */
   get lines(): Iterable<CallLine> {
     return this.#lines.values()
   }
 
-  /** Takes one out: lines take turns. */
+  /** Removes and returns the next call: groups take turns. */
   next(): Call | undefined {
     for (const [id, line] of this.#lines) {
-      // Behind the others; one that has none left is gone.
+      // The group goes to the end, or is removed when it is empty.
       this.#lines.delete(id)
       this.#lines.set(id, line)
       return line.shift()
@@ -87,7 +90,7 @@ export class Calls {
     return undefined
   }
 
-  /** False: there is no room for it. */
+  /** False: there is no capacity for it. */
   add(call: Call): boolean {
     const fits = this.#waiting < minWaiting || (this.#waiting < maxWaiting && this.#bytes.hasRoom(call.bytes))
     if (!fits) return false
@@ -102,7 +105,7 @@ export class Calls {
     return true
   }
 
-  /** Whether it still waited. */
+  /** Returns whether it was still waiting. */
   remove(call: Call): boolean {
     const waited = this.#lines.get(call.line)?.remove(call) ?? false
     if (waited) this.#left(call)

@@ -3,12 +3,12 @@ import type { Database } from "@tidegate/storage/Database"
 import { Hand, type Weighed } from "../../InHand.ts"
 import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 
-/** A delivery that is written down, or waits until it is. */
+/** A delivery that is recorded as work in hand, or waits for that. */
 interface Entry {
   fiber: Fiber.Fiber<void> | null
   begun: boolean
   isSetAside: boolean
-  /** Opened when nothing more comes of it. */
+  /** Opened when the delivery has ended. */
   readonly over: Latch.Latch
 }
 
@@ -20,7 +20,8 @@ const workOf = ({ eventId, payload, teamId }: DeliveryItem): Weighed => ({
 })
 
 /**
- * The deliveries of a destination that are written down while they are under way: see `InHand.ts`. Fails closed: what cannot be written down is not begun.
+ * The deliveries of a destination that are recorded as work in hand while they are under way: see `InHand.ts`. Fails closed: a
+ * delivery that cannot be recorded is not started.
  */
 export const makeDeliveriesInHand = Effect.fnUntraced(function* (destinationId: string) {
   const hand = yield* Hand
@@ -28,7 +29,7 @@ export const makeDeliveriesInHand = Effect.fnUntraced(function* (destinationId: 
   const fork = Effect.runForkWith(yield* Effect.context<Database>())
   const entries = new Map<string, Entry>()
 
-  /** Writes it down, and waits for its turn where it has to be alone; then `begin` is told, once, whether it may. */
+  /** Records the delivery, and waits when it has to run alone; then calls `begin` once with whether it may start. */
   const take = (item: DeliveryItem, begin: (may: boolean) => void): void => {
     const work = workOf(item)
     const entry: Entry = { fiber: null, begun: false, isSetAside: false, over: Latch.makeUnsafe() }
@@ -60,10 +61,10 @@ export const makeDeliveriesInHand = Effect.fnUntraced(function* (destinationId: 
   }
 
   return {
-    /** Whether it has to be written down before it begins. */
+    /** Whether it has to be recorded before it begins. */
     isWanted: (item: DeliveryItem): boolean => !hand.isPlain(workOf(item), clock.currentTimeMillisUnsafe()),
     take,
-    /** Whether processes have ended with it so often that it is not made. */
+    /** Whether processes have died with it so often that it is not started again. */
     isSetAside: ({ eventId }: DeliveryItem): boolean => entries.get(eventId)?.isSetAside === true,
     /** It has ended, or does not begin. */
     over: ({ eventId }: DeliveryItem): void => void entries.get(eventId)?.over.openUnsafe(),
@@ -71,7 +72,7 @@ export const makeDeliveriesInHand = Effect.fnUntraced(function* (destinationId: 
     stop: (): void => {
       for (const { begun, fiber } of entries.values()) if (!begun) fiber?.interruptUnsafe()
     },
-    /** Whatever is under way is broken off, by nothing of its own. */
+    /** Interrupts everything that is under way, although none of it was the cause. */
     cancel: (): void => {
       for (const { fiber } of entries.values()) fiber?.interruptUnsafe()
     }

@@ -32,20 +32,23 @@ import type { StepSend, StepSent } from "../steps/StepProtocol.ts"
 import { maxThroughTunnel, Tunnel } from "../tunnel/Tunnel.ts"
 import type { Heard, Listening, TunnelResult } from "../tunnel/TunnelProtocol.ts"
 
-/** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
+/** An actor that has to stop waits this long for its deliveries under way, so that the next owner need not repeat them. */
 const drainPatience = "10 seconds"
-/** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
+/** An actor without work stays in memory for one or two periods of this length: new events then need no message. */
 const linger = "1 second"
-/** A delivery that takes so long (ms) is noted to be under way, at the next look: what is quicker is over before anybody could be told. */
+/**
+ * A delivery that takes this long (ms) is recorded as under way at the next check. Quicker ones end before anyone could read the
+ * record.
+ */
 const slowMs = 1_000
-/** A connection that stays unknown is asked about no more often than this (ms). */
+/** The settings of a connection that stays unknown are requested at most this often (ms). */
 const unknownEveryMs = 1_000
 /**
- * So long after a step's message (ms) steps of this process call without one, as long as their calls take no longer than that: by then all are over before
- * the actor, which only messages keep in memory, goes.
+ * For this long after a step's message (ms), steps of this process call without a message, if their calls take no longer than
+ * that. So all calls end before the actor stops, which only messages keep in memory.
  */
 const nearbyMs = 30_000
-/** More unknown ones than these are not told apart. */
+/** When more connections are unknown, all are forgotten, so that memory is bounded. */
 const maxUnknown = 1_000
 
 interface Pacing {
@@ -56,8 +59,8 @@ interface Pacing {
 }
 
 /**
- * The delivering half of a destination's actor: its queue, bound to the clock, the network and SQL. `work` keeps the
- * actor alive for as long as the queue has something to do; everything else returns at once.
+ * The delivering half of a destination's actor: its queue, connected to the clock, the network and SQL. `work` keeps the actor
+ * alive while the queue has something to do; everything else returns at once.
  */
 export const makeDeliveryLoop = Effect.gen(function* () {
   const { entityId: id } = yield* Entity.CurrentAddress
@@ -81,23 +84,23 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   let tunnel: Tunnel | null = null
   let pump: Fiber.Fiber<void> | null = null
   let pacing: Pacing | null = null
-  /** Deliveries started and not yet recorded, by event; and those started since the last reload began. */
+  /** Deliveries that have started and are not recorded yet, by event; and the start times since the last reload began. */
   const unrecorded = new Map<string, number>()
   let startedMeanwhile: Array<number> | null = null
-  /** Those of them that were noted, because they take long. */
+  /** Those of them that were recorded as under way because they take long. */
   const noted = new Map<string, number>()
   const cancelling = new Set<string>()
   let held = false
-  /** Batches given so far. */
+  /** The number of batches received. */
   let given = 0
-  /** When unknown connections were asked about. */
+  /** When the settings of unknown connections were requested. */
   const unknownAt = new Map<string, number>()
 
   const load = loadDestination(id, shard, connectorOf)
   const opening = yield* makeOpening(scope, holdsLease)
   const inHand = yield* makeDeliveriesInHand(id)
 
-  /** One at a time: what was read later is applied later. */
+  /** One at a time, so that what is read later is applied later. */
   const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
     Effect.gen(function* () {
       expected = null
@@ -106,7 +109,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       const next = yield* load
       const { pacer, turns } = (yield* pacingOf(next)) ?? { pacer: null, turns: null }
       const apply = yield* opening.prepare(next)
-      // From here on in one step: nothing is sent by the one with what belongs to the other.
+      // From here on without interruption: nothing may be sent with a mix of old and new settings.
       apply()
       state = next
       const isTunnel = next?.sender?.kind === "tunnel"
@@ -136,11 +139,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
-  /** The reload that has not begun to read yet: whoever asks for one meanwhile is served by it. */
+  /** The reload that has not begun to read yet: further calls wait for the same one. */
   let expected: Fiber.Fiber<void> | null = null
 
   /**
-   * Completes once the stored state governs every later delivery. It waits for the database for as long as that takes; who cannot,
+   * Completes once every later delivery uses the stored state. It waits for the database without limit; a caller that cannot wait
    * sets a deadline.
    */
   const reload = Effect.suspend(() => {
@@ -157,7 +160,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     return turns?.close ?? Effect.void
   })
 
-  /** The pace of the next state. What was started under the last one, or by an earlier owner, counts. */
+  /** The rate limiter of the next state. Starts under the previous state, or by an earlier owner, count. */
   const pacingOf = Effect.fnUntraced(function* (next: DestinationState | null) {
     const { limit, period } = next?.rate ?? {}
     if (pacing !== null && pacing.limit === limit && pacing.period === period) return pacing
@@ -167,7 +170,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const noted = yield* makeRatePermits({ id, team_id: next.teamId, pacer, changed: () => queue.tick() })
     const events = yield* recentStarts(shard, id, now() - pacer.period, pacer.slice)
     pacer.remember([...events, ...noted.starts].sort(([a], [b]) => a - b))
-    // What began while that was read may be counted twice: an error on the side of the target.
+    // Starts during that read may be counted twice: this only makes the rate lower.
     pacer.remember((startedMeanwhile ?? []).sort((a, b) => a - b).map((at) => [at, 1] as const))
     pacing = { limit, period, pacer, turns: noted.turns }
     return pacing
@@ -196,7 +199,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       queue.refilled(items, behind, lines)
       passed("refill")
     }),
-    // Defects too: the queue waits for an answer, and asks no second time before it has one.
+    // Defects too: the queue waits for a result, and does not ask again before it has one.
     Effect.catchCause((cause) =>
       Effect.andThen(
         Effect.logWarning("a destination could not read its queue", { destination_id: id }, cause),
@@ -268,7 +271,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       yield* Effect.yieldNow
     }
   })
-  /** Notes what takes long, all of it by one statement. Where there is a pace, everything is noted before it starts. */
+  /** Records deliveries that take long, all in one statement. With a rate limit, every start is recorded before it. */
   const noteSlow = Effect.suspend(() => {
     for (const [id, at] of noted) if (unrecorded.get(id) !== at) noted.delete(id)
     if (pacing !== null || !holdsLease()) return Effect.void
@@ -278,7 +281,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     for (const [id, at] of slow) noted.set(id, at)
     return Effect.ignore(noteStarts(slow))
   })
-  /** Ends once the queue has been idle from one look to the next. */
+  /** Ends once the queue was idle at two consecutive checks. */
   const idle = Effect.gen(function* () {
     let before: number
     do {
@@ -298,7 +301,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const startPump = Effect.gen(function* () {
     if (pump === null && queue.nextAt !== null) pump = yield* Effect.forkIn(runPump, scope)
   })
-  /** Keeps the actor in memory while its queue is at work: a running handler does, a forked fiber does not. */
+  /** Keeps the actor in memory while its queue is at work: a running handler does that, a forked fiber does not. */
   const work = Effect.gen(function* () {
     yield* startPump
     if (!held) yield* hold
@@ -323,13 +326,13 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     queue.offer(items, more)
   }
   yield* residents.add(id, (batch) => {
-    // Asleep, it has to be woken by a message: a running handler keeps it in memory.
+    // An idle actor has to be woken by a message: a running handler keeps it in memory.
     if (pump === null || !held) return undefined
     offer(batch)
     return true
   })
 
-  /** Calls back later, unless it is told not to. */
+  /** Calls back later, unless cancelled. */
   const after = (ms: number, then: () => void): (() => void) => {
     const timer = run(Effect.andThen(Effect.sleep(ms), Effect.sync(then)))
     return () => timer.interruptUnsafe()
@@ -364,7 +367,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   yield* called.add(id, (message) =>
     message.timeout_ms <= nearbyMs && now() - messageAt <= nearbyMs ? calls.send(message) : undefined
   )
-  /** What somebody asks who holds the tunnel open. */
+  /** Handles the request of a process that has the tunnel's client. */
   const listen = (listening: Listening): Effect.Effect<Heard> =>
     Effect.callback<Heard>((resume) => {
       if (tunnel === null) return resume(Effect.succeed({ jobs: [], ended: "gone" }))
@@ -377,7 +380,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       calls.stop()
       inHand.stop()
       queue.stop(() => resume(Effect.void))
-      // The next owner is asked for what is under way there.
+      // The tunnel's sessions ask the next owner for its deliveries.
       tunnel?.stop()
     }).pipe(
       Effect.timeout(drainPatience),
@@ -393,10 +396,10 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
-  /** Null: nothing has been read yet, and so no change can make it stale. */
+  /** Null: nothing has been read yet, so no change can make it outdated. */
   let begun: Fiber.Fiber<void> | null = null
 
-  /** Before anything is delivered: completes once it is known what by. */
+  /** Before anything is delivered: completes once the settings are loaded. */
   const begin = Effect.suspend(() => {
     if (state !== null) return Effect.void
     if (begun !== null) return Fiber.join(begun)
@@ -409,7 +412,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   return {
     shard,
     begin,
-    /** Also one that has not delivered yet begins: what a change has made due is not left to the sweep. */
+    /** An actor that has not delivered yet starts too: events that a change has made due do not have to wait for the poller. */
     reload: Effect.suspend(() => (begun === null ? begin : reload)),
     reloadIfBegun: Effect.suspend(() => (begun === null ? Effect.void : reload)),
     work,
@@ -418,7 +421,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     wake: () => queue.wake(),
     reread: () => queue.reread(),
     tokens: opening.tokens,
-    /** How tokens are asked for, once it has begun; null: they are not. */
+    /** How tokens are requested, once the actor has started; null: they are not. */
     tokenSettings: () => state?.bearer?.settings ?? null,
     attach: (localUrl: string | null): string | null => tunnel?.attach(localUrl) ?? null,
     listen,

@@ -17,11 +17,11 @@ export class DeliveryRuntime extends Context.Service<
     /** Memory that the destinations' events may take. */
     readonly windowBytes: SharedBytes
     readonly connectorOf: (type: string) => Connector | undefined
-    /** Shows the limit of a destination in the metrics for as long as its actor lives. */
+    /** Shows the concurrency limit of a destination in the metrics while its actor lives. */
     readonly watch: (id: string, queue: Watched) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("@tidegate/entities/DeliveryRuntime") {
-  /** `deliveries`: on the wire at once. `windowBytes`: what all windows may hold. */
+  /** `deliveries`: how many may be under way at once. `windowBytes`: bytes that all windows may hold. */
   static readonly layer = ({
     connectorOf = Connectors.connectorOf,
     deliveries,
@@ -49,7 +49,7 @@ export class DeliveryRuntime extends Context.Service<
     })
 }
 
-/** The limits of the destinations with the most on the wire, and the highest of the others that have something there. */
+/** The limits of the destinations with the most deliveries under way, and the highest limit of the others that have some. */
 const limitsOf = (queues: ReadonlyMap<string, Watched>): ReadonlyArray<readonly [readonly [string], number]> => {
   const busy = [...queues].filter(([, { onWire }]) => onWire > 0)
   const busiest = busy.toSorted(([, a], [, b]) => b.onWire - a.onWire)

@@ -12,13 +12,13 @@ export interface Opened {
   readonly session: HeldSession | null
   /** Null: it needs none. */
   readonly token: string | null
-  /** Until when it is used (Unix ms). */
+  /** Until when it may be used (Unix ms). */
   readonly until: number
 }
 
 /**
- * The sender of a destination, opened by its settings, and anew with every token where it has them. `scope`: of the destination's actor.
- * What is opened no more takes no more sends; those under way are let finish.
+ * The sender of a destination. It is opened with the destination's settings, and again with every new token where it needs one.
+ * `scope`: of the destination's actor. A sender that has been replaced starts no more sends; those under way run to their end.
  */
 export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayAsk: () => boolean) {
   const tokens = yield* makeTokens(mayAsk, yield* keptInDatabase)
@@ -28,7 +28,7 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
 
   const held = (sender: SessionSender) => HeldSession.make(sender).pipe(Scope.provide(scope), Effect.provide(services))
 
-  /** Null: the settings are others by now. */
+  /** Null: the settings have changed meanwhile. */
   const openWith = Effect.fnUntraced(function* (of: DestinationState, token: Token) {
     if (state === of && opened?.token === token.value) return (opened = { ...opened, until: token.until })
     const sender = of.bearer!.open(token.value)
@@ -43,11 +43,11 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
 
   return {
     tokens,
-    /** What delivers now; null: it is to be obtained, or there is none. */
+    /** The sender to use now; null: a token has to be obtained first, or there is no sender. */
     current: (now: number): Opened | null => (opened !== null && now < opened.until ? opened : null),
-    /** Whether it still goes by these settings. */
+    /** Whether it still uses these settings. */
     goesBy: (of: DestinationState): boolean => state === of,
-    /** Makes ready what goes by these settings, from when what this answers is called. */
+    /** Prepares the sender for these settings. They apply when the returned function is called. */
     prepare: Effect.fnUntraced(function* (next: DestinationState | null) {
       const sender = next?.sender ?? null
       const session = sender?.kind === "session" ? yield* held(sender) : null
@@ -61,7 +61,7 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
     /** Waits for a token. */
     obtain: (of: DestinationState): Effect.Effect<Opened | null, NotObtained> =>
       Effect.flatMap(tokens.obtain(of.bearer!.settings), (token) => openWith(of, token)),
-    /** The same with another token than this one, which the target has refused; null: there is no other. */
+    /** The sender with another token than this one, which the target has refused; null: there is no other. */
     renew: (of: DestinationState, refused: string): Effect.Effect<Opened | null, NotObtained> =>
       Effect.flatMap(tokens.renewed(of.bearer!.settings, refused), (token) =>
         token === null || token.value === refused ? Effect.succeed(null) : openWith(of, token)

@@ -10,18 +10,18 @@ interface Recording {
   readonly id: string
   readonly now: () => number
   readonly queue: Pick<DeliveryQueue, "ended" | "recorded" | "abandoned" | "returned" | "lost">
-  /** Of an attempt nothing more is to come: it is recorded, or not ours, or not to be. */
+  /** Nothing more happens for an attempt: it is recorded, or belongs to another owner, or is not to be made. */
   readonly noLonger: (item: DeliveryItem) => void
 }
 
-/** Attempts to deliver events: how each has ended is recorded, and the queue goes on by that. */
+/** Records how attempts to deliver events have ended, and reports the result to the queue. */
 export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, queue }: Recording) {
   const journal = yield* Journal
   const tracing = yield* Tracing
   return {
     finished: (attempt, outcome, verdict, how) => {
       const { item } = attempt
-      // The answer's time is rounded, and nothing is over before it.
+      // The answer's time is rounded, and an attempt does not end before it.
       const finishedAt = Math.max(now(), outcome.respondedAt)
       const record = recordOf(attempt, id, outcome, verdict, finishedAt, Math.random())
       journal.record(record, (recorded) => {
@@ -32,7 +32,7 @@ export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, q
         } else queue.recorded(item, { kind: "finished" })
       })
       tracing.attempted(attempt.trace, attempt.startedAt, record)
-      // The journal answers later.
+      // The journal calls back later.
       queue.ended(item, how)
     },
     abandoned: ({ item }) => {

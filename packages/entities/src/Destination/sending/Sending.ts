@@ -19,15 +19,15 @@ import { NotObtained } from "../tokens/TokenEndpoint.ts"
 import type { Returned, Tunnel, TunnelEnding } from "../tunnel/Tunnel.ts"
 import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
 
-/** An attempt by HTTP takes no longer (ms), waiting for a token included; nor does a tunnel's client. A step has a time of its own. */
+/** The longest attempt by HTTP or through a tunnel (ms), including the wait for a token. A step has a time-out of its own. */
 const attemptMs = 30_000
-/** Of that, for a token; and what is kept for sending it. */
+/** The part of it for a token; and the part that is kept for sending. */
 const forTokenMs = 20_000
 const forSendingMs = 1_000
 
 const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
 
-/** The headers of a request that is complete, with those that every one of its kind has. */
+/** The headers of a complete request, with the headers that every request of its kind has. */
 const headersOf = (
   { call, item, trace }: Attempt,
   headers: ReadonlyArray<string>,
@@ -48,36 +48,36 @@ interface Sending {
   readonly now: () => number
   readonly holdsLease: () => boolean
   readonly run: <A, E>(effect: Effect.Effect<A, E, Database | Secrets>) => Fiber.Fiber<A, E>
-  /** Whether its target takes nothing at the moment: what is not on its way yet stays here. */
+  /** Whether its target accepts nothing now: what is not sent yet waits. */
   readonly isHeld: () => boolean
-  /** A target has answered; told before the end of the attempt is. */
+  /** A target has answered; called before the end of the attempt is reported. */
   readonly heard: (outcome: Outcome, verdict: Verdict) => void
   readonly ends: Ends
 }
 
-/** Who is told how attempts end: each by one of these, once. */
+/** Receives the ends of attempts: each attempt ends with exactly one of these calls. */
 export interface Ends {
-  /** It is over. Throws only when that was not taken in. */
+  /** It has ended. Throws only when that could not be processed. */
   readonly finished: (attempt: Attempt, outcome: Outcome, verdict: Verdict, how: Ending) => void
-  /** Nothing was sent, and it is no longer ours to be sent. */
+  /** Nothing was sent, and the event belongs to another owner now. */
   readonly abandoned: (attempt: Attempt) => void
-  /** Whoever had it has gone. */
+  /** The tunnel client that had it is gone. */
   readonly returned: (attempt: Attempt) => void
-  /** It broke down, and so did saying so. */
+  /** It failed unexpectedly, and reporting that failed too. */
   readonly lost: (attempt: Attempt) => void
 }
 
 /**
- * Makes attempts, by whatever kind of sender a destination has. What breaks down in one, at once or when its answer is there, is an
- * attempt that failed: nothing of it is sent again before it is recorded, and the retry rule applies. Only when that cannot be
- * recorded either is the event put back, to be looked for later.
+ * Makes attempts with the kind of sender that a destination has. An unexpected error in an attempt, at once or with its answer,
+ * is a failed attempt: it is recorded before anything is sent again, and the retry rule applies. Only when it cannot be recorded
+ * either is the event put back, to be read again later.
  */
 export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
   const { ends, heard, holdsLease, id, isHeld, now, opening, run } = sending
   const egress = yield* Egress
   const secrets = yield* Secrets
   const loops = yield* Loops
-  /** Asked when a request is about to be written, which may be long after it was begun: it waits for a connection. */
+  /** Called when a request is about to be written. That may be long after it began, because it waits for a connection. */
   const mayWrite = (): boolean => holdsLease() && !isHeld()
 
   const waiting = new Set<Fiber.Fiber<unknown, unknown>>()
@@ -91,12 +91,12 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
   }
 
   /**
-   * Goes on with an attempt later in this turn. Not at once: the queue starts the next one when this one ends, and a backlog of
-   * such would go ever deeper.
+   * Continues an attempt later in this iteration of the event loop, but not at once: the queue starts the next attempt when this
+   * one ends, and a backlog of such attempts would exceed the call stack.
    */
   const soon = (attempt: Attempt, step: () => void): void => queueMicrotask(() => guarded(attempt, step))
 
-  /** Ends an attempt of which nothing was sent. */
+  /** Ends an attempt for which nothing was sent. */
   const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final: boolean): void =>
     soon(attempt, () => {
       const { startedAt } = attempt
@@ -137,8 +137,8 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
     refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
 
   /**
-   * Goes on when a token is there. Without one the attempt has failed; `outcome`: what the target has said to the last one. `otherwise`:
-   * there is none to go on with, or nothing may go out as it was meant to when it was begun.
+   * Continues when a token is there. Without a token the attempt has failed. `outcome`: the target's answer to the last token.
+   * `otherwise`: called when there is no sender to continue with, or when the attempt may no longer be sent as it was begun.
    */
   const awaiting = (
     attempt: Attempt,
@@ -157,7 +157,7 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
     fiber.addObserver((exit) => {
       waiting.delete(fiber)
       soon(attempt, () => {
-        // Told to stop, no owner any more, or disabled, paused or changed meanwhile.
+        // The actor has to stop, or has lost its shard, or its destination was disabled, paused or changed meanwhile.
         const isOff = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
         if (isOff || !holdsLease() || !opening.goesBy(destination)) return otherwise()
         if (Exit.isSuccess(exit)) return exit.value === null ? otherwise() : then(exit.value)
@@ -189,7 +189,7 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
     if (message === null) {
       return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read", false)
     }
-    // What is recorded shows no credential that goes out.
+    // The recorded request shows no credential that is sent.
     const shown = credentials === "forward" ? item.payload : message
     const facts = factsOf(attempt, lane, destination, shown)
     if (sender.kind === "session") {
@@ -204,7 +204,7 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
     attempt.url = request.shownUrl
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
-      // Of an attempt that has waited for its token, what is left of its time.
+      // An attempt that waited for its token has only the rest of its time.
       const spent = token === null ? 0 : now() - attempt.startedAt
       const exchange = (complete: OutboundRequest) =>
         egress.deliver({
@@ -224,7 +224,7 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
               if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
               return answered(attempt, answer, judge)
             }
-            // It takes this token no more: once more, with another one.
+            // The target no longer accepts this token: the call is repeated once with another one.
             awaiting(
               attempt,
               destination,
@@ -278,19 +278,22 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
     else finish(attempt, outcome, { code, message, final }, broken ? "overloaded" : "answered")
   }
 
-  /** What was sent through the tunnel has ended. */
+  /** A delivery through the tunnel has ended. */
   const wentThrough = (attempt: Attempt, ending: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
     if (ending.kind === "returned") return ends.returned(attempt)
     soon(attempt, () => {
       const outcome = outcomeOf(ending, attempt.startedAt, now(), timeOf(attempt))
       const verdict = verdictOf(outcome, judge)
       heard(outcome, verdict)
-      // Whether it has come or not says nothing of how many may be under way: that is fixed.
+      // The end says nothing about how many may be under way: with a tunnel that number is fixed.
       finish(attempt, outcome, verdict, ending.kind === "away" ? "unsent" : "answered")
     })
   }
 
-  /** Whether it waited for its connection until the shard was somebody else's, or its target took nothing: not an attempt. */
+  /**
+   * Whether the attempt waited for its connection until another owner had the shard, or the target accepted nothing. Then it was
+   * no attempt.
+   */
   const isOver = ({ errorCode, status }: Outcome): boolean =>
     errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !mayWrite()
 
@@ -309,13 +312,13 @@ export const makeSending = Effect.fnUntraced(function* (sending: Sending) {
   }
 
   return {
-    /** Ends what is under way by a session, or waits for a token. */
+    /** Interrupts what is under way over a session or waits for a token. */
     cancel: (): void => {
       opening.cancel()
       for (const fiber of waiting) fiber.interruptUnsafe()
     },
     refuse,
-    /** Begins an attempt; `ends` are told later how it has ended. */
+    /** Begins an attempt; `ends` is called later with its end. */
     send: (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void =>
       guarded(attempt, () => begin(attempt, destination, tunnel))
   }

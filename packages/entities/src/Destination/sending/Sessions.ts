@@ -10,7 +10,7 @@ import {
 } from "@tidegate/connectors/Connector"
 import type { Message } from "@tidegate/model/Message"
 
-/** A session that nobody uses is closed after. */
+/** An unused session is closed after this time. */
 const idle = "30 seconds"
 
 const timedOut = (timeoutMs: number): SessionFailure =>
@@ -21,12 +21,12 @@ const timedOut = (timeoutMs: number): SessionFailure =>
     broken: true
   })
 
-/** How a send ended. A defect is its connector's fault. */
+/** How a send ended. A defect is the connector's fault. */
 export type SendExit = Exit.Exit<Answer, SessionFailure>
 
 /**
- * The session of one sender. It is opened when it is needed, shared by all sends, and opened anew after it broke. Every send
- * is answered once and in time, whatever its connector does: one that cannot be interrupted goes on by itself.
+ * The session of one sender. It is opened when needed, shared by all sends, and reopened after it broke. Every send ends exactly
+ * once and in time, whatever its connector does: one that cannot be interrupted goes on in the background.
  */
 export class HeldSession {
   readonly sender: SessionSender
@@ -48,7 +48,7 @@ export class HeldSession {
     this.#run = run
   }
 
-  /** In the scope of its destination's actor. */
+  /** The session lives in the scope of its destination's actor. */
   static readonly make = Effect.fnUntraced(function* (
     sender: SessionSender
   ): Effect.fn.Return<HeldSession, never, Scope.Scope | SessionServices> {
@@ -58,8 +58,8 @@ export class HeldSession {
   })
 
   /**
-   * `timeoutMs`: for the whole of it, opening the session included. `mayStart` is asked when the session is there, and by the session again. `done` may
-   * be called before this returns.
+   * `timeoutMs`: for the whole send, including opening the session. `mayStart` is called when the session is open, and again by
+   * the session. `done` may be called before this returns.
    */
   send(
     message: Message,
@@ -102,13 +102,13 @@ export class HeldSession {
     sending.addObserver(end)
   }
 
-  /** Takes no more sends; what is under way is let finish. */
+  /** Starts no more sends; those under way run to their end. */
   release(): void {
     this.#released = true
     if (this.#cancels.size === 0) this.#run(Scope.close(this.#scope, Exit.void))
   }
 
-  /** Ends what is under way. */
+  /** Interrupts what is under way. */
   cancel(): void {
     for (const cancel of this.#cancels) cancel()
   }

@@ -10,13 +10,16 @@ import type { DestinationState, ConnectionQueueSettings } from "../DestinationSt
 import type { Ends } from "../sending/Sending.ts"
 import type { StepSend, StepSent } from "./StepProtocol.ts"
 
-/** So long a call waits for its turn before it is asked for again (ms): whoever lost it, or has moved, is found by that. */
+/**
+ * How long a call waits for its turn before its caller has to send it again (ms): so a lost message, or a destination that moved,
+ * is noticed.
+ */
 const turnMs = 30_000
-/** What an exchange is given to end by itself when its time is over (ms). */
+/** The extra time in which an exchange may end by itself after its time-out (ms). */
 const graceMs = 500
-/** Calls whose time is over are looked for so often (ms): each by a timer of its own would cost as much as its turn. */
+/** How often calls are checked for their time-out (ms): a timer for each would cost as much as its turn. */
 const lookEveryMs = 500
-/** Of the body of an answer. */
+/** Bytes of the body of an answer. */
 const maxAnswered = 1024 * 1024
 
 interface Calling {
@@ -24,20 +27,20 @@ interface Calling {
   readonly now: () => number
   /** Begins an attempt. */
   readonly send: (attempt: Attempt) => void
-  /** A call waits in the queue: its timers are to run. */
+  /** A call waits in the queue: its timers have to run. */
   readonly queued: () => void
   readonly state: () => DestinationState | null
-  /** Whether nobody holds its tunnel open. */
+  /** Whether no client holds its tunnel open. */
   readonly isAway: () => boolean
   readonly after: (ms: number, then: () => void) => void
 }
 
 interface Asked {
-  /** When its time is over (Unix ms), and what is done about it. */
+  /** When its time is over (Unix ms), and what to do then. */
   until: number
   over: () => void
   readonly end: (sent: StepSent) => void
-  /** Ends it without an answer where it still waits. */
+  /** Ends it without an answer if it still waits. */
   readonly withdraw: () => boolean
 }
 
@@ -52,7 +55,7 @@ const failure = (code: string, message: string): StepSent => ({
   retry_after_ms: null
 })
 
-/** What steps of workflows send to one destination: they wait for their turn beside its events, and are answered. */
+/** The calls of workflow steps to one destination. They wait for their turn beside its events, and get an answer. */
 export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }: Calling) => {
   const asked = new Set<Asked>()
   let isLooking = false
@@ -83,13 +86,13 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
 
   return {
     ends,
-    /** Answers what waits and never will be sent, now that the destination is another. */
+    /** Answers the waiting calls that will never be sent with the destination's new settings. */
     configured: (): void => {
       const why = refusalOf(state())
       if (why === null) return
       for (const { end, withdraw } of asked) if (withdraw()) end(why)
     },
-    /** What waits is asked for again, of whoever owns the destination next. */
+    /** Waiting calls are sent again by their callers, to the next owner of the destination. */
     stop: (): void => {
       for (const { end, withdraw } of asked) if (withdraw()) end(again)
     },
@@ -129,7 +132,7 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
         }
         if (queue.call(call)) queued()
         else end(again)
-        // One that is on the wire ends by itself: its place is taken until then.
+        // An exchange under way ends by itself: its permit is taken until then.
         return Effect.sync(() => {
           withdraw()
           asked.delete(entry)
@@ -147,7 +150,7 @@ const refusalOf = (destination: DestinationState | null): StepSent | null => {
 
 const late = ({ timeout_ms }: StepSend): StepSent => failure("TIMEOUT", `no full answer within ${timeout_ms} ms`)
 
-/** The step as an attempt has an event. */
+/** A step in the shape that an attempt has for an event. */
 const itemOf = (message: StepSend, now: number): DeliveryItem => {
   const { attempt, key, request, since, team_id, workflow } = message
   const { body, headers, id, method, path, presented, query, source_id } = request

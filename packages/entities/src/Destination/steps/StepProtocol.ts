@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Rpc } from "effect/rpc"
 import { Values } from "@tidegate/model/Message"
 
-/** What a step of a workflow sends to a destination, and what came of it. */
+/** What a workflow step sends to a destination, and the result. */
 
 const milliseconds = Schema.Finite
 
@@ -11,10 +11,10 @@ export const StepSend = Schema.Struct({
   workflow: Schema.Struct({ id: Schema.String, name: Schema.String }),
   run_id: Schema.String,
   step_id: Schema.String,
-  /** The same for every attempt of it, also after a crash. */
+  /** The same for every attempt of the call, also after a crash. */
   key: Schema.String,
   attempt: Schema.Int,
-  /** What `gateway-loop` says of what it sends. */
+  /** The value of `gateway-loop` for its request. */
   loop: Schema.String,
   /** For the call, from when it has its turn. */
   timeout_ms: milliseconds,
@@ -29,7 +29,7 @@ export const StepSend = Schema.Struct({
     query: Schema.String,
     headers: Values,
     body: Schema.Uint8Array,
-    /** Sealed, see `DeliveryPayload`. */
+    /** Encrypted, see `DeliveryPayload`. */
     presented: Schema.NullOr(Schema.String)
   })
 })
@@ -41,7 +41,7 @@ export const StepSent = Schema.Union([
     status: Schema.Int,
     headers: Values,
     body: Schema.Uint8Array,
-    /** The target has said more than is kept. */
+    /** The answer was longer than what is kept. */
     truncated: Schema.Boolean,
     duration_ms: milliseconds
   }),
@@ -49,15 +49,18 @@ export const StepSent = Schema.Union([
     kind: Schema.Literal("failed"),
     code: Schema.String,
     message: Schema.String,
-    /** Another attempt would fail likewise. */
+    /** Another attempt would fail in the same way. */
     final: Schema.Boolean,
     status: Schema.NullOr(Schema.Int),
     retry_after_ms: Schema.NullOr(milliseconds)
   }),
-  /** It has not had its turn: to be asked for again. */
+  /** It has not had its turn: the caller has to send it again. */
   Schema.Struct({ kind: Schema.Literal("again") })
 ])
 export type StepSent = typeof StepSent.Type
 
-/** `Send`: waits for its turn, and for the answer. Sent again when it got lost: a target may see it twice, with the same key. */
+/**
+ * `Send`: waits for its turn, and for the answer. A lost message is sent again: a target may get the call twice, with the same
+ * key.
+ */
 export const stepMessages = [Rpc.make("Send", { payload: StepSend, success: StepSent })] as const

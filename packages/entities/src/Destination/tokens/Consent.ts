@@ -15,20 +15,20 @@ import { query } from "@tidegate/storage/Transaction"
 import { settingsKey } from "./Held.ts"
 import type { Tokens, TokenSettings } from "./Tokens.ts"
 
-/** How long somebody may take to consent. */
+/** How long a person may take to consent. */
 const consentMs = 600_000
-/** How long a call waits for another one that ends the same consent: less than its caller does. */
+/** How long a call waits for another one that ends the same consent: less than its caller waits. */
 const underWayMs = 8_000
 const pollMs = 250
 
-/** Where providers lead people back to, unless the settings say otherwise. */
+/** The path to which providers redirect, unless the settings say otherwise. */
 export const callbackPath = "/v1/oauth/callback"
 
 const impossible = (message: string): GatewayError => invalid([{ path: "config.auth", message }])
 
 /**
- * Sends somebody to consent. The state is a secret of 256 bits for one use, bound to this destination with these settings and this
- * redirect; what proves that the code is exchanged by who asked for it (PKCE) stays here.
+ * Starts a consent. The state is a secret of 256 bits for one use, bound to this destination with these settings and this
+ * redirect. The PKCE verifier, which proves that the same party exchanges the code, stays here.
  */
 export const startConsent = (
   settings: TokenSettings | null,
@@ -78,7 +78,10 @@ const unknown = fail(
 
 const busy = fail("QUEUE_UNAVAILABLE", "the consent is being ended; repeat the request")
 
-/** Waits for who ends it, if somebody does: the same call comes twice when its owner changes, or a browser repeats it. */
+/**
+ * Waits for another call that ends the same consent, if there is one: the call comes twice when the owner changes or a browser
+ * repeats it.
+ */
 const taken = Effect.fnUntraced(function* (
   owner: TokenSettings["owner"],
   state: string
@@ -93,8 +96,9 @@ const taken = Effect.fnUntraced(function* (
 })
 
 /**
- * Takes what somebody has come back with. Whatever comes of it, the state is used up: the same code again is told what it has led to, until
- * its time is over, and nothing is asked for it. It is carried through and stored although its caller may have given up.
+ * Takes the code that a person has come back with. The state is used up, whatever the result. A repeated call with the same code
+ * gets the same result until the state expires, and the provider is not asked again. The exchange runs to its end and is stored
+ * even when its caller has given up.
  */
 export const endConsent = (
   settings: TokenSettings | null,
@@ -119,7 +123,7 @@ export const endConsent = (
     return yield* exchanged(settings, tokens, back, consent.begun).pipe(
       Effect.tapError(() => keptOrNot(settleConsent(owner, back.state, null))),
       Effect.flatMap((renewable) => {
-        // Nothing was done with the code: the same call may come again.
+        // Nothing was done with the code: the same call may be repeated.
         if (renewable === "busy") return Effect.andThen(keptOrNot(settleConsent(owner, back.state, consent)), busy)
         const ended = { renewable, code, settings: settingsKey(settings) }
         return Effect.as(keptOrNot(settleConsent(owner, back.state, { ended })), { renewable })
@@ -128,7 +132,7 @@ export const endConsent = (
     )
   })
 
-/** Its tokens are stored by then, or there are none: a state that cannot be marked so is over by itself. */
+/** Its tokens are stored by then, or there are none: a state that cannot be marked expires by itself. */
 const keptOrNot = <R>(ending: Effect.Effect<void, SqlError.SqlError, R>) =>
   Effect.ignore(Effect.retry(ending, { schedule: Schedule.spaced("250 millis"), times: 8 }))
 

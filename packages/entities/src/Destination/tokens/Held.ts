@@ -3,18 +3,18 @@ import { Option, Schema } from "effect"
 import type { Ask, NotObtained, Obtained, TokenRequest } from "./TokenEndpoint.ts"
 
 /*
- * What a destination holds of its provider's, as it is stored: pure. Each part says what it was obtained with, so that what belongs to
- * other settings is never used, and a refresh token outlives a change of the client's secret.
+ * The tokens that a destination has from its provider, as they are stored; pure. Each part says which settings it was obtained
+ * with. So tokens of other settings are never used, and a refresh token stays valid when the client's secret changes.
  */
 
 const HeldSchema = Schema.Struct({
-  /** Of all that is asked with: of the token, and of what is known of the provider's refusal. */
+  /** A hash of everything that a request uses: the access token and the provider's refusal belong to it. */
   settings: Schema.String,
-  /** Of what a refresh token belongs to. */
+  /** A hash of what a refresh token belongs to. */
   client: Schema.String,
   access: Schema.NullOr(Schema.Struct({ token: Schema.String, obtained_at: Schema.Number, expires_at: Schema.Number })),
   refresh: Schema.NullOr(Schema.String),
-  /** Whether the code that is in the settings has been exchanged: it is good for once. */
+  /** Whether the code in the settings has been exchanged: it is valid once. */
   code_used: Schema.Boolean,
   failure: Schema.NullOr(
     Schema.Struct({ message: Schema.String, refused: Schema.Boolean, count: Schema.Number, until: Schema.Number })
@@ -39,7 +39,7 @@ const clientKey = ({ endpoint, grant: { how } }: TokenRequest): string =>
         : [endpoint]
   )
 
-/** What of a stored value belongs to these settings. */
+/** The parts of a stored value that belong to these settings. */
 export const heldFor = (request: TokenRequest, stored: unknown): Held => {
   const settings = settingsKey(request)
   const client = clientKey(request)
@@ -56,7 +56,7 @@ export const heldFor = (request: TokenRequest, stored: unknown): Held => {
   }
 }
 
-/** What to ask with next; null: somebody has to consent first. */
+/** The next request to the provider; null: a person has to consent first. */
 export const nextAsk = ({ grant: { how } }: TokenRequest, { code_used, refresh }: Held): Ask | null => {
   if (how.kind === "client_credentials" || how.kind === "assertion") return { kind: "own" }
   const refreshToken = refresh ?? how.refreshToken
@@ -65,26 +65,28 @@ export const nextAsk = ({ grant: { how } }: TokenRequest, { code_used, refresh }
   return code === null || code_used || redirectUri === null ? null : { kind: "code", ...code, redirectUri }
 }
 
-/** A token is renewed so long before it is over, or at half of a life that is shorter. */
+/** A token is renewed this long before it expires, or after half of its life if that is shorter. */
 const marginMs = 60_000
-/** However short its life is said to be: a provider is not asked for every event. */
+/** The shortest life of a token, whatever the provider says: it is not asked for every event. */
 const minLifeMs = 2_000
 
 /** Until when a token is used without asking for another. */
 export const renewAt = ({ expires_at, obtained_at }: NonNullable<Held["access"]>): number =>
   Math.max(expires_at - marginMs, (obtained_at + expires_at) / 2)
 
-/** `now`: when it came. */
+/** `now`: when it was received. */
 export const obtained = (held: Held, ask: Ask, { access, expiresAt, refresh }: Obtained, now: number) => ({
   ...held,
   access: { token: access, obtained_at: now, expires_at: Math.max(expiresAt, now + minLifeMs) },
-  // A provider that sends none goes on with the one that was sent.
+  // When a provider sends no new refresh token, the old one stays valid.
   refresh: refresh ?? (ask.kind === "refresh" ? ask.refreshToken : null),
   code_used: held.code_used || ask.kind === "code",
   failure: null
 })
 
-/** A provider that is down is asked again after 1 s, 2 s, … up to 5 minutes; one that says no, after 1 minute, 2, … up to an hour. */
+/**
+ * A provider that is down is asked again after 1 s, 2 s, … up to 5 minutes; one that refuses, after 1 minute, 2, … up to an hour.
+ */
 const downMs = { first: 1_000, most: 300_000 }
 const refusedMs = { first: 60_000, most: 3_600_000 }
 

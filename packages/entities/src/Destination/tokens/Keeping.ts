@@ -5,23 +5,26 @@ import { claimTokens, readTokens, storeTokens } from "@tidegate/storage/delivery
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { Held } from "./Held.ts"
 
-/** Whose tokens they are. */
+/** The owner of the tokens. */
 export interface TokenOwner {
   readonly id: string
   readonly team_id: string
 }
 
-/** Where what is held is kept. Who asks a provider has the claim, which is one's alone until it is given back, or over. */
+/**
+ * Where tokens are stored. A process that asks a provider needs the claim: a lock that one process has until it returns it or the
+ * lock expires.
+ */
 export interface Keeping {
-  /** What is held; nothing that can be read: nothing is. */
+  /** The stored tokens. A value that cannot be read counts as none. */
   readonly read: (owner: TokenOwner) => Effect.Effect<unknown, SqlError.SqlError>
-  /** What is held, with the claim for so long; null: it is somebody else's. */
+  /** The stored tokens, with the claim for that long; null: another process has it. */
   readonly claim: (owner: TokenOwner, claim: string, forMs: number) => Effect.Effect<unknown, SqlError.SqlError>
-  /** Gives the claim back; false: it was somebody else's by then, and nothing was stored. */
+  /** Stores tokens and returns the claim; false: another process had the claim by then, and nothing was stored. */
   readonly store: (owner: TokenOwner, claim: string, held: Held) => Effect.Effect<boolean, SqlError.SqlError>
 }
 
-/** Of a destination: for whoever owns it next. */
+/** For a destination: its next owner reads them. */
 export const keptInDatabase: Effect.Effect<Keeping, never, Database | Secrets> = Effect.map(
   Effect.context<Database | Secrets>(),
   (services): Keeping => ({
@@ -31,7 +34,7 @@ export const keptInDatabase: Effect.Effect<Keeping, never, Database | Secrets> =
   })
 )
 
-/** Of one process, and lost with it: for what any number of tokens is given for. */
+/** In the memory of one process, and lost with it: for providers that give any number of tokens. */
 export const keptInMemory = (): Keeping => {
   let held: unknown = null
   return {

@@ -19,49 +19,49 @@ import { parseRetryAfter } from "@tidegate/rules/Retry"
 import { Echoes } from "@tidegate/redaction/Echoes"
 import type { Client, Grant } from "@tidegate/outbound-auth/types/Grant"
 
-/** For one call: a provider that takes longer has failed. Less than a claim lasts, and than an attempt may take. */
+/** The time-out of one call. It is shorter than a claim, and than an attempt. */
 export const patienceMs = 10_000
 /** Bytes of an answer, characters of a token. */
 const largestAnswer = 65_536
 const longestToken = 16_384
-/** Tokens whose life is not told are taken for as long as is usual. What is told is believed up to a year. */
+/** The life of a token whose provider names none. A named life is believed up to a year. */
 const usualLifeMs = 3_600_000
 const longestLifeMs = 31_536_000_000
 const longestWaitMs = 3_600_000
-/** Assertions begin in the past, so that a clock that is behind ours takes them, and may last an hour at the most. */
+/** Assertions begin in the past, so that a provider whose clock is behind ours accepts them, and last at most an hour. */
 const assertionSeconds = { early: 60, life: 3_600 }
 
-/** What a provider has given. */
+/** What a provider has returned. */
 export interface Obtained {
   readonly access: string
-  /** When it is over (Unix ms), by the time at which it was asked for. */
+  /** When it expires (Unix ms), counted from the time of the request. */
   readonly expiresAt: number
-  /** The refresh token from now on; null: none came along. */
+  /** The new refresh token; null: the answer has none. */
   readonly refresh: string | null
 }
 
-/** No token was given. The message holds of what the provider has said its error code and a line of its description. */
+/** No token was given. From the provider's answer the message has only its error code and a line of its description. */
 export class NotObtained extends Data.TaggedError("NotObtained")<{
   readonly message: string
-  /** The provider has understood, and says no: it would say so again. */
+  /** The provider understood the request and refused: it would refuse again. */
   readonly refused: boolean
-  /** Milliseconds that it asks to be left alone. */
+  /** The wait that the provider asks for, in milliseconds. */
   readonly waitMs: number | null
 }> {}
 
 const failed = (message: string, waitMs: number | null = null): NotObtained =>
   new NotObtained({ message, refused: false, waitMs })
 
-/** What is asked for, and where. */
+/** What is requested, and where. */
 export interface TokenRequest {
   readonly grant: Grant
-  /** Where the grant's token URL is reached: there, or at a stand-in of the operator's. */
+  /** Where the grant's token URL is called: there, or at a mock of the operator's. */
   readonly endpoint: string
   /** The scope to ask for; null: none is named. */
   readonly scope: string | null
 }
 
-/** What is asked with: a grant's own way, a refresh token, or the code of a consent. */
+/** The kind of the request: a grant's own, a refresh token, or the code of a consent. */
 export type Ask =
   | { readonly kind: "own" }
   | { readonly kind: "refresh"; readonly refreshToken: string }
@@ -91,7 +91,7 @@ const parametersOf = async (request: TokenRequest, ask: Ask, nowMs: number): Pro
     return ["authorization_code", given({ code: ask.code, redirect_uri: ask.redirectUri, code_verifier: ask.verifier })]
   }
   if (ask.kind === "refresh") {
-    // It is for what was consented to: less is asked for only where that is written.
+    // The refresh token has the scope that was consented to: a smaller one is requested only if the settings name it.
     const scope = how.kind === "refresh_token" ? request.grant.scope : null
     return ["refresh_token", given({ refresh_token: ask.refreshToken, scope })]
   }
@@ -101,12 +101,12 @@ const parametersOf = async (request: TokenRequest, ask: Ask, nowMs: number): Pro
 }
 
 const authOf = (client: Client | null): ClientAuth => {
-  // An assertion says by itself who asks.
+  // An assertion identifies the client by itself.
   if (client === null) return () => undefined
   return client.method === "client_secret_post" ? ClientSecretPost(client.secret) : ClientSecretBasic(client.secret)
 }
 
-/** What the provider says of itself, in words: as much as a person reads, without what it was asked with. */
+/** The largest part of the provider's own text, in characters: enough for a person, with our secrets masked. */
 const longestWords = 200
 const lineOf = (said: unknown, hidden: Echoes | null): string => {
   if (typeof said !== "string") return ""
@@ -118,7 +118,7 @@ const lineOf = (said: unknown, hidden: Echoes | null): string => {
   return shown.length > longestWords ? `${shown.slice(0, longestWords).toWellFormed()}…` : shown
 }
 
-/** Its error code and its description. Some say either in words of their own, or put both into an object. */
+/** Its error code and its description. Some providers use other members, or put both into an object. */
 const wordsIn = (said: Readonly<Record<string, unknown>> | null, hidden: Echoes | null): string => {
   const { error, error_description } = said ?? {}
   const own = (typeof error === "object" && error !== null ? error : {}) as Readonly<Record<string, unknown>>
@@ -127,7 +127,7 @@ const wordsIn = (said: Readonly<Record<string, unknown>> | null, hidden: Echoes 
   return (code === "" ? "" : ` (${code})`) + (words === "" ? "" : `: ${words}`)
 }
 
-/** What a call is made with that may be shown to nobody; a provider may repeat it. */
+/** The secrets of a call, which must not be shown; a provider may repeat them. */
 const secretsOf = ({ grant: { how } }: TokenRequest, ask: Ask): Echoes | null => {
   const client = how.kind === "assertion" ? null : how.client
   return Echoes.of([
@@ -144,7 +144,7 @@ const record = (body: Buffer): Readonly<Record<string, unknown>> | null => {
     : null
 }
 
-/** The codes by which a provider refuses what is asked, however often (RFC 6749, 5.2; RFC 8707). */
+/** The codes by which a provider refuses a request for good (RFC 6749, 5.2; RFC 8707). */
 const refusals: ReadonlySet<unknown> = new Set([
   "invalid_grant",
   "invalid_client",
@@ -163,7 +163,9 @@ const waitOf = ({ headers }: Pick<Answer, "headers">): number | null => {
   return typeof wait === "number" ? Math.min(wait, longestWaitMs) : null
 }
 
-/** The way out, as the library calls it: only an answer that may be tokens is handed on, with as much of it as is used. */
+/**
+ * The library's access to the network. Only an answer that may contain tokens is passed on, and only the members that are used.
+ */
 const fetchBy =
   ({ deliver }: Pick<Egress["Service"], "deliver">, mayStart: () => boolean, hidden: Echoes | null) =>
   async (
@@ -186,7 +188,7 @@ const fetchBy =
     const plain = decodedBody(answer.body, coding, largestAnswer)
     if (plain === null) throw failed("the token endpoint answers in a content-encoding that cannot be read")
     const said = record(plain)
-    // Some providers say no with a 200.
+    // Some providers refuse with a 200.
     if (status !== 200 || (said !== null && said["error"] !== undefined && said["access_token"] === undefined)) {
       const { error } = said ?? {}
       const message = `the token endpoint gives no token: HTTP ${status}${wordsIn(said, hidden)}`
@@ -194,7 +196,7 @@ const fetchBy =
       throw new NotObtained({ message, refused, waitMs: waitOf(answer) })
     }
     if (said === null) throw failed("the token endpoint answers no JSON object")
-    // An ID token is for whoever signs in, which nobody does here. A token without a type is a bearer.
+    // An ID token is for signing in, which nobody does here. A token without a type is a bearer token.
     const { access_token, expires_in, refresh_token, token_type = "Bearer" } = said
     const kept = {
       access_token,
@@ -210,8 +212,8 @@ const unreached = (code: AttemptErrorCode): string => `the token endpoint could 
 const isToken = (text: string): boolean => text.length <= longestToken && /^[\x21-\x7e]+$/.test(text)
 
 /**
- * Asks a provider for tokens: once, within bounds. `mayStart` is asked when the request is about to be written. Whoever calls it holds the
- * claim, and stores what comes before using it: a provider that changes refresh tokens takes no old one again.
+ * Asks a provider for tokens: once, within limits. `mayStart` is called when the request is about to be written. The caller holds
+ * the claim, and stores the result before it uses it: a provider that rotates refresh tokens accepts no old one again.
  */
 export const askForTokens = (
   egress: Pick<Egress["Service"], "deliver">,
@@ -230,12 +232,13 @@ export const askForTokens = (
         const [grantType, parameters] = await parametersOf(request, ask, askedAt)
         const response = await genericTokenEndpointRequest(server, self, authOf(client), grantType, parameters, {
           [customFetch]: fetchBy(egress, mayStart, secretsOf(request, ask)),
-          // Whether an open line will do is up to whoever writes the address, as of any target; the guard judges where it leads.
+          // The author of the address decides whether unencrypted HTTP is acceptable, as for any target; the egress guard checks
+          // where it leads.
           [allowInsecureRequests]: true
         })
         return processGenericTokenEndpointResponse(server, self, response)
       },
-      // The library's own words may repeat what was answered.
+      // The library's own messages may repeat the answer.
       catch: (cause) => (cause instanceof NotObtained ? cause : failed("the token endpoint answers no bearer token"))
     })
     const { access_token, expires_in, refresh_token } = answered

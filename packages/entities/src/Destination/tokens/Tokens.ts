@@ -6,12 +6,15 @@ import { type Held, heldFor, nextAsk, notObtained, obtained, renewAt, settingsKe
 import type { Keeping, TokenOwner } from "./Keeping.ts"
 import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } from "./TokenEndpoint.ts"
 
-/** Longer than a call may take and its outcome to be stored: who still has a claim then is dead. */
+/** Longer than a call and storing its result may take: a process that still has the claim then is dead. */
 const claimMs = patienceMs + 5_000
 const pollMs = 250
-/** How long somebody who has consented waits for another asking of the provider to end. */
+/** How long the exchange of a code waits for another request to the provider to end. */
 const exchangeWaitMs = 4_000
-/** A token that came instead of one that the target had refused is renewed in its turn after so long, and then ever later while none is taken. */
+/**
+ * A token that replaced a refused one is renewed again after this long at the earliest, and later each time while the target
+ * accepts none.
+ */
 const renewalMs = { first: 10_000, most: 600_000 }
 
 /** A token, and until when it is used. */
@@ -20,7 +23,7 @@ export interface Token {
   readonly until: number
 }
 
-/** Whose tokens they are, and how they are asked for. */
+/** The owner of the tokens, and how they are requested. */
 export interface TokenSettings extends TokenRequest {
   readonly owner: TokenOwner
 }
@@ -34,27 +37,27 @@ const noConsent = failure(
 )
 
 /**
- * The tokens of one owner: whoever wants one while it is asked for waits for the one that comes. What is obtained is kept before it is
- * used, so that whoever owns them next goes on with it; so is a failure, so that a provider that does not answer, or says no, is left
- * alone by all for a while. Fails closed: without a token nothing is sent.
+ * The tokens of one owner. All callers that need a token while one is requested wait for that one. A token is stored before it is
+ * used, so that the next owner of the tokens can use it. A failure is stored too, so that all processes pause when a provider is
+ * down or refuses. Fails closed: without a token nothing is sent.
  */
 export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, keeping: Keeping) {
   const egress = yield* Egress
   const one = Semaphore.makeUnsafe(1)
-  /** Of this actor: what it has claimed and not given back is its own at the next try. */
+  /** Identifies this actor: a claim that it did not return is its own at the next try. */
   const claim = randomUUID()
-  /** Of the settings that hold now; empty: there are none. */
+  /** A hash of the current settings; empty: there are none. */
   let key = ""
   /** Null: not read yet. */
   let held: Held | null = null
-  /** What could not be stored yet. */
+  /** A result that could not be stored yet. */
   let unstored: { readonly owner: TokenSettings["owner"]; readonly next: Held } | null = null
-  /** What obtains a token for all that want one now. */
+  /** The fiber that obtains a token for all current callers. */
   let obtaining: Fiber.Fiber<Token, NotObtained> | null = null
   let refusedByTarget: string | null = null
   let renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
   let isAccepted = false
-  /** When the database did not answer: it is not asked for every event that waits. */
+  /** When the database last failed: it is not read again for every waiting event. */
   let brokeDownAt = Number.NEGATIVE_INFINITY
 
   const usable = ({ access }: Held, now: number): Token | null =>
@@ -62,13 +65,13 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       ? null
       : { value: access.token, until: renewAt(access) }
 
-  /** One that is still good, while no other can be had. */
+  /** The current token if it is still valid, when no new one can be obtained. */
   const lastingOr = ({ access, failure }: Held, now: number, why: NotObtained): Effect.Effect<Token, NotObtained> =>
     access === null || access.token === refusedByTarget || now >= access.expires_at
       ? Effect.fail(why)
       : Effect.succeed({ value: access.token, until: Math.min(access.expires_at, failure?.until ?? access.expires_at) })
 
-  /** What is known without asking: a token, or why there is none; null: the provider has to be asked. */
+  /** The result that is known without a request: a token, or why there is none; null: the provider has to be asked. */
   const found = (of: TokenSettings, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
     const token = usable(what, now)
     if (token !== null) return Effect.succeed(token)
@@ -79,7 +82,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     return nextAsk(of, what) === null ? lastingOr(what, now, noConsent) : null
   }
 
-  /** What is held, once nobody else asks; null: somebody does for that long. */
+  /** The stored tokens, once no other process holds the claim; null: another process has held it for that long. */
   const claimed = Effect.fnUntraced(function* (of: TokenSettings, forMs: number) {
     for (let waited = 0; waited <= forMs; waited += pollMs) {
       const stored = yield* keeping.claim(of.owner, claim, claimMs)
@@ -89,24 +92,27 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     return null
   })
 
-  /** Stores it and gives back the claim; false: that is somebody else's by now. */
+  /** Stores the tokens and returns the claim; false: another process has the claim by now. */
   const store = Effect.fnUntraced(function* (owner: TokenSettings["owner"], next: Held) {
     unstored = { owner, next }
     const isStored = yield* keeping.store(owner, claim, next)
     unstored = null
-    // Of settings that hold no more nothing stays in memory.
+    // Tokens of outdated settings do not stay in memory.
     if (next.settings === key) held = isStored ? next : null
     return isStored
   })
 
-  /** What came cannot be asked for again: it is tried for a while against a database that does not answer, and then first of all. */
+  /**
+   * The result cannot be requested again. While the database fails, storing is repeated for a while, and then before anything
+   * else.
+   */
   const keep = (of: TokenSettings, next: Held) =>
     Effect.retry(store(of.owner, next), { schedule: Schedule.spaced("250 millis"), times: 100 })
   const keepUnstored = Effect.suspend(() =>
     unstored === null ? Effect.void : Effect.asVoid(store(unstored.owner, unstored.next))
   )
 
-  /** Asks the provider with the claim in hand; `kept`: what of a failure is. */
+  /** Asks the provider while holding the claim; `kept`: what to store after a failure. */
   const asked = Effect.fnUntraced(function* (
     of: TokenSettings,
     before: Held,
@@ -123,7 +129,8 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     const next = obtained(before, ask, answer.success, now)
     if (!(yield* keep(of, next))) return yield* failure("another process has asked for a token meanwhile")
     isAccepted = false
-    // What the target has refused came again: that it is refused again is the target's word, and no reason to ask again.
+    // The provider returned the refused token again. The target refuses it again if it has to; that is no reason to ask the
+    // provider again.
     refusedByTarget = null
     return next.access
   })
@@ -135,7 +142,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       return yield* unreadable
     })
 
-  /** One at a time, and whatever becomes of who waits for it: what a provider has answered is kept. */
+  /** One at a time, and uninterrupted when its callers give up: a provider's answer is always stored. */
   const apart = <A>(
     work: Effect.Effect<A, NotObtained | SqlError.SqlError>
   ): Effect.Effect<Fiber.Fiber<A, NotObtained>> =>
@@ -154,7 +161,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     const before = yield* claimed(of, claimMs)
     if (before === null) return yield* failure("another process is asking for a token")
     const now = yield* Clock.currentTimeMillis
-    // Somebody else may have asked, with success or without.
+    // Another process may have asked meanwhile, with success or without.
     const known = found(of, before, now)
     const ask = nextAsk(of, before)
     if (known !== null || ask === null) {
@@ -173,7 +180,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     )
   })
 
-  /** The token to deliver with by these settings. */
+  /** The token to deliver with under these settings. */
   const obtain = Effect.fnUntraced(function* (of: TokenSettings): Effect.fn.Return<Token, NotObtained> {
     if (settingsKey(of) !== key) return yield* failure("the destination's settings have changed")
     if ((yield* Clock.currentTimeMillis) - brokeDownAt < 1_000) return yield* unreadable
@@ -187,7 +194,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
 
   return {
     obtain,
-    /** From now on they are asked for like this; null: not at all. */
+    /** Sets how tokens are requested from now on; null: not at all. */
     configure: (next: TokenSettings | null): void => {
       const nextKey = next === null ? "" : settingsKey(next)
       if (nextKey === key) return
@@ -197,13 +204,13 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       refusedByTarget = null
       renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
     },
-    /** The target has answered to this token otherwise than by refusing it. */
+    /** The target has given any answer to this token other than refusing it. */
     accepted: (): void => {
       isAccepted = true
     },
     /**
-     * Another token than this one, which the target has refused; null: the last one was refused as well, and a provider is not asked for
-     * every event that a target does not want.
+     * Another token than this one, which the target has refused; null: the last one was refused recently as well, and a provider
+     * is not asked for every event that a target refuses.
      */
     renewed: (of: TokenSettings, refused: string): Effect.Effect<Token | null, NotObtained> =>
       Effect.gen(function* () {
@@ -218,8 +225,8 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
         return yield* obtain(of)
       }),
     /**
-     * Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over; "busy": the
-     * provider is being asked by somebody else, and nothing was done with the code.
+     * Exchanges the code of a consent for these settings. Returns whether there is a refresh token, to continue after the first
+     * token expires. "busy": another process is asking the provider, and nothing was done with the code.
      */
     exchange: (of: TokenSettings, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
       Effect.gen(function* () {
@@ -236,7 +243,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
               return "busy"
             }
             turn = "has come"
-            // What a failed exchange leaves is what there was.
+            // A failed exchange leaves the stored tokens unchanged.
             yield* asked(of, { ...before, refresh: null }, ask, () => before)
             const next: Held = heldFor(of, yield* keeping.read(of.owner))
             held = next.settings === key ? next : null

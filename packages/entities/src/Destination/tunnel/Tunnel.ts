@@ -2,56 +2,56 @@ import { idTime, newId, prefixes } from "@tidegate/model/Ids"
 import type { TargetAvailability } from "../queue/QueueHost.ts"
 import type { Heard, Listening, SessionEnd, TunnelJob, TunnelResult } from "./TunnelProtocol.ts"
 
-/** Deliveries of one tunnel that are under way at the most. */
+/** The largest number of deliveries of one tunnel that are under way. */
 export const maxThroughTunnel = 50
 /** How long an event waits for a client before its attempt fails (ms). */
 const patienceMs = 120_000
-/** How long a question is left open (ms), and how long after its answer the next one may be on its way. */
+/** How long a poll stays open (ms), and how long after its answer the next one may take to arrive. */
 const listenMs = 5_000
 const silentMs = 8_000
-/** Bytes of bodies in one answer, or one body. */
+/** Bytes of bodies in one answer, or one larger body. */
 const maxAtOnce = 8 * 1024 * 1024
 
-/** How an attempt through a tunnel has ended. `late`: nothing was answered in time. `away`: there was nobody to send it to. */
+/** How an attempt through a tunnel has ended. `late`: no answer in time. `away`: there was no client. */
 export type TunnelEnding =
   | { readonly kind: "answered"; readonly result: TunnelResult; readonly handedAt: number }
   | { readonly kind: "late" }
   | { readonly kind: "away" }
 
-/** Whoever had it has gone: it is to be sent again, and nothing is known of what became of it there. */
+/** The client that had the job is gone: it is sent again, and it is not known what happened to it there. */
 export interface Returned {
   readonly kind: "returned"
 }
 
-/** The world of a tunnel. */
+/** The environment of a tunnel. */
 interface TunnelHost {
   readonly now: () => number
-  /** Calls back after so long (ms), unless it is told not to. */
+  /** Calls back after so long (ms), unless cancelled. */
   readonly after: (ms: number, then: () => void) => () => void
-  /** Somebody has come, or has gone. */
+  /** A client has connected or is gone. */
   readonly changed: () => void
-  /** Whether the shard is ours still. Else nothing is handed out: its new owner does. */
+  /** Whether this process still owns the shard. If not, no job is handed out: the new owner does that. */
   readonly mayDeliver: () => boolean
 }
 
 interface Session {
   readonly id: string
   readonly localUrl: string | null
-  /** Whether it came to this owner: it is newer than whatever only asks here. */
+  /** Whether the session attached at this owner: then it is newer than any session that only polls here. */
   readonly hasCome: boolean
-  /** What its process held when it asked last. */
+  /** The jobs that its process held at its last poll. */
   holding: Set<string>
   room: number
-  /** Answers the question that is open. */
+  /** Answers the open poll. */
   answer: ((heard: Heard) => void) | null
-  /** Ends the wait for its next question, or for something to answer this one with. */
+  /** Ends the wait for its next poll, or for a job to answer the open one with. */
   stopWaiting: () => void
 }
 
 interface Pending {
   readonly job: TunnelJob
   readonly done: (ending: TunnelEnding | Returned) => void
-  /** Ends the time that its client has, which is from when its process has it. */
+  /** Ends the client's time, which starts when its process has the job. */
   stopTimer: () => void
   /** Whether the session's process has it. */
   isHanded: boolean
@@ -61,10 +61,10 @@ interface Pending {
 const nothing: Heard = { jobs: [], ended: null }
 
 /**
- * The actor's end of a tunnel: who holds it open, and what is under way through it. One session at a time: the newest. It is the one that
- * has come here last, whatever the clocks say of those that came to an owner before; among those, which only ask here, the one with the
- * greatest id. Nothing in it has to be kept: what is under way is in SQL, and
- * whoever holds the tunnel open asks again.
+ * The actor's end of a tunnel: the session that holds it open, and the deliveries under way through it. There is one session at a
+ * time, the newest. The newest is the one that attached here last, whatever the clocks say about sessions that attached at an
+ * earlier owner. Among those, which only poll here, it is the one with the greatest id. Nothing here has to be stored: deliveries
+ * under way are in SQL, and the session's process polls again.
  */
 export class Tunnel implements TargetAvailability {
   readonly patience = patienceMs
@@ -80,7 +80,7 @@ export class Tunnel implements TargetAvailability {
     this.#awaySince = host.now()
   }
 
-  /** Since when nobody holds it open (Unix ms); null: somebody does. */
+  /** Since when no client holds it open (Unix ms); null: one does. */
   get awaySince(): number | null {
     return this.#session === null ? this.#awaySince : null
   }
@@ -89,14 +89,14 @@ export class Tunnel implements TargetAvailability {
     return this.#session
   }
 
-  /** Whether its destination is there, and is one that a tunnel leads to. */
+  /** Sets whether its destination exists and is of a type that uses a tunnel. */
   configure(isThere: boolean): void {
     if (this.#isGone === !isThere) return
     this.#isGone = !isThere
     if (this.#isGone) this.#end("gone")
   }
 
-  /** Somebody comes, and whoever was there goes. Null: nobody may. */
+  /** A new client attaches and replaces the previous one. Null: not allowed. */
   attach(localUrl: string | null): string | null {
     if (this.#isGone) return null
     const last = this.#session === null ? 0 : (idTime(this.#session.id) ?? 0) + 1
@@ -105,7 +105,7 @@ export class Tunnel implements TargetAvailability {
     return id
   }
 
-  /** A session asks for what there is to deliver. Answered once; what is returned withdraws the question. */
+  /** A session polls for jobs. `answer` is called once; the returned function withdraws the poll. */
   listen({ cli_id, holding, local_url, room }: Listening, answer: (heard: Heard) => void): () => void {
     const none = (): void => {}
     const ended = this.#isGone ? "gone" : this.#isReplaced(cli_id) ? "replaced" : null
@@ -113,7 +113,7 @@ export class Tunnel implements TargetAvailability {
       answer({ jobs: [], ended })
       return none
     }
-    // Known to the last owner of the shard.
+    // The session attached at the last owner of the shard.
     if (this.#session?.id !== cli_id) this.#begin(cli_id, local_url, false)
     const session = this.#session!
     this.#reply(session, nothing)
@@ -132,13 +132,13 @@ export class Tunnel implements TargetAvailability {
     }
   }
 
-  /** What clients have answered; says how much of it nobody waits for. */
+  /** Takes the results of a client; returns how many of them belong to nothing that is under way. */
   answered(sessionId: string, results: ReadonlyArray<TunnelResult>): number {
     let ignored = 0
     for (const result of results) {
       const isOurs = sessionId === this.#session?.id
       const pending = isOurs ? this.#jobs.get(result.job_id) : undefined
-      // Sent by the last owner of the shard, and not begun here yet: its process forgets it now.
+      // The job was sent by the last owner of the shard and has not started here yet: its process forgets it now.
       if (isOurs) this.#session!.holding.delete(result.job_id)
       if (pending === undefined) ignored++
       else this.#over(pending, { kind: "answered", result, handedAt: pending.handedAt })
@@ -146,12 +146,12 @@ export class Tunnel implements TargetAvailability {
     return ignored
   }
 
-  /** A session's client has gone. */
+  /** A session's client is gone. */
   leave(sessionId: string): void {
     if (this.#session?.id === sessionId) this.#end(null)
   }
 
-  /** Hands a job to whoever holds the tunnel open. `done` may be called before this returns. */
+  /** Hands a job to the session. `done` may be called before this returns. */
   send(job: TunnelJob, done: (ending: TunnelEnding | Returned) => void): void {
     const session = this.#session
     if (session === null) return done({ kind: "away" })
@@ -164,18 +164,18 @@ export class Tunnel implements TargetAvailability {
       handedAt: now
     }
     this.#jobs.set(job.job_id, pending)
-    // Sent by the last owner of the shard, and not answered yet.
+    // The job was sent by the last owner of the shard and is not answered yet.
     if (session.holding.has(job.job_id)) this.#hand(pending, now)
     if (this.#isFlushing) return
     this.#isFlushing = true
-    // What is started in one go goes out in one go.
+    // Jobs that are started in one go are sent in one answer.
     queueMicrotask(() => {
       this.#isFlushing = false
       this.#flush()
     })
   }
 
-  /** The actor ends; its sessions ask the next one. */
+  /** The actor ends; its sessions poll the next one. */
   stop(): void {
     this.#end(null)
   }
@@ -209,7 +209,7 @@ export class Tunnel implements TargetAvailability {
     this.#session = null
     this.#awaySince = this.#host.now()
     const returned = [...this.#jobs.values()].toReversed()
-    // The first that was sent is put back last, and so is the first again.
+    // Put back in reverse order, so that the job that was sent first is the first again.
     for (const pending of returned) this.#over(pending, { kind: "returned" })
     this.#host.changed()
   }
@@ -226,7 +226,7 @@ export class Tunnel implements TargetAvailability {
     pending.stopTimer = this.#host.after(pending.job.timeout_ms, () => this.#over(pending, { kind: "late" }))
   }
 
-  /** Its process has it no more, or never had it. */
+  /** The session's process no longer has it, or never had it. */
   #take(pending: Pending): void {
     pending.isHanded = false
     pending.stopTimer()

@@ -4,7 +4,7 @@ import { type Outcome, unanswered } from "../sending/Attempt.ts"
 import type { TunnelEnding } from "./Tunnel.ts"
 import type { TunnelJob } from "./TunnelProtocol.ts"
 
-/** A request as a tunnel's client is told it, who has so long for it (ms). */
+/** A request in the form that a tunnel's client gets, with the client's time for it (ms). */
 export const jobOf = (
   { body, headers, method }: Pick<OutboundRequest, "body" | "headers" | "method">,
   path: string,
@@ -32,7 +32,7 @@ export const jobOf = (
   body
 })
 
-/** Headers by name; a repeated one is a list, and one may be called __proto__. */
+/** Headers by name. A repeated header is a list, and a name may be `__proto__`. */
 const byName = (flat: ReadonlyArray<string>): Record<string, string | Array<string>> => {
   const headers = Object.create(null) as Record<string, string | Array<string>>
   for (let i = 0; i < flat.length; i += 2) {
@@ -46,7 +46,7 @@ const byName = (flat: ReadonlyArray<string>): Record<string, string | Array<stri
   return headers
 }
 
-/** What the end of a delivery through a tunnel is to its attempt, which had `timeoutMs`. Times are Unix ms. */
+/** Converts the end of a delivery through a tunnel to the outcome of its attempt, which had `timeoutMs`. Times are Unix ms. */
 export const outcomeOf = (ending: TunnelEnding, startedAt: number, now: number, timeoutMs: number): Outcome => {
   if (ending.kind === "away") {
     return unanswered("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open", startedAt, now)

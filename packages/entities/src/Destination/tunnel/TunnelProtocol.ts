@@ -3,14 +3,14 @@ import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 
 /*
- * Between the process that a tunnel's client is connected to and the actor of its destination, wherever that is: the process asks
- * for what is to be delivered, again and again, and says what was answered. A question that is lost, or whose answer is, is asked
- * again: what the process does not say it holds is handed out anew.
+ * The protocol between the process that a tunnel's client is connected to and the actor of its destination, on any runner. The
+ * process polls for jobs and reports results. A poll that is lost, or whose answer is lost, is repeated: jobs that the process
+ * does not list as held are handed out again.
  */
 
 /** One attempt, on its way to a tunnel's client. */
 export const TunnelJob = Schema.Struct({
-  /** The same for the same attempt, whoever makes it, however often. */
+  /** The same for the same attempt, whichever process makes it and however often. */
   job_id: Schema.String,
   timeout_ms: Schema.Int,
   /** The request without its body: a JSON object, as text. */
@@ -19,10 +19,10 @@ export const TunnelJob = Schema.Struct({
 })
 export type TunnelJob = typeof TunnelJob.Type
 
-/** What a client has answered, judged and cut by the process that it is connected to. */
+/** A client's answer, judged and cut to size by the process that it is connected to. */
 export const TunnelResult = Schema.Struct({
   job_id: Schema.String,
-  /** Null: it has said nothing that can be understood. */
+  /** Null: the client's answer could not be understood. */
   status: Schema.NullOr(Schema.Int),
   headers: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   body: Schema.Uint8Array,
@@ -32,7 +32,7 @@ export const TunnelResult = Schema.Struct({
 })
 export type TunnelResult = typeof TunnelResult.Type
 
-/** `replaced`: a newer session has taken over; `gone`: there is no such destination any more. */
+/** `replaced`: a newer session has taken over; `gone`: the destination does not exist any more. */
 export const SessionEnd = Schema.Literals(["replaced", "gone"])
 export type SessionEnd = typeof SessionEnd.Type
 
@@ -41,19 +41,19 @@ export type Heard = typeof Heard.Type
 
 export const Listening = Schema.Struct({
   cli_id: Schema.String,
-  /** Where the client's own target is; null: it has not said. */
+  /** The address of the client's own target; null: the client has not named it. */
   local_url: Schema.NullOr(Schema.String),
   /** The jobs whose results the actor has not confirmed yet. */
   holding: Schema.Array(Schema.String),
-  /** Bytes of bodies that are taken; one job may have more. None: nothing is handed out. */
+  /** Bytes of bodies that it accepts; one job may be larger. 0: nothing is handed out. */
   room: Schema.Int
 })
 export type Listening = typeof Listening.Type
 
 /**
- * `Attach`: a client has come, and takes over from any other. Null: the destination is none that a tunnel leads to. `Listen`: answered
- * when there is something to deliver, or after a while; the session ends when it is not heard from for longer. `Answer`: says how many of
- * the results were for nothing that is under way. `Leave`: the client has gone.
+ * `Attach`: a client has connected and replaces any other. Null: the destination does not use a tunnel. `Listen`: answered when
+ * there is something to deliver, or after a while; the session ends when it does not poll for longer than that. `Answer`: returns
+ * how many of the results belong to nothing that is under way. `Leave`: the client is gone.
  */
 export const tunnelMessages = [
   Rpc.make("Attach", {

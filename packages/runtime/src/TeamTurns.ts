@@ -1,6 +1,6 @@
 import { Effect, Semaphore } from "effect"
 
-/** Turns for so many pieces of work of each team at a time: what comes on top waits, and no other team waits for it. */
+/** A semaphore with `perTeam` permits for each team: further work of a team waits, and does not delay other teams. */
 export const makeTeamSemaphore = (perTeam: number) => {
   const teams = new Map<string, { readonly semaphore: Semaphore.Semaphore; users: number }>()
   return <A, E, R>(teamId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

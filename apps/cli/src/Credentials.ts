@@ -5,7 +5,7 @@ import { Effect, Schema } from "effect"
 import { CliFailure } from "./Failure.ts"
 import { writeOwnFile } from "./OwnFile.ts"
 
-/** What `login` keeps: a key, and whose it is. */
+/** The credentials that `login` stores: a key, and its team. */
 export const Stored = Schema.Struct({ url: Schema.String, key: Schema.String, team: Schema.optionalKey(Schema.String) })
 export type Stored = typeof Stored.Type
 
@@ -19,12 +19,12 @@ export const credentialsFile = (): string => {
 
 const failed = (message: string) => (): CliFailure => new CliFailure({ code: "failed", message })
 
-/** Null when nobody has signed in. */
+/** Null if there are none. */
 export const readCredentials: Effect.Effect<Stored | null, CliFailure> = Effect.gen(function* () {
   const path = credentialsFile()
   const found = yield* Effect.promise(() => stat(path).catch(() => null))
   if (found === null) return null
-  // Fails closed, because whoever may read the file may act as its owner.
+  // Fails closed, because anybody who can read the file can act as its owner.
   if (process.platform !== "win32" && (found.mode & 0o077) !== 0) {
     return yield* failed(`${path} can be read by others: chmod 600 it, or sign in again`)()
   }

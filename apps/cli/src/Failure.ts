@@ -1,27 +1,27 @@
 import { Data } from "effect"
 import { ConnectionEndedError, TidegateError } from "@tidegate/client/source"
 
-/** What the program ends with, for scripts. 130: it was interrupted. */
+/** The exit codes, for scripts. 130: interrupted. */
 export const exitCodes = {
-  /** The gateway refused, or something else went wrong. */
+  /** The gateway refused the call, or another error occurred. */
   failed: 1,
-  /** The command line, or a file that it names, is wrong. */
+  /** The command line, or a file that it names, is invalid. */
   usage: 2,
-  /** No credentials, wrong ones, or ones that may not. */
+  /** Missing or wrong credentials, or insufficient rights. */
   forbidden: 3,
-  /** There is no such thing. */
+  /** The named thing does not exist. */
   missing: 4,
-  /** The gateway cannot be reached, is busy, or failed: the same may succeed later. */
+  /** The gateway cannot be reached, is busy, or failed: the same command may succeed later. */
   unavailable: 5,
-  /** `import --plan`: the gateway is not as the file says. */
+  /** `import --plan`: the gateway differs from the file. */
   differs: 6
 } as const
 
-/** Why a command ends without having done what it was asked. */
+/** Why a command has failed. */
 export class CliFailure extends Data.TaggedError("CliFailure")<{
   readonly code: keyof typeof exitCodes
   readonly message: string
-  /** The gateway's own code, and what it adds. */
+  /** The gateway's own error code, and its details. */
   readonly reason?: string
   readonly data?: unknown
 }> {}
@@ -40,7 +40,7 @@ const byCloseCode: Readonly<Record<number, keyof typeof exitCodes>> = {
   4404: "missing"
 }
 
-/** Each member that is wrong, by its name: the message of the answer tells only the first. */
+/** All invalid members, by name: the message of the answer contains only the first. */
 const membersOf = ({ data }: TidegateError): string => {
   const fields = data["fields"]
   if (!Array.isArray(fields) || fields.length < 2) return ""
@@ -50,7 +50,7 @@ const membersOf = ({ data }: TidegateError): string => {
     .join("")
 }
 
-/** Of whatever was thrown by a call. */
+/** Converts any error of a call. */
 export const failureOf = (error: unknown): CliFailure => {
   if (error instanceof CliFailure) return error
   if (error instanceof TidegateError) {
@@ -69,7 +69,7 @@ export const failureOf = (error: unknown): CliFailure => {
   const { cause, message, name } = error as Error & {
     readonly cause?: { readonly code?: string; readonly message?: string }
   }
-  // `fetch` says so, and a mistake of ours is a TypeError, too.
+  // `fetch` reports it as a TypeError, and so would a bug of ours.
   const isNetwork =
     name === "TimeoutError" ||
     (error instanceof TypeError && (typeof cause?.code === "string" || message === "fetch failed"))

@@ -29,7 +29,7 @@ const given = (name: string): Option.Option<string> => {
   return value === undefined || value === "" ? Option.none() : Option.some(value)
 }
 
-/** Without what stands behind its path, so that two spellings of one gateway are the same. */
+/** The gateway's URL without a trailing slash, so that two spellings are equal. */
 export const gatewayUrl = (text: string): Effect.Effect<string, CliFailure> => {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "") {
@@ -38,7 +38,7 @@ export const gatewayUrl = (text: string): Effect.Effect<string, CliFailure> => {
   return Effect.succeed(url.href.replace(/\/+$/, ""))
 }
 
-/** Where the gateway is and who asks. */
+/** The gateway's address, and the caller's credentials. */
 export interface Access {
   readonly baseUrl: string
   readonly key: string
@@ -46,10 +46,10 @@ export interface Access {
   readonly json: JsonOf
 }
 
-/** What senders wrote is shown, and sent again, with all its digits. */
+/** Keeps all digits of numbers in senders' data, when it is shown and when it is sent again. */
 const json: JsonOf = { parse: readJson, stringify: writeJson }
 
-/** What the flags say, else the environment. */
+/** The flags, else the environment variables. */
 export const wanted = Effect.gen(function* () {
   return {
     url: Option.orElse(yield* Url, () => given("TIDEGATE_URL")),
@@ -61,7 +61,7 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 let hasWarned = false
 
-/** Once: a key that goes over a network in the clear can be read on the way. */
+/** Warns once, because a key that is sent unencrypted can be read on the network. */
 export const warned = Effect.fnUntraced(function* (baseUrl: string) {
   const { hostname, protocol } = new URL(baseUrl)
   if (hasWarned || protocol === "https:" || loopback.test(hostname) || (yield* Json)) return
@@ -69,7 +69,7 @@ export const warned = Effect.fnUntraced(function* (baseUrl: string) {
   yield* say(plain(`warning: ${baseUrl} is not encrypted: whoever is on the way can read the API key`))
 })
 
-/** The URL that was asked for, and the key that is given in the environment or was signed in with there. */
+/** The requested URL, and the key from the environment or from the login at that URL. */
 export const access: Effect.Effect<
   Access,
   CliFailure,
@@ -80,19 +80,19 @@ export const access: Effect.Effect<
   const stored = Option.isSome(key) && Option.isSome(asked) ? null : yield* readCredentials
   const baseUrl = yield* gatewayUrl(Option.getOrElse(asked, () => stored?.url ?? usualUrl))
   if (Option.isNone(key) && stored?.url !== baseUrl) {
-    // The key of one gateway is never shown to another.
+    // The key of one gateway is never sent to another.
     return yield* new CliFailure({
       code: "forbidden",
       message: `no credentials for ${baseUrl}: tidegate login --url ${baseUrl}, or set TIDEGATE_API_KEY`
     })
   }
   yield* warned(baseUrl)
-  // The stored team is the stored key's.
+  // The stored team belongs to the stored key.
   const team = Option.getOrUndefined(askedTeam) ?? (Option.isSome(key) ? undefined : stored?.team)
   return { baseUrl, json, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
 })
 
-/** A call of the API. */
+/** Calls the API. */
 export const call = <A>(run: (client: Client, signal: AbortSignal) => Promise<A>) =>
   Effect.flatMap(access, (who) =>
     Effect.tryPromise({ try: (signal) => run(new Client(who), signal), catch: failureOf })
@@ -112,7 +112,7 @@ interface Kinds {
   readonly connection: Schemas["Connection"]
 }
 
-/** The one of this name, or of this id; null when there is none. */
+/** The resource with this name or id; null if there is none. */
 export const lookUp = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =>
   call(async (client, signal): Promise<Kinds[Kind] | null> => {
     const { path, prefix } = kinds[kind]
@@ -123,7 +123,7 @@ export const lookUp = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =
 
 const maxNames = 255
 
-/** That there is none, with the name of one that it may have been meant to be. */
+/** The failure for an unknown name, with the most similar existing name. */
 export const missing = (kind: keyof Kinds, nameOrId: string, further = "") =>
   Effect.flatMap(
     call(async (client, signal) => {
@@ -143,7 +143,10 @@ export const missing = (kind: keyof Kinds, nameOrId: string, further = "") =>
 export const find = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =>
   Effect.flatMap(lookUp(kind, nameOrId), (found) => (found === null ? missing(kind, nameOrId) : Effect.succeed(found)))
 
-/** What a flag names, which can be repeated, and name several with commas. A name may have commas, too: whose it is comes first. */
+/**
+ * The names in a flag, which may be repeated and may contain several names, separated by commas. Names may contain commas: an existing name
+ * that matches the whole text takes precedence.
+ */
 export const namesIn = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
   Effect.map(
     Effect.forEach(given, (text) =>
@@ -158,7 +161,7 @@ export const namesIn = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
         .filter((name) => name !== "")
   )
 
-/** The ids of those that a flag names. */
+/** The ids of the resources that a flag names. */
 export const idsOf = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
   Effect.flatMap(namesIn(kind, given), (names) =>
     Effect.forEach(names, (name) =>
@@ -166,10 +169,10 @@ export const idsOf = (kind: keyof Kinds, given: ReadonlyArray<string>) =>
     )
   )
 
-/** Ids that one call asks for. */
+/** Maximum number of ids in one call. */
 const maxIds = 50
 
-/** How those of these ids are called. One that is gone has no name. */
+/** The names of these ids. A deleted resource has none. */
 export const namesAt = async (
   client: Client,
   kind: keyof Kinds,

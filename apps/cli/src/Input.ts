@@ -2,7 +2,7 @@ import { open } from "node:fs/promises"
 import { Effect } from "effect"
 import { type CliFailure, usage } from "./Failure.ts"
 
-/** All that comes from standard input, at most `limit` bytes. */
+/** Reads standard input, at most `limit` bytes. */
 export const readInput = (limit: number): Effect.Effect<Buffer, CliFailure> =>
   Effect.tryPromise({
     try: async () => {
@@ -20,7 +20,7 @@ export const readInput = (limit: number): Effect.Effect<Buffer, CliFailure> =>
         : usage("standard input cannot be read")
   })
 
-/** A file, at most `limit` bytes of it; `-` is standard input. Never more is read than that, whatever the file is. */
+/** Reads a file, at most `limit` bytes; `-` is standard input. Never reads more, whatever kind of file it is. */
 export const readFileAt = (path: string, limit: number): Effect.Effect<Buffer, CliFailure> => {
   if (path === "-") return readInput(limit)
   return Effect.flatMap(

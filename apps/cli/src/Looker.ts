@@ -1,12 +1,12 @@
-/** Rows of a page. A look ends where one has nothing new. */
+/** Rows of a page. A poll ends after this many known rows in a row. */
 export const pageLength = 255
-/** Ids that are remembered, so that nothing is told twice. */
+/** Ids that are remembered, so that nothing is shown twice. */
 const maxSeen = 20_000
-/** What is told of one look, and what it reads to find that; what is more is left out, and this is said. */
+/** Records that one poll shows, and records that it reads to find them. Further ones are skipped, and `skipped` is called. */
 const maxTold = 1_000
 const maxRead = 5_000
 
-/** Remembers what it was asked about last. */
+/** Returns true for an id that was not passed recently. */
 export const once = () => {
   const seen = new Set<string>()
   return (id: string): boolean => {
@@ -21,14 +21,17 @@ export const once = () => {
 }
 
 interface Looks<A> {
-  /** Whether it is of what is watched. */
+  /** Whether the item belongs to the watched sources. */
   readonly isWanted: (item: A) => boolean
   readonly tell: (item: A) => void
-  /** More came than is told. */
+  /** Called if there are more new items than a poll shows. */
   readonly skipped: () => void
 }
 
-/** Of a list with the newest first. Told is what none before has found, but not what the first look finds: it was there. */
+/**
+ * Polls a list that is sorted newest first. It shows the items that are new since the last poll; those of the first poll existed before, and are
+ * not shown.
+ */
 export const looker = <A extends { readonly id: string }>({ isWanted, skipped, tell }: Looks<A>) => {
   const isNew = once()
   let isFirst = true

@@ -1,8 +1,8 @@
 import { WebSocket } from "ws"
 
 /*
- * What the command line needs and Node has only since version 22. The packed command line loads this before itself, where something of it is
- * missing: see pack.mjs.
+ * Features that the command line needs and that Node has only since version 22. The packed command line loads this file first, if one of them
+ * is missing: see pack.mjs.
  */
 
 const added: { WebSocket?: unknown } = globalThis

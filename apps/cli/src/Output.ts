@@ -9,25 +9,25 @@ export const Json = GlobalFlag.Setting("json")({
   )
 })
 
-/** What a terminal would obey, or show as what it is not: names and bodies are written by strangers. */
+/** Characters that a terminal would execute, or that hide what is shown: names and bodies are written by strangers. */
 // oxlint-disable-next-line no-control-regex
 const obeyed = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-/** A text that is safe to be shown in one line. */
+/** Makes a text safe to show on one line. */
 export const plain = (text: string): string =>
   text.replace(obeyed, (character) => (character === "\n" ? " " : "\ufffd"))
 
-/** What a terminal would obey and JSON has as it is; what is below U+0020 it escapes by itself. */
+/** The same characters above U+0020 that JSON does not escape by itself. */
 const unescaped = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** A text in which it stands as JSON and YAML escape it. */
+/** Escapes these characters as JSON and YAML do. */
 export const escaped = (text: string): string =>
   text.replace(unescaped, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** JSON that is safe to be shown: to a program it says the same. */
+/** JSON that is safe to show; for a program its meaning is the same. */
 export const jsonLine = (value: unknown, indent = 0): string => escaped(writeJson(value, indent))
 
-/** Whether there is somebody who reads along. */
+/** Whether people read the output, and whether it may have colours and progress lines. */
 export class Screen extends Context.Service<
   Screen,
   { readonly isTerminal: boolean; readonly canColor: boolean; readonly showsProgress: boolean }
@@ -38,10 +38,10 @@ const colors = { green: 32, red: 31, yellow: 33, dim: 2 } as const
 export const colored = (color: keyof typeof colors, text: string): Effect.Effect<string, never, Screen> =>
   Effect.map(Screen, ({ canColor }) => (canColor ? `\u001b[${colors[color]}m${text}\u001b[0m` : text))
 
-/** A line for people on standard error, where it is in nobody's way. */
+/** Prints a line for people on standard error, so that it does not mix with the output. */
 export const say = (text: string): Effect.Effect<void> => Console.error(text)
 
-/** How far something is. Shown to people only, each in place of the one before. */
+/** Shows progress, to people only; each line replaces the one before. */
 export const progress = (text: string): Effect.Effect<void, never, Screen> =>
   Effect.flatMap(Screen, ({ showsProgress }) =>
     Effect.sync(() => {
@@ -55,18 +55,18 @@ export const progressOver: Effect.Effect<void, never, Screen> = Effect.flatMap(S
   })
 )
 
-/** One thing: as JSON for programs, or in these words. */
+/** Prints one thing: as JSON for programs, or in these words. */
 export const tell = (value: unknown, words: string) =>
   Effect.flatMap(Json, (isJson) => Console.log(isJson ? jsonLine(value) : words))
 
 export const document = (value: unknown): Effect.Effect<void> => Console.log(jsonLine(value, 2))
 
-/** What a row shows, by the heads of its columns. */
+/** A row's values, by column name. */
 export type Row = Readonly<Record<string, string | number | boolean | null | undefined>>
 
 const cell = (value: Row[string]): string => (value === null || value === undefined ? "-" : plain(String(value)))
 
-/** Rows for people have a head and columns; for other programs tabs between, or JSON. */
+/** Prints rows: with a head and columns for people; separated by tabs, or as JSON, for programs. */
 export const rows = <A>(items: ReadonlyArray<A>, show: (item: A) => Row) =>
   Effect.gen(function* () {
     if (yield* Json) return yield* Effect.forEach(items, (item) => Console.log(jsonLine(item)), { discard: true })

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto"
 import { chmod, open, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 
 /**
- * Writes a file for its owner alone. It is written beside the old one and moved into its place: nobody reads half of it, and it
- * is never readable by others. What is no file, such as a pipe, is written to as it is.
+ * Writes a file that only its owner can read. It writes a temporary file and renames it, so that nobody reads half of the file or
+ * reads it before its permissions are set. If the path is no regular file, such as a pipe, it is written directly.
  */
 export const writeOwnFile = async (path: string, text: string): Promise<void> => {
   const target = await realpath(path).catch(() => path)

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 
-/** Whether what was interrupted is what one ends by interrupting it. */
+/** Whether the interrupted command normally ends by an interruption. */
 let endsByInterrupt = false
 
-/** What goes on until somebody stops it: to be stopped is its success. */
+/** Marks an effect that runs until the user stops it: being stopped is its success. */
 export const untilStopped = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     endsByInterrupt = true

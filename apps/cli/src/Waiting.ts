@@ -1,4 +1,4 @@
-/** Resolves after that time, or as soon as nobody waits for it. */
+/** Resolves after that time, or as soon as the signal aborts. */
 export const sleeping = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const over = (): void => {

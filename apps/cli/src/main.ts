@@ -11,14 +11,14 @@ declare const TIDEGATE_VERSION: string | undefined
 
 const version = typeof TIDEGATE_VERSION === "string" ? TIDEGATE_VERSION : "0.0.0"
 
-/** Who reads along: nobody's output has colours that it was not asked for. */
+/** Whether people read the output: colours are used only then. */
 const screen = Layer.succeed(Screen, {
   isTerminal: process.stdout.isTTY,
   canColor: process.stdout.isTTY && (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb",
   showsProgress: process.stderr.isTTY
 })
 
-/** What went wrong, for people on standard error, and as JSON for programs. */
+/** Prints the error: for people on standard error, and as JSON for programs. */
 const complain = (error: unknown): number => {
   const failure = failureOf(error)
   const { code, data, message, reason } = failure
@@ -31,7 +31,7 @@ const complain = (error: unknown): number => {
   return exitCodes[code]
 }
 
-// Who reads us may leave (`tidegate events | head`): that is no fault of anybody. A full disk is: what was asked for is not there.
+// A closed pipe (`tidegate events | head`) is no error. Any other failure, such as a full disk, is one, because output is lost.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0)
   process.exit(complain(new Error(`standard output cannot be written: ${error.code ?? error.message}`)))
@@ -43,7 +43,7 @@ const program = Command.run(tidegate, { version }).pipe(
     onFailure: (cause) => {
       if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(interruptedCode())
       const error = Cause.squash(cause)
-      // What was wrong with the command line has been shown with its help.
+      // The error in the command line was shown with its help.
       if ((error as { _tag?: string })._tag === "ShowHelp") {
         return Effect.succeed((error as { errors: ReadonlyArray<unknown> }).errors.length === 0 ? 0 : exitCodes.usage)
       }
@@ -58,14 +58,14 @@ const program = Command.run(tidegate, { version }).pipe(
   ])
 )
 
-// A terminal that is closed, or a line that hangs up, ends what runs in it: as cleanly as being told to.
+// The terminal was closed, or its connection was lost: ends as cleanly as after SIGTERM.
 process.on("SIGHUP", () => void process.emit("SIGTERM", "SIGTERM"))
 
 NodeRuntime.runMain(program, {
   disableErrorReporting: true,
   teardown: (exit, onExit) => {
     const leave = (): void => onExit(Exit.isSuccess(exit) ? (exit.value as number) : interruptedCode())
-    // What a slow reader has not taken yet would be lost. Who does not want to wait for one interrupts once more.
+    // Waits until a slow reader has taken all output, because the rest would be lost. A second interrupt ends the program at once.
     process.once("SIGINT", leave)
     process.stdout.write("", () => process.stderr.write("", leave))
   }

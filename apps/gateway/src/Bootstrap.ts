@@ -8,10 +8,10 @@ import { agreement, serverVersion } from "@tidegate/storage/Agreement"
 import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/secrets/Secrets"
 import { type Settings, SettingsError } from "./Settings.ts"
 
-/** Where the generated API key of the demo team is kept, readable by the owner only. */
+/** Path of the demo team's generated API key, readable by the owner only. */
 export const apiKeyFile = (home: string): string => join(home, "api-key")
 
-/** Where the embedded database is kept. */
+/** Folder of the embedded database. */
 export const embeddedHome = ({ home }: Settings): string => join(home, "postgres")
 
 /**
@@ -65,7 +65,7 @@ export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
   })
 })
 
-/** The keys that secrets at rest are encrypted with: given, or kept in the home folder. */
+/** The encryption keys of secrets at rest: configured, or stored in the home folder. */
 export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
   if (settings.secretKeys === null) return yield* loadSecretKeys(settings.home)
   return yield* Effect.mapError(
@@ -74,10 +74,10 @@ export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
   )
 })
 
-/** What the schema and the statements are written for. */
+/** The oldest major version that the schema and the statements support. */
 const oldestPostgres = 15
 
-/** Said before the first migration, which would stop at a statement that an older server does not know. */
+/** Checked before the first migration, which would fail at a statement that an older server does not support. */
 export const serverIsNewEnough = Effect.gen(function* () {
   const major = Math.floor((yield* serverVersion) / 10_000)
   if (major < oldestPostgres) {
@@ -88,8 +88,8 @@ export const serverIsNewEnough = Effect.gen(function* () {
 })
 
 /**
- * Makes sure that this process and the database belong together, before it does anything: the secrets in it can be read
- * with this process's keys, and its rows were sharded as this version shards.
+ * Checks that this process and the database belong together, before anything else runs: this process's keys can read the secrets in it,
+ * and its rows use this version's number of shards.
  */
 export const agreeWithDatabase = Effect.gen(function* () {
   const { keysFit, shards } = yield* agreement(shardsPerGroup)
@@ -108,7 +108,7 @@ export const agreeWithDatabase = Effect.gen(function* () {
 
 const defaultRunnerPort = 34_431
 
-/** The port that a listener on `port` of `host` gets: itself, or a free one for 0. */
+/** The port of a listener on `port` of `host`: `port` itself, or a free one for 0. */
 const probe = (host: string, port: number): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
@@ -119,7 +119,7 @@ const probe = (host: string, port: number): Promise<number> =>
     })
   })
 
-/** A port for the runner: the one asked for, else the usual one, else (another process has it) any free one. */
+/** A port for the runner: the configured one, else the default, else (another process uses it) any free one. */
 export const pickRunnerPort = ({ runnerHost, runnerPort }: Settings): Effect.Effect<number, SettingsError> =>
   runnerPort !== null && runnerPort !== 0
     ? Effect.succeed(runnerPort)

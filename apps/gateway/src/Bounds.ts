@@ -1,33 +1,35 @@
 import { totalmem } from "node:os"
 import { getHeapStatistics } from "node:v8"
 
-/** What the deliveries of one process may take of it. */
+/** The resources that the deliveries of one process may use. */
 export interface DeliveryBounds {
-  /** On the wire at once, of all destinations together. */
+  /** Concurrent deliveries of all destinations together. */
   readonly deliveries: number
-  /** Bytes that the windows of all destinations hold. */
+  /** Bytes of the delivery queues' windows of all destinations together. */
   readonly windowBytes: number
-  /** Connections to targets, idle ones included, beyond which idle ones are closed. */
+  /** Connections to targets, including idle ones; above it idle ones are closed. */
   readonly connections: number
 }
 
-/** What the process has: file descriptors, and bytes of memory. */
+/** The resources of the process: file descriptors, and bytes of memory. */
 interface Means {
   readonly files: number
   readonly memory: number
 }
 
-/** A connection with its buffers, and what is kept of an answer (64 KiB) until it is recorded. */
+/** Bytes of a connection with its buffers, and of the captured answer (64 KiB) until it is recorded. */
 const deliveryBytes = 128 * 1024
-/** An eighth of the memory for each of the two; as many windows and deliveries as one event loop makes something of. */
+/** An eighth of the memory each for deliveries and for windows. The maximums are what one event loop can make use of. */
 const memoryShare = 1 / 8
 const maxWindowBytes = 160 * 1024 * 1024
 const maxDeliveries = 8_192
-/** Fewer make no gateway: what is missing then shows as `INTERNAL_ERROR` of single attempts. */
+/** With fewer, the gateway would be useless. If resources are missing then, single attempts fail with `INTERNAL_ERROR`. */
 const minDeliveries = 64
 
-/** A quarter of the descriptors are for deliveries, an eighth for connections that are kept for the next ones; the rest is for senders,
- * streams, databases and files. */
+/**
+ * A quarter of the file descriptors is for deliveries, an eighth for connections that are kept for the next ones. The rest is for senders,
+ * streams, databases and files.
+ */
 export const deliveryBounds = ({ files, memory }: Means): DeliveryBounds => {
   const bytes = memory * memoryShare
   const deliveries = Math.floor(Math.min(maxDeliveries, files / 4, bytes / deliveryBytes))
@@ -38,19 +40,19 @@ export const deliveryBounds = ({ files, memory }: Means): DeliveryBounds => {
   }
 }
 
-/** An eighth of the heap for each of the two: what else is under way has bounds of its own, and may fill the rest. */
+/** An eighth of the heap each for caches and for workflow runs. Other work has its own limits and uses the rest. */
 const cacheShare = 1 / 8
 const runShare = 1 / 8
 
 const ofHeap = (share: number): number => Math.floor(getHeapStatistics().heap_size_limit * share)
 
-/** What all caches of the process may hold together, in bytes. */
+/** Bytes that all caches of the process may hold together. */
 export const cacheBytes = (): number => ofHeap(cacheShare)
 
-/** What the runs of workflows that the process has in hand may hold together, in bytes. */
+/** Bytes that the workflow runs in memory may hold together. */
 export const runBytes = (): number => ofHeap(runShare)
 
-/** Read at start. Node has raised the soft limit of descriptors to the hard one by then. */
+/** Reads the resources at start. Node has already raised the soft limit of descriptors to the hard limit. */
 export const meansOfProcess = (): Means => {
   Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | "unlimited" } } }
@@ -58,7 +60,7 @@ export const meansOfProcess = (): Means => {
   const constrained = process.constrainedMemory()
   return {
     files: typeof files === "number" ? files : Number.POSITIVE_INFINITY,
-    // Without a limit it is none, or more than there is.
+    // Without a limit the value is zero, or larger than the machine's memory.
     memory: constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
   }
 }

@@ -7,9 +7,9 @@ import * as Database from "@tidegate/storage/Database"
 import type { Role } from "./Settings.ts"
 
 /**
- * `GET /healthz`: the process lives. `GET /readyz`: it can do its work: the database answers, and a process that runs
- * actors holds shards (one that has just joined may hold none until the others hand some over). Whether Redis answers, where there
- * is one, is told for information: a process works without it.
+ * `GET /healthz`: the process is alive. `GET /readyz`: it can work: the database answers, and a process that runs
+ * actors holds shards (a new one may have none until other runners hand some over). The state of Redis, if there is one, is only
+ * information, because a process works without it.
  */
 export const layer = (
   role: Role

@@ -10,7 +10,7 @@ import type { Settings } from "./Settings.ts"
 const hostOf = (url: string | null): string | null => (url === null ? null : new URL(url).host)
 
 /**
- * One port for two listeners: ingress URLs go straight to the door, everything else to the router. The door is not a
+ * One port for two handlers: ingress URLs go directly to ingress, everything else to the router. Ingress is not a
  * route of the router because it runs for every webhook, and routing, fibers and response objects would be most of its cost.
  */
 export const layer = ({
@@ -29,7 +29,7 @@ export const layer = ({
         {
           host,
           port,
-          // In-flight requests end with their commit; what takes longer is cut off.
+          // Requests in progress end with their commit; those that take longer are cut off.
           gracefulShutdownTimeout: "5 seconds"
         }
       )

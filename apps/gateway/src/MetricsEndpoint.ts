@@ -32,7 +32,7 @@ const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =>
 const isKey = (given: string, key: Redacted.Redacted): boolean =>
   timingSafeEqual(hash("sha256", given, "buffer"), hash("sha256", Redacted.value(key), "buffer"))
 
-/** The metrics, for who has the right to them. */
+/** Answers with the metrics, if the caller is authorized. */
 const answer = <R>(check: (bearer: string) => Effect.Effect<void, GatewayError, R>) =>
   Effect.map(Samples, (samples) =>
     Effect.gen(function* () {
@@ -43,8 +43,8 @@ const answer = <R>(check: (bearer: string) => Effect.Effect<void, GatewayError, 
   )
 
 /**
- * On the public port, for who has the metrics' own key, or the API key of the operators' team with all its scopes: the metrics are
- * of all teams, and no other team's key, and no key that has been narrowed, opens them.
+ * On the public port, with the metrics key, or with the operators' team's API key that has all scopes. The metrics
+ * cover all teams, so no other team's key and no restricted key gives access.
  */
 export const onPublicPort = ({
   metricsKey
@@ -63,7 +63,7 @@ export const onPublicPort = ({
     })
   ).pipe(Layer.provide(Credentials.layer))
 
-/** On a port of its own, which has nothing else. Without a key it is open to the machine: the settings let it be no wider. */
+/** On a separate port that serves nothing else. Without a key it is reachable from this machine only; the settings enforce that. */
 export const onOwnPort = (
   { metricsKey }: TelemetrySettings,
   listen: { readonly host: string; readonly port: number }

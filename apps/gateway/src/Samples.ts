@@ -5,11 +5,11 @@ import { backlogs } from "@tidegate/storage/delivery/Backlog"
 import { type Database, tryPools } from "@tidegate/storage/Database"
 import { metrics, worstDestinations } from "@tidegate/telemetry/Metrics"
 
-/** Looked at no more often than this (ms), however many ask. */
+/** Minimum interval between two reads (ms), however many callers ask. */
 const freshMs = 5_000
 const patience = "3 seconds"
 
-/** What is not counted as it happens, but looked at when somebody wants to know. */
+/** Metrics that are not counted as things happen, but read on demand. */
 export class Samples extends Context.Service<Samples, { readonly refresh: Effect.Effect<void> }>()(
   "@tidegate/gateway/Samples"
 ) {
@@ -18,7 +18,7 @@ export class Samples extends Context.Service<Samples, { readonly refresh: Effect
     Effect.suspend(() => make)
   )
 
-  /** Looks again and again, for an exporter that asks nobody. */
+  /** Reads at intervals, for an exporter that does not call `refresh`. */
   static readonly layerRefreshing: Layer.Layer<never, never, Samples> = Layer.effectDiscard(
     Effect.flatMap(Samples, ({ refresh }) =>
       Effect.forkScoped(Effect.forever(Effect.andThen(refresh, Effect.sleep(everyMs))))
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (now - readAt < freshMs) return
     readAt = now
-    // Whatever cannot be read is left as it was: who asks gets what is counted all the same.
+    // A value that cannot be read stays unchanged: callers still get the other metrics.
     yield* Effect.all(
       [readBacklogs, Effect.provideContext(tryPools, database), readRunners].map((read) =>
         Effect.ignoreCause(Effect.timeout(read, patience), {

@@ -10,57 +10,57 @@ import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/retention/Retention"
 
-/** What the process does: everything, doors and control API only, or actors only. */
+/** The role of the process: everything; ingress and control API only; or actors only. */
 export type Role = "all" | "edge" | "runner"
 
 export interface Settings {
   readonly port: number
   readonly host: string
-  /** Where the control API is called from outside. */
+  /** The control API's URL as seen from outside. */
   readonly publicUrl: string
-  /** Where sources are called, when that is an origin of their own. */
+  /** The origin of ingress URLs, if it differs. */
   readonly ingressUrl: string | null
   readonly home: string
   readonly databaseUrl: Redacted.Redacted | null
-  /** What processes share beside the database; null: each counts and tells for itself. */
+  /** The Redis that processes share; null: each process has its own counts and feeds. */
   readonly redis: RedisAddress | null
   readonly apiKey: Redacted.Redacted | null
   readonly secretKeys: Redacted.Redacted | null
   readonly role: Role
   readonly runnerHost: string
-  /** Null: 34431, or a free one when that is taken. */
+  /** Null: 34431, or a free port if that is taken. */
   readonly runnerPort: number | null
-  /** The proxies that are believed for whom they ask. */
+  /** The proxies whose forwarded client addresses are trusted. */
   readonly trustedProxies: TrustedProxies
   readonly egressAllow: ReadonlyArray<string>
-  /** Whether loopback targets are allowed only because nothing was said and the gateway itself is bound to loopback. */
+  /** Whether loopback targets are allowed only by default, because the gateway itself listens on loopback and the setting is absent. */
   readonly egressByDefault: boolean
-  /** Calls a minute of one API key to the control API; 0: no limit. */
+  /** Calls per minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
-  /** The origins whose pages may call the control API. */
+  /** The origins whose web pages may call the control API. */
   readonly corsOrigins: ReadonlySet<string>
-  /** Where the APIs of other people are reached, by the origin that they are known by. */
+  /** Addresses of third-party APIs, by the APIs' own origins. */
   readonly apiOrigins: ReadonlyMap<string, string>
-  /** Public bins that live and nobody has claimed, at the most, of all processes; 0: none are made. */
+  /** Maximum number of unclaimed public bins, of all processes together; 0: bins cannot be created. */
   readonly publicBins: number
-  /** Calls that the runs of one workflow have under way at once. */
+  /** Concurrent calls of one workflow's runs. */
   readonly workflowConcurrency: number
-  /** How many a team may have, by the kind of row. */
+  /** Maximum number of rows of a team, by kind. */
   readonly teamLimits: { readonly [kind: string]: number }
-  /** How far requests that lead back to the gateway may go. */
+  /** Limits for requests that lead back to the gateway. */
   readonly loops: LoopLimits
   readonly signIn: SignIn
-  /** Domains that the service sends e-mail from itself. */
+  /** Domains from which the service itself sends e-mail. */
   readonly senderDomains: ReadonlySet<string>
   readonly retention: RetentionDefaults
 }
 
-/** A setting that cannot be used; `message` names the variable. */
+/** A setting that is invalid; `message` names the variable. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** What is wrong with a variable that is read by a schema. Its value is in none of this: it may be a secret. */
+/** The error of a variable that a schema reads. It never contains the value, which may be a secret. */
 export const wrong = ({ cause, message }: Config.ConfigError): SettingsError => {
   if (!Schema.isSchemaError(cause)) return new SettingsError({ message })
   const said = issuesOf(cause.issue).issues.map(
@@ -82,14 +82,14 @@ const from1To = (maximum: number, name: string) =>
 
 const days = (name: string) => from1To(3650, name)
 
-/** The parts of a list with commas. */
+/** The parts of a comma-separated list. */
 const listed = (text: string): ReadonlyArray<string> =>
   text
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "")
 
-/** The origin of a URL that is nothing else; null when it is none. */
+/** The origin of a URL that consists of an origin alone; null otherwise. */
 const originOf = (text: string | undefined): string | null => {
   const url = URL.parse(text ?? "")
   return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : null
@@ -105,7 +105,7 @@ const origins = Effect.fnUntraced(function* (name: string, text: string) {
         message: `${name} must be pairs of http or https origins like https://api.example.com=http://127.0.0.1:9000`
       })
     }
-    // It would be dropped in silence, and the calls go to the API itself.
+    // Refused, because it would have no effect and the calls would go to the API itself.
     if (!knownOrigins.has(known)) {
       return yield* new SettingsError({
         message: `${name} names ${known}, which no destination calls; it knows ${[...knownOrigins].join(", ")}`
@@ -116,12 +116,12 @@ const origins = Effect.fnUntraced(function* (name: string, text: string) {
   return pairs
 })
 
-/** Origins as browsers write them. `*` is none: what every page may call needs no list, and a credential is asked for. */
+/** Origins in the browsers' form. `*` is refused: what every page may call needs no list, and all other calls require a credential. */
 const pageOrigins = Effect.fnUntraced(function* (name: string, text: string) {
   const found = new Set<string>()
   for (const written of listed(text)) {
     const origin = originOf(written)
-    // It would be taken for the name of a host, and match nobody.
+    // Refused, because it would be a host name that matches nothing.
     if (origin === null || origin.includes("*")) {
       return yield* new SettingsError({
         message: `${name} must be http or https origins like https://app.example.com, without a path, with commas between them: "${written}" is none`
@@ -148,16 +148,16 @@ const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
 
-/** Every address of the machine: nobody can call it by this one. */
+/** Wildcard listen addresses, which cannot be called. */
 const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
 
-/** Where a gateway that listens there is called, as far as can be told from it. */
+/** The host name in the URL of a gateway that listens on `host`, as far as it can be derived. */
 const hostInUrl = (host: string): string => {
   if (loopback.has(host) || anyAddress.has(host)) return "localhost"
   return host.includes(":") ? `[${host}]` : host
 }
 
-/** All of the environment that the gateway reads; the README's table describes each. */
+/** All environment variables that the gateway reads; the README's table describes each. */
 export const settings = Effect.gen(function* () {
   const host = yield* Config.withDefault(Config.String("HOST"), "127.0.0.1")
   const httpPort = yield* Config.withDefault(port("PORT"), 8080)
@@ -228,7 +228,7 @@ export const settings = Effect.gen(function* () {
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must have at least 12 characters" })
   }
-  // It would be taken for a project key, and let in nowhere.
+  // Refused, because it would be treated as a project key and give no access.
   if (apiKey !== null && Redacted.value(apiKey).startsWith("gwp_")) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must not begin with gwp_, as project keys do" })
   }
@@ -281,7 +281,7 @@ export const settings = Effect.gen(function* () {
     teamLimits: most,
     loops: { hops, descendants },
     signIn: {
-      // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
+      // Anybody who reaches the demo login is an owner of the demo team, so by default it is on only if the gateway listens on loopback.
       demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",
       demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", URL.parse(shownUrl)?.hostname ?? "localhost"]),
       siteAdmins: new Set(listed(foldAddress(siteAdmins))),

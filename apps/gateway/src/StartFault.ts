@@ -4,11 +4,11 @@ import type { Settings } from "./Settings.ts"
 import type { TelemetrySettings } from "./TelemetrySettings.ts"
 
 /*
- * Why a process could not start, as a sentence that names the setting and what to do. A fault that nobody has thought of is none of these:
- * it keeps its stack, because it has to be mended here.
+ * Why a process could not start, as a sentence that names the setting and what to do. Unknown errors are not converted:
+ * they keep their stack, because they have to be fixed in the code.
  */
 
-/** What is known of a process that starts, as far as it has come. */
+/** What is known about a process that is starting, so far. */
 export interface Starting {
   settings: Settings | null
   telemetry: TelemetrySettings | null
@@ -19,7 +19,7 @@ const textOf = (value: unknown, name: string): string => {
   return typeof found === "string" || typeof found === "number" ? String(found) : ""
 }
 
-/** The error of the system behind an error, however many are around it: the one that has a code. */
+/** The system error within an error, at any depth: the one with a code. */
 const withCode = (error: unknown, depth = 0): unknown => {
   if (textOf(error, "code") !== "") return error
   // Several addresses of one name were tried.
@@ -33,7 +33,7 @@ const withCode = (error: unknown, depth = 0): unknown => {
   )
 }
 
-/** Which settings say where something listens, by its port. */
+/** The settings that define the listener at a port. */
 const listenerAt = (
   port: string,
   { settings, telemetry }: Starting
@@ -68,7 +68,7 @@ const listening = (error: unknown, starting: Starting): string | null => {
 
 const isSqlError = (error: unknown): error is SqlError.SqlError => Predicate.isTagged(error, "SqlError")
 
-/** What the server's codes say of a URL. The password is no part of any of them. */
+/** The meaning of the server's error codes for the database URL. None of them contains the password. */
 const refusals: Readonly<Record<string, string>> = {
   "28P01": "refuses the user or the password",
   "28000": "does not let this user in",
@@ -86,7 +86,7 @@ const ofDatabase = (error: SqlError.SqlError, { settings }: Starting): string | 
   const code = textOf(system, "code")
   const refusal = refusals[code]
   if (refusal !== undefined) return `${where} ${refusal}`
-  // Whatever keeps a connection from being made: nothing was asked of the database.
+  // The connection could not be established: no statement was sent.
   if (error.reason._tag === "ConnectionError" || error.reason.operation === "connect") {
     const why =
       code === "" ? textOf(Predicate.hasProperty(error.reason, "cause") ? error.reason.cause : null, "message") : code
@@ -95,13 +95,13 @@ const ofDatabase = (error: SqlError.SqlError, { settings }: Starting): string | 
   return null
 }
 
-/** Errors whose message is a sentence already. */
+/** Errors whose message already is such a sentence. */
 const told: ReadonlySet<string> = new Set(["SettingsError", "SecretKeyError", "EmbeddedPostgresError", "GatewayError"])
 
-/** The sentence, where there is one. */
+/** The sentence for a known error; null for an unknown one. */
 export const startFault = (cause: Cause.Cause<unknown>, starting: Starting): string | null => {
   const squashed = Cause.squash(cause)
-  // A migration that did not come to its end says so of the statement at which it stopped.
+  // A failed migration contains the error of its failed statement.
   const error =
     Predicate.isTagged(squashed, "MigrationError") &&
     Predicate.hasProperty(squashed, "cause") &&

@@ -4,18 +4,18 @@ import { samplers } from "@tidegate/telemetry/Sampler"
 import { loopback, port, SettingsError, wrong } from "./Settings.ts"
 
 export interface TelemetrySettings {
-  /** Null: `/metrics` is on the public port, for who has a key. */
+  /** Null: `/metrics` is on the public port and requires a key. */
   readonly metricsServer: { readonly host: string; readonly port: number } | null
   readonly metricsKey: Redacted.Redacted | null
-  /** Null: nothing is sent anywhere. */
+  /** Null: no telemetry is exported. */
   readonly otlp: OtlpOptions | null
-  /** Lines a second of requests, and of attempts, that went well. */
+  /** Log lines per second of successful requests, and of successful attempts. */
   readonly logSample: number
 }
 
 const text = (name: string) => Config.option(Config.String(name))
 
-/** `name=value,name=value`, percent-encoded, as the specification of OpenTelemetry has it. */
+/** `name=value,name=value`, percent-encoded, as OpenTelemetry specifies it. */
 const readHeaders = Effect.fnUntraced(function* (given: string) {
   const headers: Record<string, string> = {}
   for (const part of given.split(",")) {
@@ -26,7 +26,7 @@ const readHeaders = Effect.fnUntraced(function* (given: string) {
       try: () => decodeURIComponent(part.slice(at + 1).trim()),
       catch: () => new SettingsError({ message: "OTEL_EXPORTER_OTLP_HEADERS: a value is not percent-encoded UTF-8" })
     })
-    // The value is a key: no message says it.
+    // The value is a key, so no message contains it.
     if (at < 1 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name) || /[^\t\x20-\x7e]/.test(value)) {
       return yield* new SettingsError({ message: "OTEL_EXPORTER_OTLP_HEADERS: write name=value,name=value" })
     }
@@ -99,7 +99,7 @@ export const telemetrySettings = Effect.gen(function* () {
   if (metricsPort === null && givenHost !== null) {
     return yield* new SettingsError({ message: "TIDEGATE_METRICS_HOST: say the port too, by TIDEGATE_METRICS_PORT" })
   }
-  // Closed: whoever reaches the port may read it, and from outside nobody is known by his address.
+  // Fails closed, because without a key anybody who reaches the port could read the metrics, and addresses from outside are no authentication.
   if (metricsPort !== null && metricsKey === null && !loopback.has(host)) {
     return yield* new SettingsError({
       message: "TIDEGATE_METRICS_HOST: beyond loopback the metrics need a key, see TIDEGATE_METRICS_KEY"
@@ -113,7 +113,7 @@ export const telemetrySettings = Effect.gen(function* () {
   } satisfies TelemetrySettings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(wrong(error))))
 
-/** How the log is written; what is wrong about it is said by whoever reads the settings. */
+/** The format of the log. An invalid value is reported where all settings are read. */
 export const logFormat = Config.withDefault(
   Config.Literals(["json", "pretty"], "TIDEGATE_LOG_FORMAT"),
   process.stdout.isTTY ? ("pretty" as const) : ("json" as const)

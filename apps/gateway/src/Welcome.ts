@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { apiKeyFile } from "./Bootstrap.ts"
 import type { Settings } from "./Settings.ts"
 
-/** What a person wants to know once the gateway runs: where it is, how to get in, and a first thing to try. */
+/** Prints what a user needs once the gateway runs: its URL, how to sign in, and a first example. */
 export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<void> =>
   Effect.sync(() => {
     const base = settings.publicUrl

@@ -19,16 +19,16 @@ import { embeddedHome, loadKeys } from "./Bootstrap.ts"
 import { type Settings, settings, SettingsError } from "./Settings.ts"
 
 /*
- * `npm run admin`: what an operator does with an installation and the API has no call for. It reads the settings that the gateway
- * reads, works in its database beside it, and needs no gateway that runs.
+ * `npm run admin`: operations on an installation that the API does not have. It reads the gateway's settings and works in its database. A
+ * running gateway is not required, and not disturbed.
  */
 
-/** Two of each: gateways at work have the others. */
+/** Small pools, because running gateways use the other connections of the database. */
 const connections = { connections: 2, hotConnections: 1, journalConnections: 1, reportConnections: 1 }
 
 /**
- * There is something to administer. In a wrong folder one would otherwise make an installation, find nobody in it, and believe it:
- * so what is missing is not made here, but refused.
+ * Refuses to run if there is no installation. In a wrong folder the command would otherwise create a new one, find it empty, and
+ * mislead the operator.
  */
 const isInstalled = Effect.fnUntraced(function* (given: Settings) {
   const missing = [
@@ -43,7 +43,7 @@ const isInstalled = Effect.fnUntraced(function* (given: Settings) {
   })
 })
 
-/** A relative TIDEGATE_HOME is easily another one than was meant. */
+/** Printed, because a relative TIDEGATE_HOME easily names the wrong folder. */
 const whereOf = ({ databaseUrl, home }: Settings): string => {
   if (databaseUrl === null) return home
   const url = URL.parse(Redacted.value(databaseUrl))
@@ -61,7 +61,7 @@ const installation = Layer.unwrap(
   })
 )
 
-/** The issuer by whom members who have not signed in yet will. */
+/** The issuer with which members who have not signed in yet will sign in. */
 const issuer = Effect.map(settings, ({ signIn }) => signIn.issuer?.issuer ?? null)
 
 const said = (error: GatewayError) => new SettingsError({ message: error.message })
@@ -76,7 +76,7 @@ const holdsKeys = Effect.gen(function* () {
 
 const progress = ({ column, renewed, table }: Renewed) => Console.error(`${table}.${column}: ${renewed} so far`)
 
-/** Whether the first key is the only one of the ring that is used; says where it is not. */
+/** Whether only the first key of the ring is in use; lists where others are. */
 const check = Effect.gen(function* () {
   const { names } = yield* Secrets
   const uses = yield* usesOfOldKeys
@@ -130,7 +130,7 @@ const keys = Command.make("keys").pipe(
   ])
 )
 
-/** Names are written by users: what a terminal would obey of them is replaced. */
+/** Users choose names, so control characters are replaced before they are printed. */
 const told = (...cells: ReadonlyArray<string>) =>
   Console.log(
     cells
@@ -159,7 +159,7 @@ const projectKeys = Command.make("project-keys").pipe(
     Command.make(
       "cutover",
       {
-        // Looking back at nothing would find nobody who is in the way of a step that cannot be taken back.
+        // At least one day: looking back over no time would find no obstacle, and the step cannot be undone.
         days: Flag.Int("days").pipe(
           Flag.filter(
             (days) => days >= 1 && days <= daysKept,

@@ -50,7 +50,7 @@ import { welcome } from "./Welcome.ts"
 const bounds = deliveryBounds(meansOfProcess())
 processRoom.resize(cacheBytes())
 
-/** The database, brought to this version's schema, with this process's right to it checked. */
+/** The database: migrates it to this version's schema, and checks that this process may use it. */
 const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
   const prepared = Layer.effectDiscard(
     Effect.gen(function* () {
@@ -64,7 +64,7 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
 }
 
-/** What processes share beside the database: in the Redis of the settings, or each has its own. */
+/** What processes share besides the database: in the configured Redis, or separate in each process. */
 const coordination = ({ redis }: Settings, [{ key }]: KeyRing) =>
   redis === null
     ? Coordination.layerMemory
@@ -73,7 +73,7 @@ const coordination = ({ redis }: Settings, [{ key }]: KeyRing) =>
         Redacted.make(Buffer.from(hkdfSync("sha256", key, "", "tidegate names in redis v1", 32)))
       )
 
-/** What every process has: the database, its rows as services, the way to the actors, and what it shares with other processes. */
+/** The parts of every process: database, services on its rows, access to the actors, and what it shares with other processes. */
 const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, cluster: Layer.Layer<A, E>) =>
   Layer.mergeAll(Stores.layer, Journal.layer, cluster, coordination(settings, keys)).pipe(
     Layer.provideMerge(Ingress.layer(settings.publicUrl, settings.ingressUrl)),
@@ -92,20 +92,20 @@ const actors = ({ apiOrigins, retention, senderDomains, workflowConcurrency }: S
     )
   )
 
-/** The same for all processes of a ring: a page of one is confirmed at another. */
+/** Equal for all processes with the same key ring, so that one process can confirm a page of another. */
 const consentKeyOf = (key: KeyObject): string =>
   Buffer.from(hkdfSync("sha256", key, "", "tidegate consent pages v1", 32)).toString("hex")
 
 const serving = { disableLogger: true, disableListenLog: true }
 
-/** What the public port of every role has: health, and the metrics unless they have a port of their own. */
+/** The endpoints of every role's public port: health, and the metrics unless they have a separate port. */
 const watching = (settings: Settings, telemetry: TelemetrySettings) =>
   Layer.merge(
     Health.layer(settings.role),
     telemetry.metricsServer === null ? MetricsEndpoint.onPublicPort(telemetry) : Layer.empty
   )
 
-/** Metrics and traces, and where they go. */
+/** Metrics and traces, and their export. */
 const telemetryOf = ({ logSample, otlp }: TelemetrySettings) =>
   Layer.mergeAll(
     ProcessWatch.layer,
@@ -116,7 +116,7 @@ const telemetryOf = ({ logSample, otlp }: TelemetrySettings) =>
     otlp === null ? Layer.empty : Otlp.layer(otlp)
   )
 
-/** What telemetry runs beside the servers. */
+/** Telemetry that runs beside the servers. */
 const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
   Layer.merge(
     metricsServer === null
@@ -125,7 +125,7 @@ const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
     otlp === null ? Layer.empty : Samples.layerRefreshing
   )
 
-/** Doors and control API on the public port. */
+/** Ingress and control API on the public port. */
 const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
   ApiRoutes.drainStreams.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
@@ -140,7 +140,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide(IngressLayers.layer)
   )
 
-/** A runner has no public port: it answers whether it lives and is ready. */
+/** A runner has no public port: this one only answers whether it is alive and ready. */
 const healthServer = (settings: Settings, telemetry: TelemetrySettings) =>
   HttpRouter.serve(watching(settings, telemetry), serving).pipe(
     Layer.provide(NodeHttpServer.layer(() => wireServer(null), { host: settings.host, port: settings.port }))
@@ -162,7 +162,7 @@ const gateway = Effect.gen(function* () {
   const runner = core(given, url, keys, Cluster.layerRunner({ url, keys, host: given.runnerHost, port }))
   const egress = Egress.layer({
     allow: given.egressAllow,
-    // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
+    // Destinations of one origin share its connections: with fewer, destinations that hang would block the others.
     connectionsPerOrigin: bounds.deliveries,
     maxConnections: bounds.connections
   })
@@ -190,13 +190,16 @@ const gateway = Effect.gen(function* () {
   return yield* Effect.never
 }).pipe(Effect.scoped)
 
-/** Effect's cluster warns so of the first runner that starts and the last one that ends, which is every start and end of a gateway alone. */
+/**
+ * Effect's cluster logs this warning for the first runner that starts and the last one that stops, so for every start and stop of a single
+ * gateway.
+ */
 const isMoot = (message: unknown): boolean =>
   (Array.isArray(message) ? message[0] : message) === "No healthy runners available"
 
 const log = Layer.unwrap(
   logFormat.pipe(
-    // A wrong one is named where all settings are read.
+    // An invalid value is reported where all settings are read.
     Effect.orElseSucceed(() => "json" as const),
     Effect.map((format) => {
       const logger = format === "pretty" ? Logger.consolePretty() : Logger.consoleJson
@@ -209,10 +212,10 @@ const log = Layer.unwrap(
   )
 )
 
-// A terminal that is closed, or a line that hangs up.
+// The terminal was closed, or its connection was lost.
 process.on("SIGHUP", () => void process.emit("SIGTERM", "SIGTERM"))
 
-/** A process that is told to end has ended by then, whatever still holds it: what it leaves is in SQL. */
+/** Milliseconds after which a process ends, even if something still blocks it: unfinished work is in SQL. */
 const shutdownLimitMs = 14_000
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -224,7 +227,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   })
 }
 
-/** The end of a process that has said why: it exits with 1, whatever still holds it, and says no more. */
+/** Ends a process that has already printed the reason: it exits with 1 and prints nothing more. */
 class ToldError extends Error {
   override readonly [Runtime.errorReported] = false
 }

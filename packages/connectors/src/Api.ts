@@ -12,28 +12,28 @@ import {
 } from "./Connector.ts"
 import { type Fill, filling, Unrenderable } from "./Rendering.ts"
 
-/** Calls of somebody's API: what is sent is made of templates, and what the answer means stands in its body too. */
+/** Calls of third-party APIs: templates make the request, and the body of the answer decides about success as well as the status. */
 
 export interface ApiCall {
   readonly url: string
-  /** Flat: name, value. Those of the authentication among them. */
+  /** Flat: name, value, including the headers of the authentication. */
   readonly headers: ReadonlyArray<string>
   readonly contentType: string
   readonly body: string
-  /** URLs in it that the API fetches. */
+  /** URLs in the call that the API fetches. */
   readonly fetched?: ReadonlyArray<string>
 }
 
 const method = "POST"
 
-/** POSTs to an API. `shownUrl` is what is recorded of each call: a URL with no secret in it. */
+/** Sends a POST to an API. `shownUrl` is recorded for each call: a URL without secrets. */
 export const apiSender = ({
   call,
   judge,
   shownUrl
 }: {
   readonly shownUrl: string
-  /** Throws `Unrenderable` when nothing that can be sent is made of this event. */
+  /** Throws `Unrenderable` if the templates make no valid call of this event. */
   readonly call: (fill: Fill, facts: AttemptFacts) => ApiCall
   readonly judge: (answer: Answer) => Verdict
 }): HttpSender => ({
@@ -63,10 +63,10 @@ export const flat = (headers: Readonly<Record<string, string>>): ReadonlyArray<s
 export const json = "application/json; charset=utf-8"
 export const form = "application/x-www-form-urlencoded; charset=utf-8"
 
-/** More is not made of an answer that is compressed: whoever asks for nothing of the kind may be sent it all the same. */
+/** Limit of a decompressed answer (bytes): a target may compress its answer without being asked. */
 const maxDecoded = 1024 * 1024
 
-/** The object that an answer's body is; empty when it is none, or was cut. */
+/** The object in an answer's body; empty if the body is no object, or was cut. */
 export const answered = ({ body, bodyTruncated, headers }: Answer): Readonly<Record<string, unknown>> => {
   const plain = bodyTruncated ? null : decodedBody(body, headers["content-encoding"], maxDecoded)
   if (plain === null) return {}
@@ -76,14 +76,14 @@ export const answered = ({ body, bodyTruncated, headers }: Answer): Readonly<Rec
     : {}
 }
 
-/** Whether it is a page: of a proxy, a portal, a load balancer. No API that is called here answers with one. */
+/** Whether the answer is a web page, for example of a proxy or a load balancer. The APIs called here never answer with one. */
 const isPage = ({ body, headers }: Partial<Pick<Answer, "headers" | "body">>): boolean =>
   /^text\/html\b/i.test(String(headers?.["content-type"] ?? "")) ||
   (body !== undefined && /^\s*<(?:!doctype\s+html|html)\b/i.test(body.toString("latin1", 0, 256)))
 
 /**
- * A success that the API itself has told of, and nobody in between: a page of a portal or of a proxy comes with a 200 as well. Not
- * final: what stands in between may be gone with the next attempt.
+ * Accepts a success only with proof that the API itself answered, because a proxy or a captive portal also answers 200. The failure is not
+ * final: the proxy may be gone at the next attempt.
  */
 export const proved = (answer: Answer, verdict: Verdict, isProof: boolean): Verdict =>
   verdict !== "successful" || isProof
@@ -96,17 +96,17 @@ export const proved = (answer: Answer, verdict: Verdict, isProof: boolean): Verd
         final: false
       }
 
-/** Whether what is kept of an answer begins as a JSON object, where it was cut and cannot be read. */
+/** Whether a truncated answer, which cannot be parsed, begins like a JSON object. */
 export const beginsAsObject = ({ body, bodyTruncated }: Answer, pattern = /^\s*\{\s*"/): boolean =>
   bodyTruncated && pattern.test(body.toString("latin1", 0, 64))
 
-/** Asked again, the same is said of the same request; the others may pass. */
+/** Whether the same request would get the same status again; other statuses may change. */
 const isLasting = (status: number): boolean =>
   status >= 400 && status < 500 && ![408, 409, 423, 425, 429].includes(status)
 
 /**
- * What the status of an API's answer means: 2xx is success. A request that is refused as it is would be refused again. Refused
- * credentials may be mended while the retries last. `said`: the API's own word for it, as far as it is one.
+ * The meaning of an API's status: 2xx is success. A request that the API refuses would be refused again. Refused
+ * credentials are not final, because they may be corrected while retries last. `said`: the API's own error code, if there is one.
  */
 export const judgeCall = (
   answer: Pick<Answer, "status"> & Partial<Pick<Answer, "headers" | "body">>,
@@ -115,32 +115,32 @@ export const judgeCall = (
   const { status } = answer
   if (status >= 200 && status < 300) return "successful"
   if (status === 401 || status === 403) return rejected(`HTTP ${status}`, said)
-  // What a page says is not the API's word, and need not last.
+  // A web page is not the API's answer, so the failure is not final.
   return failed(status, said, isLasting(status) && !isPage(answer))
 }
 
-/** A verdict that says, too, which part of a call has been refused: `where` as the API says it, as far as it is nothing that was sent. */
+/** Adds the refused part of a call to a verdict: `where` is the API's text, used only if it repeats nothing that was sent. */
 export const located = (verdict: Verdict, where: string | null): Verdict =>
   verdict === "successful" || where === null || !/^[\w .,:;'/[\]()-]{1,200}$/.test(where)
     ? verdict
     : { ...verdict, message: `${verdict.message}: ${where}` }
 
-/** An answer that is none of success, and not about the credentials. */
+/** A failure that does not concern the credentials. */
 export const failed = (status: number, said: unknown, final: boolean): Failure => ({
   code: "BAD_RESPONSE",
   message: told(`HTTP ${status} from the API`, said),
   final
 })
 
-/** The same with the wait that the API asks for in its body, where it does. */
+/** Adds the waiting time that the API gives in its body, if there is one. */
 export const waiting = (verdict: Verdict, seconds: unknown): Verdict =>
   verdict !== "successful" && typeof seconds === "number" && seconds >= 0
     ? { ...verdict, retryAfter: Math.ceil(seconds) }
     : verdict
 
 /**
- * Seconds until the moment (Unix seconds) that a header names. By the answer's own date, so that the clocks of two machines need
- * not agree; null when it says either not.
+ * Seconds until the time (Unix seconds) in a header, measured from the answer's own date, so that the clocks of two machines need not
+ * agree. Null if either is missing.
  */
 export const untilReset = ({ headers }: Pick<Answer, "headers">, name: string): number | null => {
   const [reset, date] = [headers[name], headers["date"]]
@@ -149,20 +149,20 @@ export const untilReset = ({ headers }: Pick<Answer, "headers">, name: string): 
   return seconds > 0 ? seconds : null
 }
 
-/** The credentials of the destination are not taken. */
+/** The target refuses the destination's credentials. */
 export const rejected = (what: string, said?: unknown): Failure => ({
   code: "AUTH_REJECTED",
   message: told(`the API does not take the destination's credentials: ${what}`, said),
   final: false
 })
 
-/** An API's word is shown when it is a plain one: it may repeat what it was sent. */
+/** An API's error code is shown only if it is a plain word or number, because it may repeat what was sent. */
 const told = (message: string, said: unknown): string =>
   (typeof said === "string" && /^[\w.-]{1,64}$/.test(said)) || typeof said === "number"
     ? `${message} (${said})`
     : message
 
-/** The API has understood the call, and says no. */
+/** The API understood the call and refused it. */
 export const refused = (said: unknown, final: boolean): Failure => ({
   code: "BAD_RESPONSE",
   message: told("the API has refused the call", said),

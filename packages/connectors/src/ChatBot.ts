@@ -19,10 +19,10 @@ import { blocksOf } from "./SlackBlocks.ts"
 
 const api = "https://slack.com"
 
-/** Longer ones are cut by the API, in the middle of anything. */
+/** The API cuts longer texts, at any position. */
 const longestText = 40_000
 
-/** What it says when it is about the credentials, and when the same call may succeed later. */
+/** Error codes that concern the credentials, and codes after which the same call may succeed later. */
 const ofCredentials = new Set([
   "access_denied",
   "account_inactive",
@@ -45,12 +45,12 @@ const passing = new Set([
   "service_unavailable"
 ])
 
-/** What a value may not be in a message: a mention of somebody, of everybody, or a link under another name. */
+/** Escapes a value, so that it cannot mention a person or a channel, or hide a link behind another name. */
 const unmarked = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 const inText: Escape = { text: unmarked, values: false }
 const inBlocks: Escape = { text: (text) => jsonEscape.text(unmarked(text)), values: false }
 
-/** Messages of a bot in a channel (Slack, chat.postMessage). */
+/** Sends messages of a bot to a channel (Slack, chat.postMessage). */
 export const chatBot = connector({
   type: "CHAT_BOT",
   description: "Posts to a channel as a bot (Slack).",
@@ -110,12 +110,12 @@ export const chatBot = connector({
   }
 })
 
-/** Without any block the text stands alone. */
+/** Without blocks the message consists of the text. */
 const laidOut = (blocks: ReadonlyArray<unknown>) => (blocks.length === 0 ? {} : { blocks })
 
-/** It answers 200 and says in the body whether it did what it was asked. */
+/** Slack answers 200 and reports success or failure in the body. */
 const judge = (answer: Answer): Verdict => {
-  // It repeats the message, which may be longer than what is kept of an answer.
+  // The answer repeats the message, so it may be longer than the kept part.
   if (answer.status === 200 && beginsAsObject(answer, /^\s*\{\s*"ok"\s*:\s*true\b/)) return "successful"
   const { error, ok, response_metadata } = answered(answer)
   const verdict = proved(answer, judgeCall(answer, error), typeof ok === "boolean")
@@ -126,7 +126,7 @@ const judge = (answer: Answer): Verdict => {
     : located(refused(error, !passing.has(error)), placeIn(response_metadata))
 }
 
-/** What it refuses of blocks: `[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]`. */
+/** The block that Slack refuses: `[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]`. */
 const placeIn = (metadata: unknown): string | null => {
   const messages =
     typeof metadata === "object" && metadata !== null && "messages" in metadata ? metadata.messages : null

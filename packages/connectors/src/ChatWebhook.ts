@@ -9,11 +9,11 @@ import { embedsOf, fetchedUrl, picturesOf } from "./DiscordEmbeds.ts"
 import { type DeliveryTemplate, type Fill, filledJson, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { faultsOfBlanks, HttpUrl, needed, secret, setting } from "./Settings.ts"
 
-/** More is refused by the API. */
+/** The API refuses longer messages. */
 const longestContent = 2_000
 const longestName = 80
 
-/** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
+/** Masks the token, which follows the webhook's id in the path. Of a path in another form nothing is shown. */
 const maskedUrl = (written: string): string => {
   const { origin, pathname } = new URL(written)
   const known = /^.*?\/webhooks\/[^/]+\//.exec(pathname)?.[0] ?? "/"
@@ -21,7 +21,7 @@ const maskedUrl = (written: string): string => {
   return origin + known + maskSecret(token)
 }
 
-/** Messages through the webhook of a channel (Discord). Who knows its URL may post: it is a secret. */
+/** Sends messages through the webhook of a channel (Discord). The URL is a secret, because anybody who knows it can post. */
 export const chatWebhook = connector({
   type: "CHAT_WEBHOOK",
   description: "Posts to a channel through its webhook (Discord).",
@@ -101,7 +101,7 @@ export const chatWebhook = connector({
             ...(by === "" ? {} : { username: by }),
             ...(picture === "" ? {} : { avatar_url: picture }),
             ...(made.length === 0 ? {} : { embeds: made }),
-            // Without it a payload that holds @everyone would notify everyone.
+            // Without this, a payload with @everyone would notify everyone.
             allowed_mentions: { parse: allowed_mentions }
           }),
           fetched: [...(picture === "" ? [] : [fetchedUrl(picture, "avatar_url")]), ...made.flatMap(picturesOf)]
@@ -111,24 +111,24 @@ export const chatWebhook = connector({
   }
 })
 
-/** A text that may be empty: then the webhook's own holds, or there is none. */
+/** A text that may be empty: then the webhook's own value is used, or none. */
 const textOf = (fill: Fill, one: DeliveryTemplate): string => fill(one).trim().toWellFormed()
 
-/** It answers with the message only when it is asked to wait for it; else with 204, before it knows. */
+/** Discord answers with the message only on request (`wait`); otherwise it answers 204 before it knows the result. */
 const confirmed = (written: string): string => {
   const url = new URL(written)
   url.searchParams.set("wait", "true")
   return url.href
 }
 
-/** `/api/v10/webhooks/…`; a URL as the channel's settings show it names none, and is taken for the API's default. */
+/** `/api/v10/webhooks/…`. A URL copied from the channel's settings has no version, and means the API's default. */
 const defaultVersion = 6
 const versionOf = (url: string): number => {
   const [, version] = /^\/api\/v(\d{1,3})\//.exec(new URL(url).pathname) ?? []
   return version === undefined ? defaultVersion : Number(version)
 }
 
-/** What it refuses of a message: `embeds.0.title BASE_TYPE_MAX_LENGTH`; null: it does not say. */
+/** The part of a message that Discord refuses: `embeds.0.title BASE_TYPE_MAX_LENGTH`; null if it names none. */
 const placeIn = (errors: unknown, path: ReadonlyArray<string> = []): string | null => {
   if (typeof errors !== "object" || errors === null || path.length > 8) return null
   const { _errors: own } = errors as { readonly _errors?: unknown }
@@ -140,7 +140,7 @@ const placeIn = (errors: unknown, path: ReadonlyArray<string> = []): string | nu
   return next === undefined ? null : placeIn(next[1], [...path, next[0]])
 }
 
-/** What it waits for is in seconds from version 8 on, and in milliseconds before, in its body and in `retry-after` alike. */
+/** The waiting time is in seconds from version 8 on, and in milliseconds before, both in the body and in `retry-after`. */
 const judgeOf =
   (version: number) =>
   (answer: Answer): Verdict => {
@@ -153,8 +153,8 @@ const judgeOf =
     if (typeof resetAfter === "string" && /^\d{1,9}(\.\d{1,9})?$/.test(resetAfter)) {
       return waiting(verdict, Number(resetAfter))
     }
-    // Without it, the answer is not the API's but its proxy's, and keeps to HTTP.
+    // Without it the answer comes from Discord's proxy, not from the API, and follows HTTP.
     if (typeof retry_after !== "number") return verdict
-    // A fraction is one of a second in any case.
+    // A value with a fraction is in seconds in any version.
     return waiting(verdict, version < 8 && Number.isInteger(retry_after) ? retry_after / 1000 : retry_after)
   }

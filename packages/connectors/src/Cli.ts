@@ -5,7 +5,7 @@ import { forwarding, pacing, Path, setting } from "./Settings.ts"
 
 const localOrigin = "http://localhost"
 
-/** A program on somebody's own machine, behind a tunnel that it holds open itself. */
+/** A program on a developer's own machine, reached through a tunnel that it keeps open itself. */
 export const cli = connector({
   type: "CLI",
   description: "Delivers to a program on somebody's own machine, through a tunnel.",

@@ -18,88 +18,91 @@ import {
 import type { SqlServers } from "./SqlServers.ts"
 
 /**
- * What a type of destinations is: its settings, how it may authenticate, and how one of its destinations sends. Everything that
- * concerns a type stands in its own file; everybody else reads the table in `Connectors.ts`.
+ * A destination type: its settings, its kinds of authentication, and how its destinations send. All code of a type is in its
+ * own file; all other code reads the table in `Connectors.ts`.
  */
 export interface Connector<Own extends Settings = Settings> {
   readonly type: string
-  /** For the document. */
+  /** For the API document. */
   readonly description: string
   readonly settings: Own
-  /** Members of a written `config` that would be dropped in silence, and are refused instead, but for these values. */
+  /** Members of a written `config` that have no effect. They are refused instead of ignored, except for these values. */
   readonly none?: Readonly<Record<string, NoSetting>>
-  /** Puts what is written by other names in its place; their own schemas stand in `none`. */
+  /** Replaces members under alternative names by the real ones; the schemas of the alternatives are in `none`. */
   readonly aliases?: (written: Config) => Config
-  /** How fast its destinations deliver unless their settings say otherwise; it has the settings of `pacingOf` by that. */
+  /** Default pace of its destinations. If it is set, the settings of `pacingOf` are added to the type. */
   readonly pace?: Pace
-  /** What is wrong with the settings as a whole. */
+  /** Errors of the settings as a whole. */
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
-  /** The rows of `OutboundAuth.ts` that it can use. */
+  /** The rows of `OutboundAuth.ts` that it supports. */
   readonly auths: ReadonlyArray<string>
-  /** The origins of the APIs that it calls: those that it asks `Origins` for. */
+  /** The origins of the APIs that it calls through `Origins`. */
   readonly origins?: ReadonlyArray<string>
-  /** What tokens are asked for when `config.auth.scope` is not written. */
+  /** Default scope of tokens, if `config.auth.scope` is not written. */
   readonly scope?: string
-  /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
+  /** What happens to presented credentials of senders: `mask` if the sent data is kept or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
-  /** How a workflow's step sends by it, where that is not told by the settings alone. */
+  /** How a workflow step uses the type, if the settings alone do not determine it. */
   readonly perStep?: PerStep
-  /** Whether deliveries say the path and the query of their request. Without it they do where a template names them. */
+  /** Whether deliveries contain the path and the query of their request. Without it they do if a template names them. */
   readonly carriesPath?: (config: Config) => boolean
-  /** Whether its senders are tunnels': requests count the events that go through one. */
+  /** Whether it sends through a tunnel: requests count the events that do. */
   readonly isTunnel?: true
-  /** Where the credentials of a destination are sent, if its settings say so: they stay where they were written for. */
+  /** The address to which the settings send the destination's credentials, if settings can change it. A changed address needs new credentials. */
   readonly leadsTo?: (settings: SettingsOf<Own>) => string
-  /** What a read shows in `config` beside the settings, and is made of them. */
+  /** Additional members of `config` on read, derived from the settings. */
   readonly shown?: (settings: SettingsOf<Own>) => Readonly<Record<string, Schema.Json>>
-  /** A body that creates one. */
+  /** A body that creates a destination of the type. */
   readonly example: Schema.JsonObject
-  /** Once per change of a destination, and of its token where it has one. What throws here costs every attempt, and nothing else. */
+  /**
+   * Called once after each change of a destination and of its token, if it has one. An error thrown here fails every attempt of this
+   * destination, and nothing else.
+   */
   readonly open: (settings: SettingsOf<Own>, auth: OpenAuth, origins: Origins) => Sender
 }
 
-/** What a step of a workflow gives beside the settings, each of which is an input of it. */
+/** The additional input of a workflow step; each setting is an input, too. */
 export interface PerStep {
-  /** Settings that a step does not give. */
+  /** Settings that are no inputs of a step. */
   readonly without?: ReadonlyArray<string>
-  /** What stands for an event's body. */
+  /** The input that takes the place of an event's body. */
   readonly payload: Setting
-  /** Its name among the inputs. */
+  /** The name of that input. */
   readonly name: string
-  /** An example of it. */
+  /** An example of that input. */
   readonly example: Schema.Json
-  /** The inputs that tell where credentials go, and how well they are kept on their way: none of them is another one than was saved. */
+  /** Inputs that determine where credentials are sent and how the connection is protected: a step cannot change them from the saved values. */
   readonly address?: ReadonlyArray<string>
-  /** The settings that follow from it. */
+  /** Settings that are derived from the payload. */
   readonly settings?: (payload: Schema.Json) => Config
 }
 
-/** A row of the table, whatever its settings are. */
+/** Creates a row of the table, for any kind of settings. */
 export const connector = <const Own extends Settings>(row: Connector<Own>): Connector =>
-  // It is opened with what its own settings have judged.
+  // `open` is only called with settings that its own schemas have validated.
   ({
     ...row,
     settings: row.pace === undefined ? row.settings : { ...row.settings, ...pacingOf(row.pace) }
   }) as unknown as Connector
 
-/** Of types that send the payload itself. */
+/** The payload input of types that send the payload itself. */
 export const payloadPerStep = (description: string): PerStep => ({
   name: "payload",
   payload: setting(AnyJson.annotate({ description }), null, "must be JSON"),
   example: { id: "o_1" }
 })
 
-/** How a destination's deliveries authenticate, opened. */
+/** The prepared authentication of a destination's deliveries. */
 export interface OpenAuth {
-  /** Headers that every delivery carries, by lower-case name; `authorization` with a token that was obtained among them. */
+  /** Headers of every delivery, by lower-case name, including `authorization` with an obtained token. */
   readonly headers: Readonly<Record<string, string>>
-  /** The team's signing secrets in force, newest first; null when deliveries are not signed. */
+  /** The team's active signing secrets, newest first; null if deliveries are not signed. */
   readonly signing: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>] | null
-  /** The settings of its `auth_type` in the clear, for what no header says: an account, a password. */
+  /** The settings of its `auth_type` in plain text, for values that are in no header: an account, a password. */
   readonly settings: Schema.JsonObject
 }
 
-/** What one attempt says about itself. */
+/** The data of one attempt. */
 export interface AttemptFacts {
   readonly eventId: string
   readonly requestId: string
@@ -107,39 +110,39 @@ export interface AttemptFacts {
   readonly sourceId: string
   readonly connectionId: string
   readonly destinationId: string
-  /** The root event's id: the same for every attempt and every retry of it, so that receivers can deduplicate. */
+  /** The root event's id: the same for all attempts and retries, so that receivers can deduplicate. */
   readonly webhookId: string
   readonly attemptNumber: number
   readonly trigger: string
-  /** Seconds until the next attempt should this one fail; null when it is the last. */
+  /** Seconds until the next attempt if this one fails; null if it is the last. */
   readonly willRetryAfter: number | null
   readonly sourceName: string
   readonly connectionName: string
   readonly destinationName: string
   readonly verified: boolean
   readonly originalIp: string | null
-  /** When the event was made (Unix ms). */
+  /** When the event was created (Unix ms). */
   readonly createdAt: number
   readonly timestampSeconds: number
-  /** The message as it may be shown: without what the sender presented. */
+  /** The message for display: presented credentials are masked. */
   readonly shown: MessageHead
-  /** What is sent for a step of a workflow is of no connection, and `eventId` is the step's: the same for all of its attempts. */
+  /** The attempt is of a workflow step: it has no connection, and `eventId` is the step's, the same for all of its attempts. */
   readonly isStep?: boolean
 }
 
 export interface OutboundRequest {
   readonly method: string
   readonly url: string
-  /** The URL as it is recorded, with no secret in it. */
+  /** The URL for the record, without secrets. */
   readonly shownUrl: string
   /** Flat: name, value, name, value. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
-  /** URLs that the target is told to fetch itself: each has to lead to a public host, or nothing is sent. */
+  /** URLs that the target is asked to fetch: nothing is sent unless each one has a public host. */
   readonly fetched?: ReadonlyArray<string>
 }
 
-/** Why nothing is sent. It would be the same at the next attempt: there is none. Neither text holds a secret. */
+/** Why nothing is sent. There is no further attempt, because it would be refused again. Neither text holds a secret. */
 export class Refusal extends Data.Class<{
   readonly code: AttemptErrorCode
   readonly message: string
@@ -147,7 +150,7 @@ export class Refusal extends Data.Class<{
   readonly shownUrl: string
 }> {}
 
-/** What a target has said, in full or as much of it as is kept. */
+/** A target's answer, or the kept part of it. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, Values[string] | undefined>>
@@ -155,40 +158,40 @@ export interface Answer {
   readonly bodyTruncated: boolean
 }
 
-/** How an attempt has failed. `final`: the next one would fail likewise. The message holds no secret. */
+/** How an attempt failed. `final`: another attempt would fail in the same way. The message holds no secret. */
 export interface Failure {
   readonly code: AttemptErrorCode
   readonly message: string
   readonly final: boolean
-  /** In seconds, when the target has said it in its body and not by `retry-after`. */
+  /** Seconds, if the target gives them in its body instead of `retry-after`. */
   readonly retryAfter?: number
 }
 
-/** What an answer means. */
+/** The meaning of an answer. */
 export type Verdict = "successful" | Failure
 
 interface Requesting {
   readonly prepare: (message: Message, facts: AttemptFacts) => OutboundRequest | Refusal
-  /** Asked of what a target has answered; that none has is a failure already. */
+  /** Decides about a target's answer. A missing answer is a failure already. */
   readonly judge: (answer: Answer) => Verdict
 }
 
-/** Sends by HTTP. Pure: the guarded way out does it. */
+/** Sends by HTTP. Pure: egress does the sending. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
-  /** Adds what takes its time to be made, a signature of a large body; without it nothing waits. A rejection fails the attempt. */
+  /** Adds parts that take time, such as the signature of a large body; without it nothing waits. If it rejects, the attempt fails. */
   readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 
-/** Sends nothing, and answers itself. Pure, and quick: it runs on the loop that everybody shares. */
+/** Sends nothing and answers itself. Pure and fast, because it runs on the shared event loop. */
 export interface LocalSender extends Requesting {
   readonly kind: "local"
   readonly answer: (request: OutboundRequest) => Answer
 }
 
 /**
- * A send over a session has failed. `broken`: the session is not used again. `unsent`: the gateway itself had no room for it, for
- * seconds: that is no attempt, and it is asked again at once.
+ * A send over a session failed. `broken`: the session is not used again. `unsent`: the gateway itself had no free capacity for
+ * seconds: this does not count as an attempt, and is repeated at once.
  */
 export class SessionFailure extends Data.TaggedError("SessionFailure")<
   Failure & {
@@ -197,7 +200,7 @@ export class SessionFailure extends Data.TaggedError("SessionFailure")<
   }
 > {}
 
-/** Of a send that was told not to begin, or not to go on. */
+/** A send that `mayStart` or the gateway has cancelled. */
 export const cancelled = new SessionFailure({
   code: "NETWORK_REQUEST_CANCELED",
   message: "cancelled by the gateway",
@@ -207,8 +210,8 @@ export const cancelled = new SessionFailure({
 
 export interface Session {
   /**
-   * Sends one message; several at once. May be interrupted at any point, and is when its time is over. `mayStart` is asked when
-   * nothing but the message is left to be sent: false ends it as `cancelled`.
+   * Sends one message; several may run at once. It may be interrupted at any point, and is interrupted at its timeout. `mayStart` is called
+   * just before the message is sent: false ends the send as `cancelled`.
    */
   readonly send: (
     message: Message,
@@ -218,35 +221,35 @@ export interface Session {
 }
 
 /**
- * Sends over a connection that it holds. It is opened by the first delivery, shared by all, and closed with its scope: when it
- * is idle or broken, when the settings change, and when the destination's actor goes.
+ * Sends over a connection that stays open. The first delivery opens it, all deliveries share it, and it closes with its scope: when it
+ * is idle or broken, when the settings change, and when the destination's actor ends.
  */
 export interface SessionSender {
   readonly kind: "session"
-  /** What an attempt's record has for a method and a URL: no secret in it. */
+  /** Method and URL for the record of an attempt, without secrets. */
   readonly method: string
   readonly shownUrl: string
-  /** No more sends at once than these, whatever the target takes. */
+  /** The maximum number of sends at once, whatever the target accepts. */
   readonly atOnce: number
   readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope | SessionServices>
 }
 
-/** What sessions reach their servers by. Who runs them has it. */
+/** The services that sessions need to reach their servers. */
 export type SessionServices = SqlServers
 
 /**
- * Sends to a program that holds a tunnel open, which calls a target of its own. Nothing is sent while there is none: the
+ * Sends to a program that keeps a tunnel open and calls its own target. While there is no tunnel, nothing is sent: the
  * destination's actor waits for it. Pure.
  */
 export interface TunnelSender extends Requesting {
   readonly kind: "tunnel"
-  /** The origin of what is prepared, in the place of the target's own: its client knows that. */
+  /** The origin of prepared requests, instead of the target's own, which only the tunnel's client knows. */
   readonly origin: string
 }
 
 export type Sender = HttpSender | LocalSender | SessionSender | TunnelSender
 
-/** What an HTTP status means: 2xx is success. A retry rule may say that others are final. */
+/** The meaning of an HTTP status: 2xx is success. A retry rule can make other statuses final. */
 export const judgeStatus = ({ status }: Pick<Answer, "status">): Verdict =>
   status >= 200 && status < 300
     ? "successful"

@@ -15,7 +15,7 @@ import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
-/** Every type of destinations. The first is what a destination is that names none. */
+/** Every destination type. The first is the default. */
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
   cli,
@@ -38,7 +38,7 @@ const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
-/** The origins of all APIs that destinations call, and of the one that gives out tokens unless a destination names another. */
+/** The origins of all APIs that destinations call, and the default origin of token requests. */
 export const knownOrigins: ReadonlySet<string> = new Set([
   ...connectors.flatMap(({ origins = [] }) => origins),
   "https://oauth2.googleapis.com"
@@ -48,7 +48,10 @@ const parts = ["path", "query"] as const
 
 const names = (config: Config, part: string): boolean => new RegExp(`\\b${part}\\b`).test(JSON.stringify(config))
 
-/** The parts of a request that a stored destination leaves out of what it sends: a step that gives one would believe that it decides something. */
+/**
+ * The parts of a request that a stored destination does not send. A step that sets one is refused, because its author believes that it has an
+ * effect.
+ */
 export const ignoredParts = (type: string, config: Config): ReadonlyArray<string> => {
   const row = connectorOf(type)
   if (row === undefined) return []
@@ -56,7 +59,7 @@ export const ignoredParts = (type: string, config: Config): ReadonlyArray<string
   return carries === undefined ? parts.filter((part) => !names(config, part)) : carries(config) ? [] : parts
 }
 
-/** The settings of a checked `config`, complete and judged as a whole. */
+/** The complete settings of a checked `config`, validated as a whole. */
 export const settingsOf = (
   { aliases, check, settings }: Connector,
   config: Config
@@ -67,8 +70,8 @@ export const settingsOf = (
   })
 
 /**
- * A stored `config` as a read shows it. A row may be older than a setting, which then has its default; and newer than this
- * process, whose table does not have its type: then it is shown as it is.
+ * A stored `config` for a read. If the row is older than a setting, the setting has its default. If the row is newer than this
+ * process, its type may be unknown: then it is shown unchanged.
  */
 export const shownSettings = (type: string, config: Config): Config => {
   const row = connectorOf(type)

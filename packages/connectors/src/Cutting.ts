@@ -1,9 +1,9 @@
 /*
- * Texts as long as a target takes: cut between characters, with an ellipsis. Targets count by different units, and one that is exceeded
- * refuses the whole call.
+ * Shortens texts to a target's limit: cut between characters, with an ellipsis. Targets count in different units, and refuse the whole
+ * call if a limit is exceeded.
  */
 
-/** `longest` in UTF-16 units, as JavaScript and Java count; also where nobody says how it is counted, because no unit gives more. */
+/** `longest` in UTF-16 units, as JavaScript and Java count. Also used if a target's unit is unknown, because no other unit gives a larger number. */
 export const shortened = (text: string, longest: number): string => {
   if (text.length <= longest) return text
   const end = longest - 1

@@ -4,16 +4,16 @@ import { pointsOf, shortenedPoints } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
 
 /**
- * Embeds as the API takes them: values that are too long are cut, and empty ones left out, so that one value of an event does not have
- * the whole message refused.
+ * Adapts embeds to the API's limits: long values are cut and empty ones removed, so that one value of an event does not cause the whole
+ * message to be refused.
  */
 
 const maxEmbeds = 10
 const maxFields = 25
-/** Of each text, in code points; and of all texts of a message together. */
+/** Code points of each text, and of all texts of a message together. */
 const longest = { title: 256, description: 4_096, footer: 2_048, author: 256, name: 256, value: 1_024 }
 const longestTogether = 6_000
-/** A field has to have both of its texts: this one shows as nothing. */
+/** A field requires both of its texts: this character is invisible. */
 const nothing = "\u200b"
 
 export type Embed = Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ const isObject = (value: unknown): value is Embed =>
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value.trim() : isJsonNumber(value) || typeof value === "boolean" ? String(value) : ""
 
-/** Room that is left for the texts of a message. */
+/** Code points that are left for the texts of a message. */
 interface Room {
   left: number
 }
@@ -35,11 +35,11 @@ const cut = (value: unknown, most: number, room: Room): string => {
   return text
 }
 
-/** The members that say something: an empty text is refused. */
+/** Removes empty members, which the API refuses. */
 const given = (members: Embed): Embed =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== "" && value !== null))
 
-/** A part that is told by one of its texts, which is gone without it. */
+/** A part that requires one of its texts; null without that text. */
 const part = (value: unknown, name: string, most: number, room: Room): Embed | null => {
   if (!isObject(value)) return null
   const text = cut(value[name], most, room)
@@ -48,7 +48,7 @@ const part = (value: unknown, name: string, most: number, room: Room): Embed | n
 
 const picture = (value: unknown): Embed | null => (isObject(value) && textOf(value["url"]) !== "" ? value : null)
 
-/** Half of a field. A blank one counts as well. */
+/** One text of a field. An invisible one counts as well. */
 const halfOf = (value: unknown, most: number, room: Room): string => {
   const text = cut(value, most, room)
   if (text !== "") return text
@@ -60,7 +60,7 @@ const fieldsOf = (value: unknown, room: Room): ReadonlyArray<Embed> | null => {
   if (!Array.isArray(value)) return null
   const fields: Array<Embed> = []
   for (const field of value.filter(isObject).slice(0, maxFields)) {
-    // What is beyond the room for all would be two texts of nothing.
+    // Without remaining capacity both texts would be invisible.
     if (room.left < 2) break
     const name = halfOf(field["name"], Math.min(longest.name, room.left - 1), room)
     fields.push({ ...field, name, value: halfOf(field["value"], longest.value, room) })
@@ -70,7 +70,7 @@ const fieldsOf = (value: unknown, room: Room): ReadonlyArray<Embed> | null => {
 
 const embedOf = (embed: Embed, room: Room): Embed | null => {
   const { author, description, fields, footer, image, thumbnail, title, ...rest } = embed
-  // What is read first is cut last.
+  // Parts that are read first are cut last.
   const made = given({
     ...rest,
     title: cut(title, longest.title, room),
@@ -85,7 +85,7 @@ const embedOf = (embed: Embed, room: Room): Embed | null => {
   return says.some((name) => made[name] !== undefined) ? made : null
 }
 
-/** What a template has made, as embeds that say something; there may be none. */
+/** Converts the result of a template to embeds that are not empty; the list may be empty. */
 export const embedsOf = (made: unknown): ReadonlyArray<Embed> => {
   const embeds: ReadonlyArray<unknown> = Array.isArray(made)
     ? (made as ReadonlyArray<unknown>)
@@ -99,7 +99,7 @@ export const embedsOf = (made: unknown): ReadonlyArray<Embed> => {
   return objects.map((embed) => embedOf(embed, room)).filter((embed) => embed !== null)
 }
 
-/** A URL that the API fetches: from the public network alone. */
+/** A URL that the API fetches: must be in the public network. */
 export const fetchedUrl = (written: string, setting: string): string => {
   if (urlFault(written, 2_048) !== null) throw new Unrenderable(`config.${setting} does not make a URL of this event`)
   return written
@@ -107,7 +107,7 @@ export const fetchedUrl = (written: string, setting: string): string => {
 
 const memberOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
-/** What the API fetches of an embed. */
+/** The URLs of an embed that the API fetches. */
 export const picturesOf = ({ author, footer, image, thumbnail, video }: Embed): ReadonlyArray<string> => {
   const places = [
     ...[image, thumbnail, video].map((one) => memberOf(one, "url")),

@@ -9,11 +9,11 @@ import { needed, setting } from "./Settings.ts"
 const api = "https://api.sendgrid.com"
 const apis = [api, "https://api.eu.sendgrid.com"] as const
 
-/** Whether the domain is written out, and not for a payload to say. */
+/** Whether the domain is literal text, so that a payload cannot choose it. */
 const hasDomain = (from: string): boolean => /@[^@{}]+$/.test(from)
 const noDomain = "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
 
-/** E-mail by an API (SendGrid, mail/send). Its sender has to be one that the account may send as. */
+/** Sends e-mail by an API (SendGrid, mail/send). The account must be allowed to send from the sender's address. */
 export const emailApi = connector({
   type: "EMAIL_API_EMAIL",
   description: "Sends an e-mail by an API (SendGrid).",
@@ -35,7 +35,7 @@ export const emailApi = connector({
     perSecond: 1,
     because: "trial accounts and new senders are held to little, and a burst of letters counts as abuse"
   },
-  // What was stored before is judged as well: who may send as which domain is found out when it is written.
+  // Applies to stored settings, too. The permission to send from a domain is checked when the setting is written.
   check: ({ from, ...rest }) => [
     ...faultsOfEnvelope({ from, ...rest }),
     ...(hasDomain(from) || !from.includes("{{") ? [] : [{ path: "config.from", message: noDomain }])
@@ -97,19 +97,19 @@ export const emailApi = connector({
   }
 })
 
-/** The API writes it into a header, where an encoded word would be shown as what it stands for. */
+/** The API writes the text into a header, where an encoded word would be decoded. */
 const undecoded = (text: string): string => text.replaceAll("=?", "= ?")
 
 const judge = (answer: Answer): Verdict => {
-  // It takes a letter by a 202 and no words.
+  // SendGrid accepts a message with 202 and an empty body.
   const verdict = located(proved(answer, judgeCall(answer), answer.status === 202), placeIn(answered(answer)["errors"]))
-  // It says by a moment of its own when it takes calls again, and not always how long that is.
+  // If `retry-after` is missing, the end of the wait is in a header of its own.
   return answer.status === 429 && answer.headers["retry-after"] === undefined
     ? waiting(verdict, untilReset(answer, "x-ratelimit-reset"))
     : verdict
 }
 
-/** The member of a letter that it refuses, like `personalizations.0.to`. */
+/** The member of the message that the API refuses, such as `personalizations.0.to`. */
 const placeIn = (errors: unknown): string | null => {
   const [first] = Array.isArray(errors) ? (errors as ReadonlyArray<unknown>) : []
   return typeof first === "object" && first !== null && "field" in first && typeof first.field === "string"

@@ -1,12 +1,12 @@
 /**
- * A destination's (or an upstream's) URL with the path and query of a request behind its own. Null when the path would
- * lead out of the URL's: fails closed, because what lies beside the path that the operator wrote is not the sender's.
+ * The URL of a destination (or of an upstream) with the path and query of a request appended. Null if the path would leave the
+ * URL's own path: fails closed, because the operator has not opened other paths to the sender.
  *
- * Steps up are taken here and end at the root of the request's own path. What then still reads as a step to somebody who
- * decodes slashes and dots, or cuts off path parameters, before he takes it, cannot be taken for him: whether it is one is
- * known to the target alone. Everything else stays as it came.
+ * `..` segments are resolved here and end at the root of the request's own path. A target may decode slashes and dots, or cut off path
+ * parameters, before it resolves a path. If the rest would then contain a `..` segment, it is refused, because only the target knows
+ * whether it does so. Everything else stays unchanged.
  *
- * `path` and `query` (without its question mark) are as they arrived, undecoded.
+ * `path` and `query` (without its question mark) are as they arrived, not decoded.
  */
 export const forwardedUrl = (url: string, path: string, query: string): string | null => {
   if (query === "" && (path === "" || path === "/")) return url
@@ -25,33 +25,33 @@ const splitOnce = (text: string, separator: string): readonly [string, string?] 
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** Without anything that could be a step, or that a URL writes in another way. */
+/** A path without dot segments and without characters that a URL encodes. */
 const plainPath = /^(?:\/(?!\.)[\w.~!$&'()*+,:=@-]*)+$/
 
 const containedPath = (path: string): string | null => {
   if (plainPath.test(path)) return path
-  // A backslash would become a slash, a hash and a question mark would end the path, and what follows a host must be one.
+  // A backslash would become a slash, a hash and a question mark would end the path, and a path must begin with a slash.
   const encoded = ascii(path).replaceAll("\\", "%5C").replaceAll("#", "%23").replaceAll("?", "%3F")
   const { pathname } = new URL(`http://target${encoded.startsWith("/") ? "" : "/"}${encoded}`)
   return mayStepUp(pathname) ? null : pathname
 }
 
-/** Node reads a request's target byte by byte; a URL would take the bytes beyond ASCII for characters. */
+/** Node decodes a request's target as latin-1; a URL would treat non-ASCII bytes as characters. */
 const ascii = (text: string): string =>
   text.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** No target decodes more often, and nobody encodes more often for a good reason. */
+/** No target decodes more often, and there is no good reason to encode more often. */
 const maxDecodings = 4
 
-/** An ASCII character, encoded in one byte or (as UTF-8 forbids, and some decoders take it) in two, three or four. */
+/** An ASCII character, encoded in one byte, or in two to four (invalid UTF-8 that some decoders accept). */
 const escapes = /%([0-7][\da-f])|%(?:c|e0%8|f0%80%8)([01])%([89ab][\da-f])/gi
 
-/** Two dots between slashes, where a backslash counts as one, and parameters, a query, or what ends a text in C, as an end. */
+/** Two dots as a whole path segment. A backslash counts as a slash; parameters, a query, a space or a control character end a segment. */
 const step = /[/\\]\.\.(?:[/\\;?# \p{Cc}]|$)/u
-/** Characters that URLs and file systems leave out. */
+/** Characters that URLs and file systems ignore. */
 const passedOver = /[ \p{Cc}]/gu
 
-/** Whether somebody who decodes a path once or more may find a step up in it; also when it does not come to an end. */
+/** Whether a target that decodes the path once or more may find a `..` segment in it. Also true if the decoding does not end. */
 const mayStepUp = (path: string): boolean => {
   let read = path
   for (let pass = 0; pass <= maxDecodings; pass++) {

@@ -1,16 +1,16 @@
 import { answered, beginsAsObject, failed, judgeCall, proved, waiting } from "./Api.ts"
 import type { Answer, Failure, Verdict } from "./Connector.ts"
 
-/** What Google's APIs answer when they do not do what they were asked. */
+/** Error answers of Google's APIs. */
 
-/** It has said yes, and that it did nothing. */
+/** The API answered with success, but reports that nothing was done. */
 const nothingDone: Failure = {
   code: "BAD_RESPONSE",
   message: "the API has taken the call, and says that nothing was done",
   final: false
 }
 
-/** Of a 403: it is not the credentials, but too many calls. */
+/** Reasons of a 403 that mean too many calls, not wrong credentials. */
 const tooMany = new Set([
   "dailyLimitExceeded",
   "quotaExceeded",
@@ -23,7 +23,7 @@ interface GoogleError {
   /** `RESOURCE_EXHAUSTED`, or an older `rateLimitExceeded`. */
   readonly said: unknown
   readonly isTooMany: boolean
-  /** In seconds. */
+  /** Seconds. */
   readonly retryAfter: number | null
 }
 
@@ -36,7 +36,7 @@ const secondsOf = (duration: unknown): number | null => {
   return seconds === undefined ? null : Number(seconds)
 }
 
-/** "Retry after 2026-01-02T03:04:05.000Z": a moment, of which the answer's own date tells how far it is. */
+/** "Retry after 2026-01-02T03:04:05.000Z": a time; the seconds are measured from the answer's own date. */
 const untilMoment = (message: unknown, date: unknown): number | null => {
   const [, moment] =
     (typeof message === "string" && /\bretry after (\d{4}-\d\d-\d\dT[\d:.]{5,15}Z)/i.exec(message.slice(0, 1_000))) ||
@@ -61,7 +61,7 @@ const errorOf = (answer: Answer): GoogleError => {
   }
 }
 
-/** `isDone`: whether a 2xx says that it was. It need not be read in full. */
+/** `isDone`: whether the body of a 2xx confirms the operation. A truncated body counts as confirmed. */
 export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<string, unknown>>) => boolean): Verdict => {
   if (answer.status >= 200 && answer.status < 300) {
     const said = answered(answer)
@@ -69,7 +69,7 @@ export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<strin
     return Object.keys(said).length === 0 ? proved(answer, "successful", false) : nothingDone
   }
   const { isTooMany, retryAfter, said } = errorOf(answer)
-  // They say it with 403 as well, and without a header.
+  // Rate limit errors also come with 403, and without a header.
   const verdict = isTooMany ? failed(answer.status, said, false) : judgeCall(answer, said)
   return waiting(verdict, retryAfter)
 }

@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
 import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing } from "./Settings.ts"
 
-/** Requests forwarded to a URL. */
+/** Forwards requests to a URL. */
 export const http = connector({
   type: "HTTP",
   description: "Delivers to a URL.",

@@ -4,7 +4,7 @@ import { signDelivery } from "@tidegate/outbound-auth/DeliverySignature"
 import { type AttemptFacts, type OpenAuth, type OutboundRequest, Refusal } from "./Connector.ts"
 import { forwardedUrl } from "./ForwardedUrl.ts"
 
-/** Where requests are forwarded to, and how. */
+/** Where and how requests are forwarded. */
 export interface ForwardTarget {
   /** Absolute. */
   readonly url: string
@@ -17,21 +17,21 @@ const deliverable = new Set(["POST", "PUT", "PATCH", "DELETE"])
 /** Headers that belong to the sender's connection, or that the gateway sets itself. */
 const notForwarded: ReadonlySet<string> = new Set([...setByClient, "user-agent"])
 
-/** Header values cannot hold everything a name may: what is outside latin-1 is percent-encoded. */
+/** Header values cannot contain all characters of a name: names outside latin-1 are percent-encoded. */
 const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))
 
 /**
- * Bytes of URL and headers. Far more than a door takes in, or lets a transformation make, and than a target accepts: it
- * holds for what was stored under other limits, and for an operator's own settings.
+ * Limit of URL and headers in bytes. Ingress and transformations allow far less, and targets accept less. It covers data that was stored under
+ * other limits, and the operator's own settings.
  */
 const maxHeadBytes = 256 * 1024
 
-/** The request of one attempt: the message, forwarded, with the gateway's own headers. */
+/** The request of one attempt: the forwarded message with the gateway's own headers. */
 export const forward =
   (target: ForwardTarget, { headers: set, signing }: Pick<OpenAuth, "headers" | "signing">) =>
   (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
     const method = target.http_method ?? (deliverable.has(message.method) ? message.method : "POST")
-    // What the operator sets takes the place of what the gateway would say, as it does of what the sender said.
+    // Headers that the operator sets replace those of the gateway and of the sender.
     const headers: Array<string> = Object.hasOwn(set, "user-agent") ? [] : ["user-agent", "event-gateway/1"]
     const dropped = connectionNames(message.headers["connection"])
     let hasIdempotencyKey = Object.hasOwn(set, "idempotency-key")
@@ -70,7 +70,7 @@ export const forward =
       for (const [name, value] of Object.entries(signature)) headers.push(name, value)
     } else headers.push("x-gateway-timestamp", String(facts.timestampSeconds))
     const url = target.path_forwarding_disabled ? target.url : forwardedUrl(target.url, message.path, message.query)
-    // Fails closed on a path that only the target could judge.
+    // Fails closed, because only the target knows where such a path leads.
     if (url === null) {
       return new Refusal({
         code: "PATH_NOT_ALLOWED",

@@ -5,10 +5,10 @@ import { shortened } from "./Cutting.ts"
 import { type DeliveryTemplate, type Fill, filled, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { type FieldErrors, needed, setting, type SettingsOf } from "./Settings.ts"
 
-/** What the types that send e-mail have in common: to whom, and what. */
+/** The common part of the types that send e-mail: recipients and content. */
 
 const maxRecipients = 10
-/** Of a subject, and of a name: one line of a header. */
+/** Characters of a subject or a name: one line of a header. */
 const longestLine = 255
 
 const Address = TemplateText(320)
@@ -48,12 +48,15 @@ const listOf = (recipients: string | ReadonlyArray<string> | null): ReadonlyArra
   recipients === null ? [] : typeof recipients === "string" ? [recipients] : recipients
 
 const local = /^[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+$/u
-/** A name, or one of its labels alone. What is no letter, digit or dash is read by some as what it looks like: `\uff20` as an at sign. */
+/**
+ * A domain name, or a single label. Other characters than letters, digits and dashes are refused, because some programs convert look-alikes:
+ * `\uff20` to an at sign.
+ */
 const domain = /^[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)*$/u
 
 /**
- * One address, and nothing that could be read as a second one, also by whoever takes signs of full width for those that they stand for: nor as an
- * encoded word (`=?utf-8?q?…?=`, RFC 2047), which whoever reads the header decodes into other addresses.
+ * Whether a text is exactly one address. It must not contain a second address, also not after full-width characters are converted, and no
+ * encoded word (`=?utf-8?q?…?=`, RFC 2047), which a mail program may decode into other addresses.
  */
 const isAddress = (text: string): boolean => {
   const at = text.lastIndexOf("@")
@@ -66,10 +69,10 @@ const isAddress = (text: string): boolean => {
   )
 }
 
-/** Whether a reader of a header would take some of it for an encoded word. */
+/** Whether a mail program may treat a part of the text as an encoded word. */
 export const isEncodedWord = (text: string): boolean => text.includes("=?")
 
-/** What is wrong with the recipients together, and with an address that no event changes. */
+/** Errors of the recipients together, and of addresses without placeholders. */
 export const faultsOfEnvelope = ({
   bcc,
   cc,
@@ -93,7 +96,7 @@ export const faultsOfEnvelope = ({
     : faults
 }
 
-/** The templates of a letter. */
+/** The templates of a message. */
 export const letter = ({ bcc, cc, html_template, reply_to, subject, text_template, to }: MailSettings) => {
   const compile = (text: string | null) => (text === null ? null : template(text))
   return {
@@ -113,12 +116,12 @@ type Letter = ReturnType<typeof letter>
 
 const address = (fill: Fill, one: DeliveryTemplate, setting: string): string => {
   const text = filled(fill, one, setting)
-  // Fails closed: a payload must not add recipients.
+  // Fails closed, because a payload must not add recipients.
   if (!isAddress(text)) throw new Unrenderable(`config.${setting} does not make one e-mail address of this event`)
   return text
 }
 
-/** One line, whatever the payload holds. */
+/** One line, whatever the payload contains. */
 const line = (fill: Fill, one: DeliveryTemplate): string =>
   shortened(
     fill(one)
@@ -129,7 +132,7 @@ const line = (fill: Fill, one: DeliveryTemplate): string =>
   )
 
 export const envelope = (fill: Fill, { bcc, cc, replyTo, subject, to }: Letter) => {
-  // Mail APIs refuse a letter that names somebody twice.
+  // Mail APIs refuse a message that names a recipient twice.
   const named = new Set<string>()
   const once = (list: ReadonlyArray<DeliveryTemplate>, setting: string): ReadonlyArray<string> =>
     list.map((one) => address(fill, one, setting)).filter((one) => named.size < named.add(one.toLowerCase()).size)
@@ -143,7 +146,7 @@ export const envelope = (fill: Fill, { bcc, cc, replyTo, subject, to }: Letter) 
 }
 
 export const bodies = (fill: Fill, { html, text }: Letter) => ({
-  // An empty part is refused by mail APIs.
+  // Mail APIs refuse an empty part.
   text: text === null ? null : fill(text).toWellFormed() || " ",
   html: html === null ? null : fill(html, xmlEscape).toWellFormed() || " "
 })

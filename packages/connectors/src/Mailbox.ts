@@ -7,7 +7,7 @@ import { bodies, envelope, faultsOfEnvelope, isEncodedWord, letter, mailPerStep,
 
 const api = "https://gmail.googleapis.com"
 
-/** E-mail from somebody's own mailbox (Gmail, messages.send), which is its sender. */
+/** Sends e-mail from a user's own mailbox (Gmail, messages.send), whose address is the sender. */
 export const mailbox = connector({
   type: "MAILBOX_EMAIL",
   description: "Sends an e-mail from a mailbox (Gmail).",
@@ -60,14 +60,14 @@ export const mailbox = connector({
 })
 
 interface Mail extends ReturnType<typeof envelope>, ReturnType<typeof bodies> {
-  /** The same for every attempt: a letter that was sent twice is one to whoever reads it. */
+  /** The same for every attempt: mail programs show a message that was sent twice only once. */
   readonly id: string
   readonly date: Date
 }
 
 /**
- * The letter as it is sent (RFC 5322). The library composes it, and so folds and encodes what stands in headers; its own way to write it is a
- * stream, which this has no need of. It is given texts alone, and reads no file and no URL.
+ * The message in the form of RFC 5322. The library composes it, and folds and encodes the headers. Its own output is a stream, which
+ * is not used here. It gets texts only, and reads no files or URLs.
  */
 const written = ({ bcc, cc, date, html, id, replyTo, subject, text, to }: Mail): string => {
   const composer = new MailComposer({
@@ -87,12 +87,12 @@ const written = ({ bcc, cc, date, html, id, replyTo, subject, text, to }: Mail):
     disableUrlAccess: true
   })
   const root = composer.compile()
-  // The API takes those who get a hidden copy from the letter, and takes them out of it.
+  // The API takes the bcc recipients from the message, and removes them from it.
   root.keepBcc = true
   return partOf(root)
 }
 
-/** A text that reads as an encoded word would be shown as another one: it is encoded whole, as what is not ASCII is. */
+/** A text that looks like an encoded word would be decoded: the whole text is encoded, like non-ASCII text. */
 const encodedWords = (text: string): string => {
   const words: Array<string> = []
   let word = ""
@@ -106,7 +106,7 @@ const encodedWords = (text: string): string => {
   return [...words, word].map((one) => `=?UTF-8?B?${Buffer.from(one).toString("base64")}?=`).join(" ")
 }
 
-/** No line of a text can be taken for a part's end, or be too long. */
+/** With base64 no line of a text can look like the end of a part, or be too long. */
 const encoded = { contentTransferEncoding: "base64" } as const
 
 const partOf = (node: MimeNode): string => {

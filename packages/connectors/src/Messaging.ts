@@ -15,11 +15,11 @@ import {
 } from "./Rendering.ts"
 import { faultsOfBlanks, type FieldErrors, needed, type Pace, setting, text } from "./Settings.ts"
 
-/** Text messages by an API (Twilio, Messages). */
+/** Sends text messages by an API (Twilio, Messages). */
 
 const api = "https://api.twilio.com"
 
-/** More is refused by the API. */
+/** The API refuses longer texts. */
 const longestBody = 1_600
 
 const sid = (prefix: string, description: string) =>
@@ -34,16 +34,16 @@ const sid = (prefix: string, description: string) =>
     null
   )
 
-/** A number of E.164, and who is meant on a channel of its own. */
+/** An E.164 number, and an address on a chat channel. */
 const number = /^\+[1-9]\d{6,14}$/
 const ofChannel = /^(?:(?:whatsapp|rcs):\+[1-9]\d{6,14}|messenger:[\w.-]{1,64})$/
-/** What senders beside numbers are: short codes, and names. */
+/** Senders that are no numbers: short codes and names. */
 const senderName = /^[A-Za-z0-9 &+_.-]{1,20}$/
 
-/** People write numbers with spaces, dots, dashes and brackets. */
+/** Removes the spaces, dots, dashes and brackets with which people write numbers. */
 const compact = (text: string): string => (/^[a-z]*:?\+[\d ().-]+$/.test(text) ? text.replaceAll(/[ ().-]/g, "") : text)
 
-/** Whether a text is one recipient: a number, or, where `chats` is set, somebody on a channel. */
+/** Whether a text is one recipient: a number, or, if `chats` is set, an address on a chat channel. */
 const isRecipient = (text: string, chats: boolean): boolean => number.test(text) || (chats && ofChannel.test(text))
 
 const notNumber = "must be one number of E.164, like +15005550006, or a template of one"
@@ -90,14 +90,14 @@ const faultsOfSender = (settings: {
     ? [{ path: "config.from", message: "is required: the sender, or config.messaging_service_sid" }]
     : faultsOfBlanks(settings, "from")
 
-/** What a call says of who sends to whom. */
+/** The settings of sender and recipient. */
 interface Numbers {
   readonly to: string
   readonly from: string | null
   readonly messaging_service_sid: string | null
 }
 
-/** Of a form. */
+/** A form field. */
 type Field = [name: string, value: string]
 
 const auths = ["MESSAGING_AUTH_TOKEN"]
@@ -113,8 +113,8 @@ const exampleConfig = {
 const channelOf = (address: string): string | null => /^([a-z]+):/.exec(address)?.[1] ?? null
 
 /**
- * Who is sent to: one, whatever the payload holds. A text message stays one: a payload does not turn it into a chat message by a channel
- * before the number, nor a chat message of a sender on a channel into a text message by leaving it out.
+ * The recipient: exactly one, whatever the payload contains. A payload cannot change the channel: it cannot turn a text message into a chat
+ * message by a channel prefix, nor a chat message into a text message by omitting the prefix.
  */
 const recipientOf = (text: string, from: string | null, chats: boolean): string => {
   const to = compact(text)
@@ -132,7 +132,7 @@ const senderOf = (text: string, chats: boolean): string => {
   throw new Unrenderable("config.from does not make one sender of this event")
 }
 
-/** POSTs the form of a message. `chats`: whether to somebody on a channel; `rest` are its other fields. */
+/** Sends the form of a message by POST. `chats`: whether chat channels are allowed; `rest` returns the other fields. */
 const messages = (
   { from, messaging_service_sid, to }: Numbers,
   { headers, settings }: OpenAuth,
@@ -171,15 +171,15 @@ const bodyOf = (fill: Fill, one: DeliveryTemplate): Field => [
   shortened(filled(fill, one, "body_template"), longestBody)
 ]
 
-/** What it says of a call that may succeed later: its queue of this sender is full, or is sent too fast. */
+/** Codes of calls that may succeed later: the sender's queue is full, or calls come too fast. */
 const passing: ReadonlySet<unknown> = new Set([14_107, 20_429, 20_500, 20_503, 21_611, 30_001, 63_018])
 
 const judge = (answer: Answer): Verdict => {
   const { code, error_code, sid, status } = answered(answer)
-  // The resource is there for each account: what is not found is the account.
+  // The resource exists for every account, so the missing part is the account.
   if (answer.status === 404) return rejected("HTTP 404", code)
   const verdict = proved(answer, judgeCall(answer, code), typeof sid === "string" && sid !== "")
-  // It has made a message, and may know already that it will not arrive.
+  // A message was created, but Twilio may know already that it cannot be delivered.
   if (verdict === "successful") {
     return typeof error_code === "number" || status === "failed" || status === "undelivered"
       ? refused(error_code, !passing.has(error_code))
@@ -316,8 +316,8 @@ const variablesOf = (made: unknown): string => {
 }
 
 /**
- * The value of a variable, as the API takes it: a text of one line without long runs of spaces. None, or an empty one, is refused; for one
- * that is left out the template has its own.
+ * The value of a variable in the API's form: one line without long runs of spaces. A missing or empty value is refused; the template
+ * has a default for variables that are omitted.
  */
 const variableOf = (value: unknown): string => {
   const text = typeof value === "string" ? value : value === null ? "" : JSON.stringify(value)

@@ -9,23 +9,23 @@ import { needed, setting } from "./Settings.ts"
 
 const api = "https://api.telegram.org"
 
-/** More is refused by the API. */
+/** The API refuses longer texts. */
 const longestText = 4_096
 
-/** What a value is not taken for in a text that is marked up. */
+/** Escapes values, so that they contain no markup. */
 const escapes: Readonly<Record<"HTML" | "MarkdownV2", Escape>> = {
   HTML: xmlEscape,
   MarkdownV2: { text: (text) => text.replaceAll(/[_*[\]()~`>#+\-=|{}.!\\]/g, String.raw`\$&`), values: false }
 }
 
-/** How long a marked up text is once its marks are taken for what they are. At most, as far as that is not known. */
+/** Length of a text after its markup is parsed; an upper bound where the exact length is unknown. */
 const lengths: Readonly<Record<keyof typeof escapes, (text: string) => number>> = {
   HTML: (text) =>
     pointsOf(text.replaceAll(/<[^<>]*>/g, "").replaceAll(/&(?:lt|gt|amp|quot|#\d{1,7}|#x[\da-f]{1,6});/gi, "&")),
   MarkdownV2: (text) => pointsOf(text.replaceAll(/\\([\s\S])/g, "$1"))
 }
 
-/** Cut anywhere, marked up text would be none: its values are cut, each to the same length, as far as it takes. */
+/** Cutting a text with markup anywhere would break the markup. So its values are cut, all to the same length, as long as possible. */
 const marked = (fill: Fill, one: DeliveryTemplate, mode: keyof typeof escapes): string => {
   const escape = escapes[mode]
   const lengthOf = lengths[mode]
@@ -51,7 +51,7 @@ const marked = (fill: Fill, one: DeliveryTemplate, mode: keyof typeof escapes): 
 const YesOrNo = (description: string) =>
   setting(Schema.Boolean.annotate({ description }), false, "must be true or false")
 
-/** Messages of a bot to a chat (Telegram, sendMessage). The token is part of the URL, which is why no attempt shows it whole. */
+/** Sends messages of a bot to a chat (Telegram, sendMessage). The token is part of the URL, so attempts show a masked URL. */
 export const messenger = connector({
   type: "MESSENGER_MESSAGE",
   description: "Sends a message to a chat as a bot (Telegram).",
@@ -103,7 +103,7 @@ export const messenger = connector({
       shownUrl: `${origin}/bot****/sendMessage`,
       judge,
       call: (fill) => ({
-        // A token is one part of the path, whatever is written into it.
+        // The encoding keeps the token within one path segment, whatever it contains.
         url: `${origin}/bot${encodeURIComponent(token).replaceAll("%3A", ":")}/sendMessage`,
         headers: [],
         contentType: json,
@@ -123,18 +123,18 @@ export const messenger = connector({
 })
 
 const judge = (answer: Answer): Verdict => {
-  // It repeats the message with its links, which may be longer than what is kept of an answer.
+  // The answer repeats the message with its links, so it may be longer than the kept part.
   if (answer.status === 200 && beginsAsObject(answer, /^\s*\{\s*"ok"\s*:\s*true\b/)) return "successful"
   const { description, error_code, ok, parameters } = answered(answer)
-  // The method is there: what is not found is the bot, by its token.
+  // The method exists, so the missing part is the bot: its token is wrong.
   const verdict = answer.status === 404 ? rejected("HTTP 404", error_code) : judgeCall(answer, error_code)
   const seconds =
     typeof parameters === "object" && parameters !== null && "retry_after" in parameters ? parameters.retry_after : null
-  // It is said in the body alone.
+  // The waiting time is only in the body.
   return waiting(located(proved(answer, verdict, ok === true), wordOf(answer.status, description)), seconds)
 }
 
-/** Its reason for a call that it cannot carry out, as long as that quotes nothing of it. */
+/** Telegram's reason for a refused call, if it quotes nothing of the call. */
 const wordOf = (status: number, description: unknown): string | null =>
   status === 400 && typeof description === "string" && /^Bad Request: [A-Za-z ',-]{1,100}$/.test(description)
     ? description

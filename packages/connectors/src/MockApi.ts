@@ -5,14 +5,14 @@ import { type Answer, connector, judgeStatus, type OutboundRequest } from "./Con
 import { forward } from "./HttpDelivery.ts"
 import { forwarding, forwardsPath, pacing, Path, setting } from "./Settings.ts"
 
-/** The URL of every mock. It names nobody: the gateway itself makes the answers. */
+/** The URL of every mock. No host has this name: the gateway itself answers. */
 export const mockUrl = "https://mock.invalid/"
 
 const MockPath = Path.annotate({
   description: "What the mock is called with; `/status/{code}` makes it answer that"
 })
 
-/** A target that is always there: an echo, to try things with. */
+/** A target that always works: it echoes the request, for experiments. */
 export const mockApi = connector({
   type: "MOCK_API",
   description: "Delivers to nobody: it answers 200, and echoes.",
@@ -26,7 +26,7 @@ export const mockApi = connector({
     })
   },
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
-  // The echo is kept with its attempt, and everybody who may read that sees it.
+  // The echo is stored with its attempt, and is visible to all who may read the attempt.
   credentials: "mask",
   carriesPath: forwardsPath,
   shown: () => ({ url: mockUrl }),
@@ -46,13 +46,13 @@ export const mockApi = connector({
 })
 
 /**
- * 200 and an echo of the request; a path that ends in `/status/{code}` answers that code. Of the echo there is as much as is
- * kept of any target's answer, up to the end of a character, and no more of the body is read than that takes.
+ * 200 and an echo of the request; a path that ends in `/status/{code}` answers with that code. The echo is cut at the capture limit of
+ * answers, between characters, and no more of the body is read than the limit requires.
  */
 export const answer = (request: Omit<OutboundRequest, "shownUrl">): Answer => {
   const { pathname: path, search } = new URL(request.url)
   const code = /\/status\/([2-5]\d\d)$/.exec(path)?.[1]
-  // A repeated header is a list; and one may be called __proto__.
+  // A repeated header is a list. A header may be named __proto__.
   const headers = Object.create(null) as Record<string, string | Array<string>>
   for (let i = 0; i < request.headers.length; i += 2) {
     const name = request.headers[i]!
@@ -81,7 +81,7 @@ export const answer = (request: Omit<OutboundRequest, "shownUrl">): Answer => {
   }
 }
 
-/** At most so many bytes of UTF-8, cut between characters. */
+/** At most this many bytes of UTF-8, cut between characters. */
 const wholeCharacters = (text: Buffer, bytes: number): Buffer => {
   let end = Math.min(bytes, text.length)
   while (end > 0 && ((text[end] ?? 0) & 0xc0) === 0x80) end--

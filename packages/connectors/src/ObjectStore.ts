@@ -27,13 +27,13 @@ import {
 } from "./Settings.ts"
 import { signer } from "./SignedRequest.ts"
 
-/** Object stores that speak S3: each event becomes an object, and a repeated delivery writes the same object again. */
+/** Object stores with the S3 protocol: each event becomes an object, and a repeated delivery writes the same object again. */
 
 const longestKeyBytes = 1_024
 
 /**
- * Why an object cannot have this key; null when it can. Stores take more than this, but what an XML listing cannot hold could
- * not be found again, and a step up would be taken on the way there: the object would be another one.
+ * Why a key is not allowed; null if it is. Stores accept more than this. But an object whose key cannot be in an XML listing could not be
+ * found again, and a `..` segment would be resolved on the way, so another object would be written.
  */
 const keyFault = (key: string): string | null => {
   if (Buffer.byteLength(key) > longestKeyBytes) return `has more than ${longestKeyBytes} bytes`
@@ -94,7 +94,7 @@ const stored = {
 
 type Stored = SettingsOf<typeof stored>
 
-/** What is wrong with a key that no event changes. */
+/** Errors of a key without placeholders. */
 const faultsOfKey = (settings: Pick<Stored, "key_template">): FieldErrors => {
   const { key_template } = settings
   const blank = faultsOfBlanks(settings, "key_template")
@@ -105,11 +105,11 @@ const faultsOfKey = (settings: Pick<Stored, "key_template">): FieldErrors => {
     : [{ path: "config.key_template", message: `must be a key that can be stored: it ${fault}` }]
 }
 
-/** One part of a path, as signatures have it: encoded by the letter of RFC 3986. */
+/** One path segment as signatures require it: encoded exactly by RFC 3986. */
 const encoded = (part: string): string =>
   encodeURIComponent(part).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The URL of a bucket. Its name is a part of the path where it cannot be one of the host that a certificate is for. */
+/** The URL of a bucket. Its name is in the path if it cannot be part of a host name that the certificate covers. */
 const bucketUrl = (endpoint: string, bucket: string, isPathStyle: boolean): string => {
   const { host, hostname, origin, protocol } = new URL(endpoint)
   const isAddress = hostname.startsWith("[") || /^[\d.]+$/.test(hostname)
@@ -118,7 +118,7 @@ const bucketUrl = (endpoint: string, bucket: string, isPathStyle: boolean): stri
     : `${protocol}//${bucket}.${host}`
 }
 
-/** How values stand in a document of this media type. */
+/** How values are escaped in a document of this media type. */
 const escapeOf = (contentType: string): Escape => {
   const [type = ""] = contentType.toLowerCase().split(/[; \t]/)
   if (/[/+](?:json|x-ndjson|jsonl)$/.test(type)) return jsonEscape
@@ -136,8 +136,8 @@ const metadataOf = (facts: AttemptFacts) => ({
 })
 
 /**
- * The payload, in an object with what event it is of. JSON stands in it as it came, text as text, and other bytes as base64. A large one
- * is the object itself: to find out what it is would hold the loop.
+ * The payload in an object with the ids of its event. JSON is included unchanged, text as a string, and other bytes as base64. (A large body
+ * becomes the object itself, because detecting its kind would block the event loop.)
  */
 const envelopeOf = (body: Uint8Array, coding: string | null, facts: AttemptFacts): Uint8Array => {
   const head = JSON.stringify(metadataOf(facts)).slice(0, -1)
@@ -152,22 +152,25 @@ const envelopeOf = (body: Uint8Array, coding: string | null, facts: AttemptFacts
     : Buffer.concat([Buffer.from(`${head},"payload":`), body, Buffer.from("}")])
 }
 
-/** How a body is compressed that is stored as it came; null: it is not. Without it nobody who reads the object could tell. */
+/**
+ * The compression of a body that is stored as it came; null if it is not compressed. It is stored with the object, because readers could not
+ * detect it otherwise.
+ */
 const codingOf = ({ body, headers }: Pick<Message, "body" | "headers">): string | null => {
   const written = headers["content-encoding"]
   const coding = (typeof written === "string" ? written : "").trim().toLowerCase()
-  // Some senders say a charset by it.
+  // Some senders write a charset into this header.
   const names = coding.split(/\s*,\s*/)
   if (names.length > 4 || !names.every((name) => /^(?:(?:x-)?(?:gzip|compress)|deflate|br|zstd)$/.test(name)))
     return null
-  // A transformation may have written another body under the headers of the request.
+  // A transformation may have replaced the body but kept the request's headers.
   const isGzip = body[0] === 0x1f && body[1] === 0x8b
   return /^(?:x-)?gzip$/.test(coding) && !isGzip ? null : names.join(", ")
 }
 
 const method = "PUT"
 
-/** PUTs objects into a bucket. `region`: that of the signature. */
+/** Writes objects into a bucket by PUT. `region`: the region of the signature. */
 const putting = (
   { body_template, content_type, include_metadata, key_template }: Stored,
   bucket: string,
@@ -186,7 +189,7 @@ const putting = (
     return text
   }
 
-  /** What is stored, and how it is compressed, where it is. */
+  /** The bytes of the object, and their compression or null. */
   const objectOf = (fill: Fill, message: Message, facts: AttemptFacts): readonly [Uint8Array, string | null] => {
     if (body === null) {
       const coding = codingOf(message)
@@ -237,7 +240,7 @@ const putting = (
   }
 }
 
-// Of a key only signatures are sent, but a session token goes as it is.
+// Steps cannot change the endpoint: signatures do not reveal the secret key, but a session token is sent in plain text.
 const perStep = {
   ...payloadPerStep("What the object holds where there is no body_template"),
   address: ["endpoint"]
@@ -245,7 +248,7 @@ const perStep = {
 
 const exampleKey = { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
 
-/** Objects in a bucket of R2. */
+/** Objects in a bucket of Cloudflare R2. */
 export const objectStoreR = connector({
   type: "OBJECT_STORE_R",
   description: "Stores each event as an object (Cloudflare R2).",
@@ -280,7 +283,7 @@ export const objectStoreR = connector({
   }
 })
 
-/** Objects in a bucket of S3, and of what speaks like it. */
+/** Objects in a bucket of Amazon S3, and of compatible stores. */
 export const objectStoreS = connector({
   type: "OBJECT_STORE_S",
   description: "Stores each event as an object (Amazon S3 and kin).",

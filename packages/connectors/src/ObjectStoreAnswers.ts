@@ -1,9 +1,9 @@
 import { judgeCall, proved, rejected } from "./Api.ts"
 import type { Answer, Failure, Verdict } from "./Connector.ts"
 
-/** What the answers of object stores mean: an XML document with a code of theirs says more than the status does. */
+/** The meaning of object stores' answers: an XML document with an error code says more than the status. */
 
-/** Codes of credentials that are not taken, also where the status is 400. */
+/** Error codes of refused credentials, even if the status is 400. */
 const ofCredentials: ReadonlySet<string> = new Set([
   "AccessDenied",
   "AccountProblem",
@@ -17,7 +17,7 @@ const ofCredentials: ReadonlySet<string> = new Set([
   "TokenRefreshRequired",
   "Unauthorized"
 ])
-/** Codes of 4xx whose request may succeed as it is: it has come late, cut or spoilt. */
+/** Codes of 4xx after which the same request may succeed: it came late, incomplete or damaged. */
 const passing: ReadonlySet<string> = new Set([
   "BadDigest",
   "IncompleteBody",
@@ -33,12 +33,12 @@ const ofPlace: ReadonlySet<string> = new Set([
   "TemporaryRedirect"
 ])
 
-/** An error says its code at its beginning. */
+/** Bytes. The error code is near the beginning. */
 const readBytes = 4_096
 
 export const judgeObjectStore = (answer: Answer): Verdict => {
   const { status } = answer
-  // Each says what it has stored by its tag.
+  // Every store confirms a stored object with an ETag.
   if (status >= 200 && status < 300) {
     return proved(answer, "successful", answer.headers["etag"] !== undefined && answer.body.length === 0)
   }
@@ -52,11 +52,11 @@ export const judgeObjectStore = (answer: Answer): Verdict => {
   if (ofCredentials.has(code ?? "")) return rejected(`HTTP ${status}`, code)
   const verdict = judgeCall(answer, code)
   if (verdict === "successful" || verdict.code !== "BAD_RESPONSE") return verdict
-  // What a store does not have it will not have at the next attempt either.
+  // A function that the store does not implement will be missing at the next attempt, too.
   return { ...verdict, final: status === 501 || (verdict.final && !passing.has(code ?? "")) }
 }
 
-/** A redirect is not followed: the signature is for the host and the region that it was made for. */
+/** A redirect is not followed, because the signature is valid only for its own host and region. */
 const elsewhere = ({ headers, status }: Answer, document: string, code: string | undefined): Failure => {
   const said = headers["x-amz-bucket-region"] ?? /<Region>\s*([\w-]{1,64})\s*<\/Region>/.exec(document)?.[1]
   const region = typeof said === "string" && /^[\w-]{1,64}$/.test(said) ? said : null
@@ -65,7 +65,7 @@ const elsewhere = ({ headers, status }: Answer, document: string, code: string |
     message:
       `HTTP ${status} from the object store${code === undefined ? "" : ` (${code})`}: the bucket is elsewhere` +
       `${region === null ? "" : `, in region ${region}`}; set the destination's region or endpoint to where it is`,
-    // A bucket that has just been made is sent on for a while.
+    // A new bucket is redirected for a while.
     final: status !== 307
   }
 }

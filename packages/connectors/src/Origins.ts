@@ -1,9 +1,9 @@
 import { Context } from "effect"
 
-/** Where the API of an origin like `https://slack.com` is reached: there, or at a stand-in or proxy of the operator's. */
+/** The address of an API with an origin like `https://slack.com`: that origin, or the operator's mock or proxy. */
 export type Origins = (origin: string) => string
 
-/** Those of this process. */
+/** The origins of this process. */
 export const ApiOrigins = Context.Reference<Origins>("@tidegate/connectors/ApiOrigins", {
   defaultValue: () => (origin) => origin
 })

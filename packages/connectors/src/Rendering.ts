@@ -8,9 +8,9 @@ import { compileTemplate, type Template, type TemplateRoots, valueAt } from "@ti
 import type { AttemptFacts } from "./Connector.ts"
 import { text } from "./Settings.ts"
 
-/** The templates of destinations: what stands in a message to a person, a row or an object is filled from the event. */
+/** The templates of destinations: messages, rows and objects are filled from the event. */
 
-/** What a placeholder can begin with. `payload` is the body: its value when it is JSON, else its text. */
+/** The first word of a placeholder. `payload` is the body: its value if it is JSON, else its text. */
 const variables = {
   event_id: "none",
   request_id: "none",
@@ -35,16 +35,16 @@ export type Fill = (template: DeliveryTemplate, escape?: Escape) => string
 
 export type DeliveryTemplate = Template<Variable>
 
-/** A template that makes this text, whatever stands in it: there is no other way to write two braces. */
+/** A template that renders exactly this text: `{{braces}}` is the only way to write two braces. */
 export const literal = (text: string): string => text.replaceAll("{{", "{{braces}}")
 
-/** What keeps a text from being a template; null: nothing. */
+/** Why a text is not a valid template; null if it is. */
 export const templateFault = (written: string): string | null => {
   const compiled = compileTemplate(written, variables)
   return Result.isSuccess(compiled) ? null : compiled.failure.message
 }
 
-/** A setting that holds a template of at most so many characters. */
+/** A setting that holds a template of at most `longest` characters. */
 export const TemplateText = (longest: number) =>
   text
     .check(
@@ -60,10 +60,10 @@ export const TemplateText = (longest: number) =>
         "{{created_at}}, {{payload}}, {{payload.a.b}}, {{headers.x}}, {{query.x}}, {{path}}"
     })
 
-/** The template of a setting, which has been judged. */
+/** Compiles a setting that was already validated as a template. */
 export const template = (written: string): DeliveryTemplate => Result.getOrThrow(compileTemplate(written, variables))
 
-/** Why a template makes nothing that can be sent. The message holds nothing of the event. */
+/** Why a template makes no valid text or value of an event. The message contains nothing of the event. */
 export class Unrenderable {
   readonly message: string
   constructor(message: string) {
@@ -71,20 +71,23 @@ export class Unrenderable {
   }
 }
 
-/** `payloadOf` a message, found out when it is asked for, and once. */
+/** `payloadOf` a message, computed on first use and only once. */
 const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => {
   let parsed: { readonly payload: unknown } | undefined
   return () => (parsed ??= { payload: payloadOf(message) }).payload
 }
 
-/** The same of a body that is too large to be parsed as a whole: only what is asked for is. Its text is more than a template may make. */
+/**
+ * The same, but a body that is too large to parse as a whole is read in parts: only the requested values. Its whole text would exceed the limit
+ * of templates.
+ */
 const lazyParts = (message: Pick<Message, "body">): (() => unknown) => {
   if (message.body.length <= maxParsedBytes) return lazyPayload(message)
   let parts: LargeJson | typeof tooLarge | undefined
   return () => (parts ??= LargeJson.of(message.body) ?? tooLarge)
 }
 
-/** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
+/** Fills templates from this message. Throws `Unrenderable` if a text exceeds the limit of templates. */
 export const filling = (message: Message, facts: AttemptFacts): Fill => {
   const payload = lazyParts(message)
   let query: Values | undefined
@@ -125,21 +128,21 @@ export const filling = (message: Message, facts: AttemptFacts): Fill => {
   }
 }
 
-/** The value of a JSON body that is cheap enough to parse; else its text. */
+/** The value of a JSON body that is small enough to parse; else its text. */
 export const payloadOf = ({ body }: Pick<Message, "body">): unknown => {
   const parsed = parseJson(body)
   return parsed.kind === "json" ? parsed.value : utf8(body)
 }
 
-/** What a template makes of it, which has to be something. */
+/** The text that a template makes; it must not be empty. */
 export const filled = (fill: Fill, one: DeliveryTemplate, setting: string, escape?: Escape): string => {
-  // Half of a character has no bytes, and is refused by whoever reads JSON strictly.
+  // A lone surrogate has no UTF-8 form, and strict JSON parsers refuse it.
   const text = fill(one, escape).trim().toWellFormed()
   if (text === "") throw new Unrenderable(`config.${setting} makes an empty text of this event`)
   return text
 }
 
-/** The JSON that a template makes, whose values stand in it as JSON does. `escape` is of what stands in its texts. */
+/** The JSON value that a template makes; placeholders insert JSON. `escape` applies to placeholders within texts. */
 export const filledJson = (
   fill: Fill,
   one: DeliveryTemplate,

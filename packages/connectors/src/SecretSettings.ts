@@ -3,11 +3,11 @@ import type { Connector } from "./Connector.ts"
 import type { Config, FieldErrors } from "./Settings.ts"
 
 /**
- * Settings that are secrets themselves, like a URL that lets whoever knows it post. They are stored with the auth, which is encrypted,
- * and read masked.
+ * Settings that are secrets themselves, such as a URL with which anybody can post. They are stored with the encrypted auth, and are masked
+ * on read.
  */
 
-/** The member of a stored auth that holds them. No way to authenticate has one of this name. */
+/** The member of a stored auth that holds them. No `auth_type` has a setting of this name. */
 const member = "settings"
 
 const isObject = (value: unknown): value is Schema.JsonObject =>
@@ -24,7 +24,7 @@ export interface Stored<C extends Config = Config> {
   readonly auth: Schema.JsonObject
 }
 
-/** Settings and auth as they are stored: what is secret stands in the auth. */
+/** Settings and auth in their stored form: secret settings are moved into the auth. */
 export const sealed = (row: Connector, { auth, config }: Stored): Stored => {
   const names = new Set(secretNames(row))
   const isSecret = ([name, value]: readonly [string, Schema.Json]): boolean => names.has(name) && value !== null
@@ -38,13 +38,13 @@ export const sealed = (row: Connector, { auth, config }: Stored): Stored => {
       }
 }
 
-/** The same as they were written. Also of a row that is older than the secrecy of a setting. */
+/** The reverse. Also works for a row that was stored before the setting became a secret. */
 export const unsealed = <C extends Config>({ auth, config }: Stored<C>): Stored<C> => {
   const { [member]: secrets, ...rest } = auth
   return isObject(secrets) ? { config: Object.assign({}, config, secrets), auth: rest } : { config, auth }
 }
 
-/** The settings of a config that are secrets; of a URL also what a target may say of it: its path and query, and the parts of the path that are not shown. */
+/** The secret settings of a config. For a URL also the parts that a target may repeat: path and query, and the path segments that are masked. */
 export const secretsIn = (row: Connector, config: Config): ReadonlyArray<string> =>
   secretNames(row).flatMap((name) => {
     const value = config[name]
@@ -59,7 +59,7 @@ const partsOf = (secret: string, shown: string): ReadonlyArray<string> => {
   return [secret, url.pathname + url.search, ...hidden]
 }
 
-/** Settings as a read shows them. */
+/** Settings in the form of a read. */
 export const masked = ({ settings }: Connector, config: Config): Config =>
   Object.fromEntries(
     Object.entries(config).map(([name, value]) => {
@@ -68,7 +68,7 @@ export const masked = ({ settings }: Connector, config: Config): Config =>
     })
   )
 
-/** Puts stored secrets back where what is written repeats their masks. A mask of anything else is a fault, and never taken for a secret. */
+/** Restores stored secrets where the written config repeats their masks. Any other mask is an error, and is never stored as a secret. */
 export const unmasked = (row: Connector, written: Config, stored: Config): Result.Result<Config, FieldErrors> => {
   const restored: Record<string, Schema.Json> = { ...written }
   const faults: Array<FieldErrors[number]> = []

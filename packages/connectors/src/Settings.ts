@@ -5,26 +5,26 @@ import { urlFault } from "@tidegate/model/UrlFault"
 import { OneOf } from "@tidegate/model/AuthSettings"
 
 /**
- * The settings of a destination type. Each has one schema: it judges what is written, in its own words, and is what the document
- * shows.
+ * The settings of a destination type. Each has one schema, which validates the written value with its own messages, and is shown in the API
+ * document.
  */
 
 export type FieldErrors = ReadonlyArray<FieldError>
 
-/** One setting, and what is said of a value of the wrong kind. Null is never a value: it means that it is not given. */
+/** One setting, with the message for a value of the wrong kind. Null always means: not set. */
 interface Described<S extends Schema.Top> {
   readonly schema: S
   readonly kind: string
-  /** Of a secret: what a read shows of it, with `****` in it. It is stored encrypted. */
+  /** For a secret: returns the form shown on read, which contains `****`. The secret is stored encrypted. */
   readonly mask?: (secret: string) => string
 }
 
-/** One that may be left out. */
+/** An optional setting. */
 export interface Optional<S extends Schema.Top, Default> extends Described<S> {
   readonly default: Default
 }
 
-/** One that has to be there; `needed` says what it is. */
+/** A required setting; `needed` describes it. */
 export interface Needed<S extends Schema.Top> extends Described<S> {
   readonly needed: string
 }
@@ -32,28 +32,28 @@ export interface Needed<S extends Schema.Top> extends Described<S> {
 export type Setting = Optional<Schema.Top, unknown> | Needed<Schema.Top>
 export type Settings = Readonly<Record<string, Setting>>
 
-/** The settings, complete. */
+/** The complete settings. */
 export type SettingsOf<S extends Settings> = {
   readonly [Name in keyof S]: S[Name] extends Optional<infer A, infer Default>
     ? A["Type"] | Default
     : S[Name]["schema"]["Type"]
 }
 
-/** A setting that may be left out or null, which both mean `value`. */
+/** An optional setting; if it is missing or null it has the default `value`. */
 export const setting = <S extends Schema.Top, const Default extends S["Type"] | null>(
   schema: S,
   value: Default,
   kind = "must be a string"
 ): Optional<S, Default> => ({ schema, default: value, kind })
 
-/** A setting that has to be written. */
+/** A required setting. */
 export const needed = <S extends Schema.Top>(schema: S, what: string, kind = "must be a string"): Needed<S> => ({
   schema,
   needed: what,
   kind
 })
 
-/** A setting of text that is a secret itself. */
+/** A text setting that is itself a secret. */
 export const secret = <One extends Described<Schema.Top>>(one: One, mask: (secret: string) => string): One => ({
   ...one,
   mask
@@ -61,7 +61,7 @@ export const secret = <One extends Described<Schema.Top>>(one: One, mask: (secre
 
 export const text = Schema.String.annotate({ message: "must be a string" })
 
-/** An address of an HTTP target. */
+/** The URL of an HTTP target. */
 export const HttpUrl = (longest: number) =>
   text.check(
     Schema.makeFilter((url: string) => urlFault(url, longest, ": use config.auth") ?? true, {
@@ -73,7 +73,7 @@ export const HttpUrl = (longest: number) =>
     })
   )
 
-/** A path behind an origin that the type itself has. */
+/** A path on an origin that the type fixes. */
 export const Path = text.check(
   Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
     message: "must begin with / and be at most 2048 characters without spaces or a fragment",
@@ -81,7 +81,7 @@ export const Path = text.check(
   })
 )
 
-/** Whatever JSON there is. It was parsed or made within bounds, and is not walked once more. */
+/** Any JSON. It was parsed or built within limits, so it is not checked again. */
 export const AnyJson = Schema.Unknown as unknown as typeof Schema.Json
 
 const wholeNumber = "must be a positive whole number or null"
@@ -93,15 +93,15 @@ const Positive = Schema.Number.annotate({ message: wholeNumber }).check(
 const yesOrNo = (description: string, value: boolean) =>
   setting(Schema.Boolean.annotate({ description }), value, "must be true or false")
 
-/** How fast destinations of a type deliver that say nothing of it: what their API takes from anybody. */
+/** Default pace of a type's destinations: the rate that its API accepts from any client. */
 export interface Pace {
-  /** Deliveries. */
+  /** Deliveries per second. */
   readonly perSecond: number
-  /** What the API says of it. For the document. */
+  /** The API's documented limit. For the API document. */
   readonly because: string
 }
 
-/** How fast: every type has these. */
+/** The rate limit settings, which every type has. */
 export const pacingOf = (pace: Pace | null) => ({
   rate_limit: setting(
     Positive.annotate({
@@ -117,7 +117,7 @@ export const pacing = pacingOf(null)
 
 const atOnce = "must be a whole number from 1 to 2000, or null"
 
-/** How many at once: of the types that have a target which takes its time. */
+/** The concurrency setting, for types whose targets take time to answer. */
 export const concurrency = {
   max_concurrency: setting(
     Schema.Number.annotate({
@@ -132,7 +132,7 @@ export const concurrency = {
   )
 }
 
-/** What of a request goes on: of the types that forward it as it is. */
+/** Which parts of a request are forwarded; for types that forward requests unchanged. */
 export const forwarding = {
   http_method: setting(
     OneOf(DeliveryMethod.literals).annotate({
@@ -152,21 +152,24 @@ export const forwarding = {
   )
 }
 
-/** Of the types that forward it as it is. */
+/** Whether path and query are forwarded, for the same types. */
 export const forwardsPath = (config: Config): boolean => config["path_forwarding_disabled"] !== true
 
-/** A setting that reads like one of this type and is none: what it may hold all the same, so that what was read can be written. */
+/**
+ * A member that looks like a setting of the type but is none. The schema lists the values that are accepted anyway, so that a body that was
+ * read can be written back.
+ */
 export type NoSetting = Schema.Top
 
 /** The members of a `config`. */
 export type Config = Readonly<Record<string, Schema.Json>>
 
-/** A text that has to be there says something. What was stored before goes on as it is. */
+/** A required text must not be blank. Applies to written values only, so stored ones keep working. */
 const notBlank = Schema.makeFilter<unknown>(
   (value) => typeof value !== "string" || value.trim() !== "" || "must not be empty"
 )
 
-/** What is wrong with texts that may be left out, and of which a blank one makes nothing that can be sent: each delivery would fail. */
+/** Errors of optional texts that must not be blank, because a blank one would make every delivery fail. */
 export const faultsOfBlanks = <S extends object>(settings: S, ...names: ReadonlyArray<keyof S & string>): FieldErrors =>
   names.flatMap((name) => {
     const value: unknown = settings[name]
@@ -175,7 +178,7 @@ export const faultsOfBlanks = <S extends object>(settings: S, ...names: Readonly
       : []
   })
 
-/** The members of a written `config`, each of which may be left out. */
+/** The members of a written `config`; each may be omitted. */
 export const writtenMembers = (
   settings: Settings,
   none: Readonly<Record<string, NoSetting>>
@@ -189,7 +192,7 @@ export const writtenMembers = (
   ...Object.fromEntries(Object.entries(none).map(([name, schema]) => [name, Schema.optionalKey(schema)]))
 })
 
-/** The settings that a checked `config` stands for: what is missing or null has its default. */
+/** The complete settings of a checked `config`: missing or null ones have their defaults. */
 export const completed = <S extends Settings>(
   settings: S,
   written: Config

@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto"
 import { inLaterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { OutboundRequest } from "./Connector.ts"
 
-/** Requests signed as object stores ask for it (Signature Version 4 of the service `s3`). */
+/** Signs requests to object stores (Signature Version 4 of the service `s3`). */
 
 export interface SigningKey {
   readonly accessKeyId: string
@@ -11,7 +11,7 @@ export interface SigningKey {
   readonly sessionToken?: string
 }
 
-/** The hash of the signer, by the platform: its own waits for each. */
+/** SHA-256 of the platform, for the signer: the signer's own implementation is asynchronous. */
 class Sha256 {
   readonly #hash
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
@@ -28,10 +28,10 @@ class Sha256 {
   }
 }
 
-/** Hashed in one go: some two milliseconds. */
+/** Bytes that are hashed without a pause: about two milliseconds. */
 const partBytes = 1024 * 1024
 
-/** Both digests of a body. A large one takes some turns of the loop, which everybody shares. */
+/** Both digests of a body. A large body takes several event-loop iterations, so that it does not block the loop. */
 const digestsOf = async (body: Uint8Array) => {
   const sha256 = createHash("sha256")
   const md5 = createHash("md5")
@@ -45,8 +45,8 @@ const digestsOf = async (body: Uint8Array) => {
 }
 
 /**
- * Signs requests with this key. The signature covers the body and every header that is given; besides, `content-md5` is what
- * buckets with retention ask for, and all kin of the protocol understand.
+ * Signs requests with this key. The signature covers the body and all given headers. `content-md5` is added, because buckets with
+ * retention require it, and all compatible stores accept it.
  */
 export const signer = (key: SigningKey, region: string) => {
   const signature = new SignatureV4({
@@ -54,7 +54,7 @@ export const signer = (key: SigningKey, region: string) => {
     region,
     credentials: key,
     sha256: Sha256,
-    // The path stands encoded in the URL already, and once is what the protocol says.
+    // The path in the URL is already encoded, and the protocol requires exactly one encoding.
     uriEscapePath: false
   })
   return async (request: OutboundRequest, timestampSeconds: number): Promise<OutboundRequest> => {

@@ -3,12 +3,12 @@ import { pointsOf, shortenedPoints } from "./Cutting.ts"
 import { Unrenderable } from "./Rendering.ts"
 
 /**
- * Blocks as the API takes them: texts that are too long are cut, empty ones replaced, and parts that have nothing to say left out, so
- * that one value of an event does not have the whole message refused.
+ * Adapts blocks to the API's limits: long texts are cut, empty ones replaced, and empty parts removed, so that one value of an event does not
+ * cause the whole message to be refused.
  */
 
 const maxBlocks = 50
-/** Items of a list, by what has it. */
+/** Maximum number of items, by the type of the element that contains them. */
 const maxItems: Readonly<Record<string, number>> = {
   actions: 25,
   card: 3,
@@ -24,7 +24,7 @@ const maxItems: Readonly<Record<string, number>> = {
   section: 10,
   static_select: 100
 }
-/** Of texts, by where they stand: the member that holds the text, in what. */
+/** Maximum length of texts, by the element and the member that holds the text. */
 const longestTexts: Readonly<Record<string, number>> = {
   "alert.text": 200,
   "button.text": 75,
@@ -53,9 +53,9 @@ const longestTexts: Readonly<Record<string, number>> = {
   placeholder: 150
 }
 const longestText = 3_000
-/** Of all blocks of Markdown together. */
+/** Characters of all Markdown blocks together. */
 const longestMarkdown = 12_000
-/** Of members that are no texts with markup, by where they stand, or anywhere. A URL that is cut would lead elsewhere. */
+/** Maximum length of members without markup, by element and member, or by member alone. A URL is not cut, because it would lead elsewhere. */
 const longestMembers: Readonly<Record<string, number>> = {
   "option.value": 150,
   "video.author_name": 50,
@@ -66,7 +66,7 @@ const longestMembers: Readonly<Record<string, number>> = {
   block_id: 255,
   value: 2_000
 }
-/** Members that need not be there, and may not be empty. */
+/** Optional members that must not be empty. */
 const neverEmpty = new Set(["action_id", "block_id"])
 const longestUrl = 3_000
 const longestUrls: Readonly<Record<string, number>> = {
@@ -77,7 +77,7 @@ const longestUrls: Readonly<Record<string, number>> = {
   video_url: longestUrl,
   provider_icon_url: 2_000
 }
-/** Stands where a text has to be, and is none. */
+/** Replaces an empty text where a text is required. */
 const nothing = "—"
 
 type Part = Readonly<Record<string, unknown>>
@@ -87,11 +87,11 @@ const isPart = (value: unknown): value is Part => typeof value === "object" && v
 const isText = (value: unknown): value is Part & { readonly type: "mrkdwn" | "plain_text" } =>
   isPart(value) && (value["type"] === "mrkdwn" || value["type"] === "plain_text")
 
-/** Values are escaped wherever they stand; what is no text is not read as one. */
+/** Values are escaped for markup; members that are not text objects need the original value. */
 const unescaped = (text: string): string =>
   text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&")
 
-/** Cut, and never within an escape, which would show as its half. */
+/** Cuts a text, but not inside an escape, whose half would be visible. */
 const cut = (text: string, longest: number): string =>
   shortenedPoints(text, longest).replace(/&(?:a|am|amp|l|lt|g|gt)?…$/, "…")
 
@@ -100,7 +100,7 @@ const textOf = (text: Part, longest: number, orNothing: boolean): Part | null =>
   const said = typeof written === "string" ? written : isJsonNumber(written) ? String(written) : ""
   if (said.trim() === "" && !orNothing) return null
   const made = { ...text, text: said.trim() === "" ? nothing : cut(said, longest) }
-  // Else the API goes through the text once more, and takes names in it for mentions and links.
+  // Otherwise the API parses the text again, and turns names in it into mentions and links.
   return text["type"] === "mrkdwn" && text["verbatim"] === undefined ? { ...made, verbatim: true } : made
 }
 
@@ -118,13 +118,13 @@ const memberOf = (name: string, of: string, value: string): string | null => {
   return plain.trim() === "" ? null : plain
 }
 
-/** Rich texts and tables are laid out by their own parts, which are no text objects: nothing in them is markup. */
+/** Elements with a structure of their own and no text objects: their texts have no markup. */
 const own = new Set(["data_table", "rich_text", "table"])
 
 const isEmptyOf = (type: string, value: unknown): boolean =>
   isPart(value) && value["type"] === type && value["text"] === ""
 
-/** What stands in one of those: as it was before values were escaped. */
+/** The content of such an element with its values not escaped. */
 const literal = (value: unknown): unknown => {
   if (typeof value === "string") return unescaped(value)
   if (Array.isArray(value)) {
@@ -138,7 +138,7 @@ const literal = (value: unknown): unknown => {
   return isEmptyOf("raw_text", made) ? { ...made, text: nothing } : made
 }
 
-/** What a part is, by its type, or by the member that it stands in where it has none. */
+/** The kind of a part: its type, or the name of its member if it has no type. */
 const kindOf = (name: string, part: Part): string => {
   if (name === "confirm") return name
   if (name === "options") return "option"
@@ -146,12 +146,12 @@ const kindOf = (name: string, part: Part): string => {
   return name === "positive_button" || name === "negative_button" ? "button" : typeOf(part)
 }
 
-/** Room that is left for all Markdown of a message. */
+/** Characters that are left for the Markdown of a message. */
 interface Room {
   left: number
 }
 
-/** What stands in a block or in a part of one. `of`: what that is; null: it says nothing, and is left out. */
+/** Adapts a block or a part of one. `of`: its kind. Null: it is empty and is removed. */
 const partOf = (part: Part, of: string, room: Room): Part | null => {
   if (own.has(of)) return literal(part) as Part
   const made: Record<string, unknown> = {}
@@ -207,7 +207,7 @@ const saysSomething = (made: Part, of: string): boolean => {
   return true
 }
 
-/** What a template has made, as blocks that say something; there may be none. */
+/** Converts the result of a template to blocks that are not empty; the list may be empty. */
 export const blocksOf = (made: unknown): ReadonlyArray<unknown> => {
   const blocks = isPart(made) && "blocks" in made ? made["blocks"] : made
   if (!Array.isArray(blocks)) {

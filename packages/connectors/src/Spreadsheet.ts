@@ -9,9 +9,9 @@ import { judgeGoogle } from "./Google.ts"
 import { type DeliveryTemplate, type Fill, filledJson, template, templateFault, Unrenderable } from "./Rendering.ts"
 import { AnyJson, needed, setting, text } from "./Settings.ts"
 
-/** More in one cell is refused by the API. */
+/** Characters; the API refuses more in one cell. */
 const longestCell = 50_000
-/** Of all cells of a row, in characters: the API asks for calls of at most 2 MB. */
+/** Characters of all cells of a row: the API recommends calls of at most 2 MB. */
 const longestRow = 500_000
 const maxColumns = 200
 
@@ -20,7 +20,7 @@ const api = "https://sheets.googleapis.com"
 const cells = `must be a list of 1 to ${maxColumns} values`
 const manyColumns = `must be a list of at most ${maxColumns} paths or templates`
 
-/** What a column may begin with that is not the payload's. */
+/** First words of a column that do not refer to the payload. */
 const ofMetadata =
   /^(?:event_id|request_id|team_id|source_id|connection_id|destination_id|created_at|path|(?:headers|query|payload)(?:[.[].*)?)$/s
 
@@ -31,7 +31,7 @@ const templateOf = (column: string): string => {
   return `{{${ofMetadata.test(path) ? path : `payload${path.startsWith("[") ? "" : "."}${path}`}}}`
 }
 
-/** One value, whose kind a cell keeps; anything else is text. */
+/** Whether a column is a single placeholder, whose value keeps its type; any other column is text. */
 const isOneValue = (column: string): boolean => /^\{\{[^{}]*\}\}$/.test(templateOf(column).trim())
 
 const Column = text.check(
@@ -45,7 +45,7 @@ const Column = text.check(
 
 const metadata = ["event_id", "request_id", "source_id", "connection_id", "created_at"]
 
-/** Rows of a spreadsheet (Google Sheets, values:append). */
+/** Appends rows to a spreadsheet (Google Sheets, values:append). */
 export const spreadsheet = connector({
   type: "SPREADSHEET",
   description: "Appends a row to a spreadsheet (Google Sheets).",
@@ -161,7 +161,7 @@ export const spreadsheet = connector({
   }
 })
 
-/** Where rows are appended: behind the table that begins there. */
+/** The range to append to: after the table that begins there. */
 const rangeOf = (sheetName: string): string => `'${sheetName.replaceAll("'", "''")}'!A1`
 
 const columnsOf = (columns: ReadonlyArray<string>, withMetadata: boolean): ReadonlyArray<string> =>
@@ -175,10 +175,10 @@ const cellOf = (column: string): Cell => {
   return isOneValue(column) ? (fill) => valueOf(filledJson(fill, one, "columns")) : (fill) => fill(one)
 }
 
-/** Lists and objects stand in a cell as JSON. */
+/** Lists and objects are written as JSON text. */
 const valueOf = (json: unknown): Value => {
   if (typeof json === "string" || typeof json === "number" || typeof json === "boolean") return json
-  // A spreadsheet's numbers are doubles: with all its digits, it can only be a text.
+  // A spreadsheet's numbers are doubles: a number with more digits has to be written as text.
   if (isExactNumber(json)) return String(json)
   return json === null ? "" : JSON.stringify(json)
 }
@@ -196,8 +196,8 @@ const rowOf = (fill: Fill, cells: ReadonlyArray<Cell>, isTyped: boolean): Readon
 }
 
 /**
- * What is typed into a cell may be a formula, which reads other cells and calls out: a payload must not write one. What follows an
- * apostrophe is text. Numbers keep their sign, and those with more digits than a cell's number has are texts.
+ * In `USER_ENTERED` mode a text may become a formula, which can read other cells and make calls. So a payload's text that looks like one
+ * gets an apostrophe, which marks it as text. Signed numbers stay numbers; numbers with more digits than a cell can hold become text.
  */
 const inert = (text: string): string =>
   (/^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(text) && !/^\s*[+-]?[\d.,\s%]*$/.test(text)) || isBeyondCells(text)
@@ -207,6 +207,6 @@ const inert = (text: string): string =>
 const isBeyondCells = (text: string): boolean =>
   text.length > 15 && /^\s*[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?\s*$/.test(text) && isExactNumber(readNumber(text.trim()))
 
-/** It answers 200 with what it has written. */
+/** Google answers 200 with the updated range. */
 const isAppended = ({ updates }: Readonly<Record<string, unknown>>): boolean =>
   typeof updates === "object" && updates !== null && "updatedRows" in updates && Number(updates.updatedRows) >= 1

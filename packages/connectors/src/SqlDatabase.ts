@@ -12,7 +12,7 @@ import { type Config, concurrency, type FieldErrors, needed, pacing, setting, te
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
 import { failureOf } from "./SqlState.ts"
 
-/** Connections, and so rows on their way, of a destination that says nothing; and of any. */
+/** Connections, and so concurrent rows, of a destination: the default and the maximum. */
 const usualConnections = 4
 const maxConnections = 20
 
@@ -30,7 +30,7 @@ const notSeconds = "must be a whole number from 1 to 30"
 
 const endpoint = /^(?:\[([^\]]*)\]|([^/:[\]]*))(?::(\d{1,5}))?\/(.*)$/su
 
-/** What `host[:port]/database` says, with the brackets that an IPv6 address has before a port; null: it is none. */
+/** Parses `host[:port]/database`, in which an IPv6 address with a port has brackets; null if it is invalid. */
 const partsOf = (written: string) => {
   const [, v6, name, digits, named = ""] = endpoint.exec(written) ?? []
   const host = v6 ?? name ?? ""
@@ -39,7 +39,7 @@ const partsOf = (written: string) => {
   return isPort && address.test(host) && database.test(named) ? { host, port, database: named } : null
 }
 
-/** Its parts in their own places; it wins over them, as it is written for all of them. */
+/** Copies the parts of `endpoint` to their own settings. It replaces them, because it was written for all three. */
 const spelledOut = ({ endpoint, ...config }: Config): Config => ({
   ...config,
   ...(typeof endpoint === "string" ? partsOf(endpoint) : null)
@@ -72,13 +72,13 @@ const faultsOf = (settings: Columns): FieldErrors => {
   ]
 }
 
-/** A larger body is not looked at, but goes as it is: the column takes nothing but JSON. */
+/** A larger body is not parsed, but sent unchanged: the server refuses it if it is not JSON. */
 const isLarge = ({ length }: Uint8Array): boolean => length > maxParsedBytes
 
-/** Else it is sent nowhere: that of a text shows at once. */
+/** A large body that does not match is refused here: most plain texts are detected at once. */
 const beginsAsJson = /^\s*(?:["[{\dtfn-]|$)/
 
-/** What a server says of a large body that is not JSON: a text of it would take as long to write as nothing foreign may. */
+/** The failure of a large body that is not JSON: encoding it as a text would block the event loop for too long. */
 const tooLong = new SessionFailure({
   code: "REQUEST_TOO_LARGE",
   message: "the body is not JSON, and too long to be stored as a text",
@@ -87,8 +87,8 @@ const tooLong = new SessionFailure({
 })
 
 /**
- * A body as JSON: as it came where it is some; else its text as a string, whose zero bytes no column of PostgreSQL can hold. One that
- * costs too much to be looked at goes as it is, for the server to judge.
+ * A body as JSON text: unchanged if it is JSON; else as a JSON string, with zero bytes replaced, because no column of PostgreSQL can hold them.
+ * A body that is too large to parse is sent unchanged, and the server checks it.
  */
 const jsonOf = (body: Uint8Array): string | SessionFailure => {
   if (body.length === 0) return "null"
@@ -97,7 +97,7 @@ const jsonOf = (body: Uint8Array): string | SessionFailure => {
   return JSON.stringify(utf8(body).replaceAll("\0", "\ufffd"))
 }
 
-/** A text of its bytes would be others. */
+/** The bytes cannot be stored as text without changing them. */
 const unreadable = new SessionFailure({
   code: "REQUEST_TOO_LARGE",
   message: "the body is compressed in a way that is not known, or has more than 1 MiB once it is not",
@@ -105,16 +105,16 @@ const unreadable = new SessionFailure({
   broken: false
 })
 
-/** A body as it was before it was compressed: else a column would keep a text of it, from which it cannot be had again. */
+/** The decompressed body: a column would otherwise keep a text of the compressed bytes, which cannot be restored. */
 const plainOf = ({ body, headers }: Message): Uint8Array | SessionFailure => {
   const coding = headers["content-encoding"]
   if (coding === undefined) return body
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  // Some senders say a charset by it, or name what somebody on the way has undone.
+  // Some senders write a charset into this header, or a proxy has already decompressed the body.
   return decodedBody(bytes, coding, maxParsedBytes) ?? (isUtf8(bytes) ? body : unreadable)
 }
 
-/** Whether a server says of a large body that it is not JSON; the word that is none may be too long to be repeated to us. */
+/** Whether a server reports that a large body is not JSON. The report quotes the invalid word, so it may be too long to read. */
 const isNotJson = (failure: SqlRefusal | SessionFailure): boolean =>
   failure._tag === "SqlRefusal" ? failure.state === "22P02" : failure.code === "RESPONSE_TOO_LARGE"
 
@@ -145,7 +145,7 @@ const answerOf = (rows: number): Answer => ({
   bodyTruncated: false
 })
 
-/** Rows of a table of somebody's PostgreSQL. */
+/** Inserts rows into a table of a PostgreSQL database. */
 export const sqlDatabase = connector({
   type: "SQL_DATABASE",
   description: "Inserts a row into a table of a PostgreSQL database.",
@@ -265,7 +265,7 @@ export const sqlDatabase = connector({
           const body = plainOf(message)
           if (body instanceof SessionFailure) return yield* body
           const large = isLarge(body)
-          // Each takes milliseconds to be encoded.
+          // Each large row takes milliseconds to encode.
           if (large) yield* laterTurn
           const row = rowOf({ ...message, body }, facts)
           if (row instanceof SessionFailure) return yield* row

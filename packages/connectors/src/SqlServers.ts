@@ -1,53 +1,53 @@
 import { Context, Data, type Effect, type Scope } from "effect"
 import type { SessionFailure } from "./Connector.ts"
 
-/** A table of somebody's PostgreSQL, as a destination writes to it. */
+/** A table of an external PostgreSQL server, to which a destination writes. */
 export interface SqlTable {
   readonly host: string
   readonly port: number
   readonly database: string
   readonly username: string
   readonly password: string
-  /** Verified against the host; else in the clear. */
+  /** True: TLS, verified against the host; false: plain text. */
   readonly tls: boolean
   /** Seconds to connect and sign in. */
   readonly connectTimeout: number
-  /** So many at the most are open. */
+  /** The maximum number of open connections. */
   readonly connections: number
   readonly schema: string
   readonly table: string
-  /** What each row says, in this order. */
+  /** The columns that each row fills, in this order. */
   readonly columns: ReadonlyArray<string>
-  /** Columns that have the time of the server. */
+  /** Columns that get the server's time. */
   readonly timed: ReadonlyArray<string>
-  /** The column by which a row that is there already is let be; null: it is a failure. */
+  /** The column by which an existing row is detected and left unchanged; null: an existing row is a failure. */
   readonly unique: string | null
 }
 
-/** A server has understood the statement, or the wish to sign in, and says no. */
+/** A server has understood and refused the statement or the sign-in. */
 export class SqlRefusal extends Data.TaggedError("SqlRefusal")<{
-  /** Its SQLSTATE: five letters and digits. */
+  /** SQLSTATE: five letters and digits. */
   readonly state: string
-  /** In its words: whatever a stranger says. */
+  /** The server's message: untrusted text. */
   readonly said: string
-  /** Whether it has ended the connection by it. */
+  /** Whether the server closed the connection with it. */
   readonly fatal: boolean
 }> {}
 
 /**
- * Inserts a row; gives how many there are more: one or none. May be interrupted at any point. `mayStart` is asked when there is a
- * connection: else nothing is sent over it.
+ * Inserts a row and returns the number of rows added: one or none. May be interrupted at any point. `mayStart` is called once there is
+ * a connection: if it returns false, nothing is sent.
  */
 export type Insert = (
   row: ReadonlyArray<string>,
   mayStart: () => boolean
 ) => Effect.Effect<number, SqlRefusal | SessionFailure>
 
-/** The way to other people's databases. */
+/** Connects to external databases. */
 export class SqlServers extends Context.Service<
   SqlServers,
   {
-    /** Connects when there is something to insert. What is open is closed with the scope. */
+    /** Connects when the first row is inserted. Closes its connections with the scope. */
     readonly open: (table: SqlTable) => Effect.Effect<Insert, never, Scope.Scope>
   }
 >()("@tidegate/connectors/SqlServers") {}

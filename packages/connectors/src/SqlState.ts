@@ -2,13 +2,13 @@ import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { SessionFailure } from "./Connector.ts"
 import type { SqlRefusal } from "./SqlServers.ts"
 
-/** What a PostgreSQL server's refusal means to a delivery. */
+/** The meaning of a PostgreSQL server's refusal for a delivery. */
 interface Meaning {
   readonly code: AttemptErrorCode
-  /** The same would be said of the same row at the next attempt. */
+  /** Another attempt with the same row would be refused again. */
   readonly final: boolean
   readonly what: string
-  /** It is the server that cannot, whatever the row: what is on its way is held back. */
+  /** The server is unable, whatever the row is: the destination's other deliveries wait, too. */
   readonly isTooMuch?: boolean
 }
 
@@ -18,7 +18,7 @@ const tooMuch = (code: AttemptErrorCode, what: string): Meaning => ({ code, fina
 
 const constraint = (final: boolean, what: string): Meaning => ({ code: "DB_CONSTRAINT", final, what })
 
-/** A refused sign-in may be mended while the retries last. */
+/** Not final, because the credentials may be corrected while retries last. */
 const signIn: Meaning = { code: "AUTH_REJECTED", final: false, what: "the server does not let the destination in" }
 const character: Meaning = {
   code: "INVALID_CHARACTER",
@@ -26,7 +26,7 @@ const character: Meaning = {
   what: "the event holds a character that the column cannot"
 }
 
-/** By SQLSTATE, or by its first two characters, which are its class. */
+/** By SQLSTATE, or by its class, which is the first two characters. */
 const meanings: Readonly<Record<string, Meaning>> = {
   "08": { code: "NETWORK_ERROR", final: false, what: "the server has lost a connection of its own", isTooMuch: true },
   "08P01": { code: "PROTOCOL_ERROR", final: false, what: "the server or its pooler does not take it", isTooMuch: true },
@@ -35,12 +35,12 @@ const meanings: Readonly<Record<string, Meaning>> = {
   "22021": character,
   "22P05": character,
   "23": constraint(true, "a constraint of the table does not allow the row"),
-  // The row that it refers to may be on its way.
+  // The referenced row may still arrive.
   "23503": constraint(false, "the row refers to one that is not there"),
   "23505": constraint(true, "there is such a row already"),
   "25": passing("the server takes no writes now"),
   "28": signIn,
-  // What is not there may be put there, or renamed, while the retries last: so too the schema, the table, its columns and constraints.
+  // Missing databases, schemas, tables, columns and constraints may be created or renamed while retries last.
   "3D": passing("there is no such database"),
   "3F": passing("there is no such schema"),
   "40": passing("the row collided with what others write"),
@@ -61,10 +61,10 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 const unknown = passing("the server has refused the row")
 
-/** As much of a server's words as is shown. */
+/** Characters of a server's message that are shown. */
 const longestWords = 300
 
-/** A server's words on one line, without what must not be shown; a stranger may repeat what it was told. */
+/** A server's message on one line, with the secret masked; an untrusted server may repeat what it received. */
 const shown = (said: string, secret: string): string => {
   const hidden = secret === "" ? said : said.replaceAll(secret, "****")
   return hidden
@@ -74,7 +74,7 @@ const shown = (said: string, secret: string): string => {
     .toWellFormed()
 }
 
-/** How an attempt has failed by a refusal. `secret`: what is never shown. */
+/** Converts a refusal to the failure of an attempt. `secret`: masked in the message. */
 export const failureOf = ({ fatal, said, state }: SqlRefusal, secret: string): SessionFailure => {
   const { code, final, isTooMuch = false, what } = meanings[state] ?? meanings[state.slice(0, 2)] ?? unknown
   const words = shown(said, secret)

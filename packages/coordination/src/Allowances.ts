@@ -1,12 +1,12 @@
 import type { Limit, Verdict } from "./RateLimiter.ts"
 
-/** Half a microsecond: sums of fractions of a window do not add up exactly. */
+/** Half a microsecond: sums of fractions of a window are not exact. */
 const rounding = 0.000_5
 
-/** How often a full table is searched for keys that need no place any more. */
+/** Interval at which a full table is searched for unused keys. */
 const sweepEveryMs = 1_000
 
-/** What a call is answered when the key's allowance is whole again `aheadMs` after it. */
+/** The verdict for a call, if the key's allowance is full again `aheadMs` after it. */
 export const verdictOf = ({ calls, windowMs }: Limit, aheadMs: number): Verdict => {
   const share = windowMs / calls
   const used = aheadMs + share
@@ -23,12 +23,12 @@ export const verdictOf = ({ calls, windowMs }: Limit, aheadMs: number): Verdict 
 }
 
 /**
- * A number of calls in a window for each of many keys, by GCRA: all of them at once, then one as each share of the window has
- * passed. What is known of a key is one time, when its allowance is whole again; from then on it needs no place. A key may have a number of
- * its own, and another one from its next call on: the part of the window that it has used stays used.
+ * Limits the calls of many keys by GCRA: the full number of calls at once, then one call per share of the window (window divided by calls).
+ * The state of a key is the time at which its allowance is full again; after that time its entry is not needed. Each key may have its own limit,
+ * which may change with its next call: the used part of the window stays used.
  *
- * At most `maxKeys` have a place. No key loses one before its time, else whoever sends under many keys would set back
- * its own count: when all are taken, the keys without one share a single allowance.
+ * At most `maxKeys` keys have an entry. No entry is removed early, because a client with many keys could otherwise reset its own count: if the
+ * table is full, keys without an entry share a single allowance.
  */
 export class Allowances {
   private readonly wholeAt = new Map<string, number>()
@@ -40,12 +40,12 @@ export class Allowances {
     this.limit = limit
   }
 
-  /** How many keys have a place. */
+  /** Number of keys with an entry. */
   get size(): number {
     return this.wholeAt.size
   }
 
-  /** Takes one call of the key's allowance, if there is one left: what is refused uses nothing. */
+  /** Takes one call from the key's allowance, if one is left. A refused call uses nothing. */
   take(key: string, nowMs: number, limit: Limit = this.limit): Verdict {
     const known = this.wholeAt.get(key)
     const placed = known !== undefined || this.makeRoom(nowMs)
@@ -55,7 +55,7 @@ export class Allowances {
     return verdict
   }
 
-  /** The refusal that is certain by what is known here alone; null: there may be some left. */
+  /** The refusal, if the local state alone is enough for it; null if calls may be left. */
   refusal(key: string, nowMs: number, limit: Limit = this.limit): Verdict | null {
     const known = this.wholeAt.get(key)
     if (known === undefined) return null
@@ -63,7 +63,7 @@ export class Allowances {
     return verdict.allowed ? null : verdict
   }
 
-  /** Takes over what was answered, elsewhere, about a call made at `nowMs`. Never sets a key's count back. */
+  /** Adopts the verdict of another process or of Redis about a call made at `nowMs`. Never lowers a key's count. */
   learn(key: string, nowMs: number, told: Verdict, limit: Limit = this.limit): void {
     const known = this.wholeAt.get(key)
     if (known === undefined && !this.makeRoom(nowMs)) return
@@ -71,7 +71,7 @@ export class Allowances {
     this.wholeAt.set(key, nowMs + Math.max(this.ahead(known ?? 0, nowMs) + taken, told.resetMs))
   }
 
-  /** How long from now a time is. A clock that was set back must not make anybody wait for more than a window. */
+  /** Milliseconds from now until a time. If the clock was set back, nobody waits for more than a window. */
   private ahead(wholeAt: number, nowMs: number): number {
     return Math.min(Math.max(wholeAt - nowMs, 0), this.limit.windowMs)
   }

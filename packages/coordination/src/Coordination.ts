@@ -8,15 +8,15 @@ import { connect, RedisConnection, usualDeadlineMs } from "./RedisConnection.ts"
 import { RedisFeed } from "./RedisFeed.ts"
 import { redisRateLimiter } from "./RedisRateLimiter.ts"
 
-/** Whether the Redis of the settings answers; null: there is none. */
+/** Whether the configured Redis answers; null if none is configured. */
 export class RedisStatus extends Context.Service<RedisStatus, { readonly answers: () => boolean | null }>()(
   "@tidegate/coordination/RedisStatus"
 ) {}
 
-/** How long a start waits for Redis (ms). It goes on without it. */
+/** How long the start of the process waits for Redis (ms). After that it continues without it. */
 const startMs = 1_000
 
-/** Of this process alone. */
+/** For this process alone. */
 export const layerMemory: Layer.Layer<RateLimiter | Feed | RedisStatus> = Layer.mergeAll(
   RateLimiter.layerMemory,
   Feed.layerMemory,
@@ -24,8 +24,8 @@ export const layerMemory: Layer.Layer<RateLimiter | Feed | RedisStatus> = Layer.
 )
 
 /**
- * Of all processes that have the same Redis and the same secret. Redis sees names and numbers: what is counted (client addresses, users)
- * and listened to stands there as a keyed hash, which nobody without the secret can try addresses against.
+ * Shared by all processes with the same Redis and the same secret. Redis sees names and numbers only: counted keys (client addresses, users)
+ * and channels are stored as keyed hashes, so nobody without the secret can test guessed addresses.
  */
 export const layerRedis = (
   address: RedisAddress,

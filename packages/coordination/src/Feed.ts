@@ -1,25 +1,25 @@
 import { Cause, Context, Effect, Layer, Queue, Schema, type Scope, Stream } from "effect"
 
-/** What a subscriber is told. */
+/** What a subscriber receives. */
 export type Told =
   | { readonly kind: "message"; readonly text: string }
-  /** Messages may be missing from here on: it reads what there is, if it matters. */
+  /** Messages may have been lost before this point: the subscriber reads the present state if it needs it. */
   | { readonly kind: "gap" }
 
-/** The subscriber has read too slowly, and is told nothing more: it comes again, or it does not. */
+/** The subscriber has read too slowly and receives no more: it has to subscribe again. */
 export class TooSlow extends Schema.TaggedError<TooSlow>()("TooSlow", {}) {}
 
-/** A longer message (in bytes) is not sent: its subscribers are told of a gap. */
+/** Bytes. A longer message is not sent: its subscribers receive a gap. */
 export const longestMessage = 64 * 1024
 
-/** What waits for one subscriber: beyond either it is dropped. */
+/** Limits of the queue of one subscriber: above either, the subscriber is dropped. */
 const maxWaiting = 256
 const maxWaitingBytes = 1024 * 1024
 
 /**
- * Tells whoever listens at that moment, in all processes where there is a Redis, else in this one. What it tells may be
- * lost, and is told without waiting: what has to be known is in SQL, and a message is a hint to read it, or saves that. Without
- * an answering Redis the subscribers of the same process are still told.
+ * Sends messages to all present subscribers: in all processes if there is a Redis, else in this one. Messages may be lost, and sending never
+ * waits: the data is in SQL, and a message is only a wake-up notification to read it, or saves that read. If Redis does not
+ * answer, subscribers of the same process still receive messages.
  */
 export class Feed extends Context.Service<
   Feed,
@@ -27,13 +27,13 @@ export class Feed extends Context.Service<
     /** Never fails and never waits. */
     readonly publish: (channel: string, message: string) => Effect.Effect<void>
     /**
-     * What is published from now on, as long as the scope is open: who reads from SQL after this misses nothing. It
-     * waits for at most a quarter of a second; a gap is told when messages of other processes come only from then on.
+     * Everything that is published from now on, while the scope is open: a subscriber that reads from SQL after this misses nothing. It
+     * waits for at most a quarter of a second; if messages of other processes start later than that, a gap is sent then.
      */
     readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<Told, TooSlow>, never, Scope.Scope>
   }
 >()("@tidegate/coordination/Feed") {
-  /** Of this process alone. */
+  /** For this process alone. */
   static readonly layerMemory: Layer.Layer<Feed> = Layer.sync(Feed, () => {
     const subscribers = new Subscribers()
     return Feed.of({
@@ -43,17 +43,17 @@ export class Feed extends Context.Service<
   })
 }
 
-/** What is told of a message. */
+/** What subscribers receive for a message. */
 export const toldOf = (message: string): Told =>
   Buffer.byteLength(message) > longestMessage ? { kind: "gap" } : { kind: "message", text: message }
 
 const sizeOf = (told: Told): number => (told.kind === "message" ? Buffer.byteLength(told.text) : 0)
 
-/** Those of one process, by channel. */
+/** The subscribers of one process, by channel. */
 export class Subscribers {
   private readonly byChannel = new Map<string, Set<(told: Told) => void>>()
 
-  /** The channels that somebody listens to. */
+  /** The channels with subscribers. */
   channels(): ReadonlyArray<string> {
     return [...this.byChannel.keys()]
   }

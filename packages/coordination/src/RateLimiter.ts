@@ -1,41 +1,40 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Allowances } from "./Allowances.ts"
 
-/** What may be done so often in a window: all of it at once, then one more as each share of the window has passed. */
+/** A number of calls per window: all of them at once, then one per share of the window. */
 export interface Limit {
-  /** Of what, as a word: limits of one name are counted together, whoever asks, and are of one window. */
+  /** A word that identifies the limit: all callers with the same name share its counts, and its window is fixed. */
   readonly name: string
   readonly calls: number
   readonly windowMs: number
-  /** How many keys a process counts by themselves; the others share one allowance. */
+  /** Number of keys that a process counts separately; the others share one allowance. */
   readonly maxKeys: number
 }
 
-/** What became of one call, and what is left. */
+/** The result of one call, and what is left. */
 export interface Verdict {
   readonly allowed: boolean
   readonly limit: number
   readonly windowMs: number
   readonly remaining: number
-  /** Milliseconds until nothing is used of the allowance any more. */
+  /** Milliseconds until the allowance is full again. */
   readonly resetMs: number
-  /** Milliseconds until the next call is allowed; 0 when one is. */
+  /** Milliseconds until the next call is allowed; 0 if one is allowed now. */
   readonly retryMs: number
 }
 
 /**
- * Counts what callers, clients and keys do, exactly: of all processes together where there is a Redis, else of each process for itself.
- * It never fails, and never takes long: a process that cannot ask Redis goes on by its own count, so at worst each
- * process allows the limit once.
+ * Counts the calls of callers, clients and keys exactly: of all processes together if there is a Redis, else of each process separately.
+ * It never fails and is never slow: a process that cannot reach Redis uses its own count. So at worst each process allows the limit once.
  */
 export class RateLimiter extends Context.Service<
   RateLimiter,
   {
-    /** Takes one call of the key's allowance, if there is one left: what is refused uses nothing. */
+    /** Takes one call from the key's allowance, if one is left. A refused call uses nothing. */
     readonly take: (limit: Limit, key: string) => Effect.Effect<Verdict>
   }
 >()("@tidegate/coordination/RateLimiter") {
-  /** Of this process alone. */
+  /** For this process alone. */
   static readonly layerMemory: Layer.Layer<RateLimiter> = Layer.sync(RateLimiter, () => {
     const allowancesOf = allowancesByName()
     return RateLimiter.of({
@@ -44,7 +43,7 @@ export class RateLimiter extends Context.Service<
   })
 }
 
-/** The counts of a process, by the names of the limits: these are few, and written in the code. */
+/** The counts of a process, by limit name. There are few names, and all are in the code. */
 export const allowancesByName = (): ((limit: Limit) => Allowances) => {
   const byName = new Map<string, Allowances>()
   return (limit) => {

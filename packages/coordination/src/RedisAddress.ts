@@ -1,6 +1,6 @@
 import { Redacted, Result } from "effect"
 
-/** Where a Redis is, and by what it lets us in. */
+/** The address and the credentials of a Redis. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
@@ -13,8 +13,8 @@ export interface RedisAddress {
 const form = "must be redis://[user:password@]host[:port][/database], or rediss:// with TLS"
 
 /**
- * Reads `redis://` and, with TLS, `rediss://`. What is wrong with it is told without a word of it: it holds a password. What would have
- * no effect (a query, a path that is no database) is refused.
+ * Parses `redis://` and, with TLS, `rediss://`. Error messages quote nothing of it, because it contains a password. Parts without an
+ * effect (a query, or a path that is no database) are refused.
  */
 export const redisAddress = (url: Redacted.Redacted): Result.Result<RedisAddress, string> => {
   const parsed = URL.parse(Redacted.value(url))

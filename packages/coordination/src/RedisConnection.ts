@@ -3,20 +3,20 @@ import { Redis as Client } from "ioredis"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import type { RedisAddress } from "./RedisAddress.ts"
 
-/** Nobody waits longer for an answer (ms). */
+/** Longest wait for an answer (ms). */
 export const usualDeadlineMs = 250
-/** A connection that owes an answer for so long is given up (ms). */
+/** A connection that has not answered for this time is closed (ms). */
 const silentMs = 2_000
-/** How often it is asked whether it still answers, when nothing else is asked (ms). */
+/** Interval of pings while no other command is sent (ms). */
 const heartbeatMs = 5_000
-/** For how long Redis is not asked after a failure (ms): twice as long each time, unless it has answered for a minute in between. */
+/** Pause after a failure (ms): it doubles each time, unless Redis has answered for a minute in between. */
 const [shortestHoldMs, longestHoldMs, steadyMs] = [250, 30_000, 60_000] as const
-/** Commands without an answer: a Redis that is slow holds no more. */
+/** Maximum number of commands without an answer, so that a slow Redis does not fill memory. */
 const maxUnderWay = 1_000
 
 export type Reason = "away" | "deadline" | "lost" | "refused" | "busy"
 
-/** Redis did not do what it was asked. Never holds what it was asked, nor what it said. */
+/** Redis did not carry out a command. The error contains neither the command nor the reply. */
 export class Unanswered extends Error {
   override readonly name = "Unanswered"
   readonly reason: Reason
@@ -27,7 +27,7 @@ export class Unanswered extends Error {
   }
 }
 
-/** A connection that comes back by itself, and answers or fails at once while it is not there. */
+/** A connection that reconnects by itself. While it is down, commands fail at once. */
 export const connect = ({ database, host, isEncrypted, password, port, username }: RedisAddress): Client => {
   const client = new Client({
     host,
@@ -44,25 +44,25 @@ export const connect = ({ database, host, isEncrypted, password, port, username 
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // Of a replica that was the primary: its name leads to another one by now.
+    // A former primary is now a replica: its host name already points to the new primary.
     reconnectOnError: ({ message }) => message.startsWith("READONLY"),
     retryStrategy: (times) => Math.min(50 * 2 ** times, 2_000) * (0.5 + Math.random() / 2)
   })
-  // What went wrong shows in what was asked; an error's text may hold what was sent.
+  // Errors are reported by the commands that fail; the text of this one may contain sent data.
   client.on("error", () => {})
   client.connect().catch(() => {})
   return client
 }
 
-/** Listens to whether Redis answers. */
+/** Receives changes of Redis's availability. */
 export interface Listener {
   readonly up: () => void
   readonly down: (reason: Reason) => void
 }
 
 /**
- * Commands to a Redis that may be stopped, frozen or slow. The first that gets no answer in time opens the circuit: from
- * then on nobody waits, until Redis has answered again.
+ * Sends commands to a Redis that may be stopped, frozen or slow. The first command without an answer in time opens the circuit breaker: from
+ * then on commands fail at once, until Redis answers again.
  */
 export class RedisConnection {
   private readonly client: Client
@@ -89,7 +89,7 @@ export class RedisConnection {
     metrics.redisUp.set(0)
   }
 
-  /** Whether Redis is asked. */
+  /** Whether commands are sent to Redis. */
   get answers(): boolean {
     return this.isUp
   }
@@ -121,12 +121,12 @@ export class RedisConnection {
   private async answer(command: string, args: ReadonlyArray<string>): Promise<unknown> {
     const sent = this.client.call(command, ...args)
     this.underWay++
-    // It is under way until it is answered or its connection is given up, whoever still waits.
+    // A command counts until it is answered or its connection is closed, even if its caller has stopped waiting.
     const over = (): void => void this.underWay--
     sent.then(over, over)
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<never>((_, reject) => {
-      // An answer that came while this process was busy is read before the deadline is held against it.
+      // An answer that arrived while this process was busy is read before the deadline counts.
       timer = setTimeout(() => setImmediate(() => reject(new Unanswered("deadline"))), this.deadlineMs)
     })
     try {
@@ -146,7 +146,7 @@ export class RedisConnection {
     this.listener.down(reason)
   }
 
-  /** Asks whether it answers again, once a hold is over and there is a connection. */
+  /** Checks whether Redis answers again, after the pause and once the connection is up. */
   private probe(): void {
     if (this.isUp || this.isClosed) return
     if (performance.now() < this.holdsUntil || this.client.status !== "ready") return this.probeLater()

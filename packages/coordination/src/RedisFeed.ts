@@ -4,19 +4,19 @@ import type { Redis as Client } from "ioredis"
 import { type Feed, longestMessage, Subscribers, toldOf } from "./Feed.ts"
 import { type RedisConnection, usualDeadlineMs } from "./RedisConnection.ts"
 
-/** How often the connection is asked whether it lives: it has nothing to say while nothing is published (ms). */
+/** Interval of pings (ms): without published messages the connection is idle. */
 const heartbeatMs = 5_000
 
 interface Channel {
   readonly text: string
-  /** Settles when Redis has taken the subscription; fails when the connection is lost first. */
+  /** Resolves when Redis has confirmed the subscription; rejects if the connection is lost first. */
   subscribed: Promise<unknown>
   subscribers: number
 }
 
 /**
- * A feed of all processes, over a connection of its own. A process tells its own subscribers by itself, so that they hear of it
- * while Redis is away, and leaves out what comes back from there.
+ * A feed of all processes, over its own connection. A process notifies its own subscribers directly, so that they receive messages while Redis
+ * is down, and ignores its own messages that return from Redis.
  */
 export class RedisFeed {
   private readonly origin = randomBytes(8).toString("hex")
@@ -26,7 +26,7 @@ export class RedisFeed {
   private readonly client: Client
   private readonly nameOf: (text: string) => string
   private readonly heartbeat: NodeJS.Timeout
-  /** When it is connected for the first time. */
+  /** Resolves at the first connection. */
   readonly started: Promise<void>
 
   constructor(connection: RedisConnection, client: Client, nameOf: (text: string) => string) {
@@ -47,7 +47,7 @@ export class RedisFeed {
         const told = toldOf(message)
         this.subscribers.tell(channel, told)
         const sent = `${this.origin}:${told.kind === "message" ? `m${told.text}` : "g"}`
-        // Fails open: it is a hint, and whoever waits for it reads SQL now and then.
+        // Fails open, because a message is only a wake-up notification, and subscribers read SQL at intervals.
         this.connection.send("PUBLISH", [this.nameOf(channel), sent]).catch(() => {})
       }),
     subscribe: (channel) =>
@@ -72,7 +72,7 @@ export class RedisFeed {
       })
   }
 
-  /** What others published may not have come, whoever it was that Redis did not answer. */
+  /** Sends a gap to all subscribers: messages of other processes may be lost, whichever side Redis did not answer. */
   gap(): void {
     for (const { text } of this.channels.values()) this.subscribers.tell(text, { kind: "gap" })
   }
@@ -90,7 +90,7 @@ export class RedisFeed {
       return known.subscribed
     }
     const subscribed = this.client.subscribe(name)
-    // When it fails there is no connection, and its return subscribes.
+    // On failure there is no connection; the reconnection subscribes.
     subscribed.catch(() => {})
     this.channels.set(name, { text, subscribed, subscribers: 1 })
     return subscribed
@@ -119,7 +119,7 @@ export class RedisFeed {
     const channel = this.channels.get(name)
     const [, origin, kind, text] = /^([0-9a-f]{16}):([mg])(.*)$/s.exec(sent) ?? []
     if (channel === undefined || origin === undefined || origin === this.origin) return
-    // No longer one than we would send ourselves, whoever sent it.
+    // The length is checked again, because any client of Redis may have sent the message.
     const isWhole = kind === "m" && text!.length <= longestMessage
     this.subscribers.tell(channel.text, isWhole ? toldOf(text!) : { kind: "gap" })
   }

@@ -4,8 +4,8 @@ import { verdictOf } from "./Allowances.ts"
 import { allowancesByName, type Limit, type RateLimiter, type Verdict } from "./RateLimiter.ts"
 
 /**
- * `Allowances.take` where all processes see it, by the clock of Redis: none of theirs has to be right. Gives for how long (ms) the
- * allowance was not whole before the call, from which the verdict follows. A key is there for as long as that.
+ * `Allowances.take` in Redis, shared by all processes. It uses the clock of Redis, so the clocks of the processes need not agree. Returns how long
+ * (ms) after the call the allowance would have been full, before this call; the verdict follows from it. A key expires after that time.
  */
 const take = Redis.script((key: string, windowMs: number, shareMs: number) => [key, windowMs, shareMs], {
   numberOfKeys: 1,
@@ -23,11 +23,11 @@ const take = Redis.script((key: string, windowMs: number, shareMs: number) => [k
 }).withReturnType<string>()
 
 /**
- * Counts of all processes. What this process knows of a key is never more than what is counted there, so a refusal by it is one
- * there too, and a caller over its limit costs Redis nothing.
+ * Counts shared by all processes. A process's own count of a key is never higher than the shared one. So a local refusal is also one of
+ * the shared count, and a caller above its limit causes no call to Redis.
  *
- * Fails open to this process's own count, which goes on from what was known last: an operator must reach the API, and a stranger
- * gains the limit once more per process at most.
+ * Fails open to the process's own count, which continues from the last known state, because operators must be able to reach the API. A
+ * stranger gains at most the limit once more per process.
  */
 export const redisRateLimiter = (
   redis: Redis.Redis["Service"],

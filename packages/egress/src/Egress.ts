@@ -11,53 +11,53 @@ import { makeOrigins } from "./Origins.ts"
 
 export type { Answer, AttemptErrorCode, Guard }
 
-/** A request to the outside. */
+/** An outbound request. */
 export interface Outbound {
   readonly method: string
   /** Absolute, http or https, without user name or password. A fragment is not sent. */
   readonly url: string
   /**
-   * Flat: `[name, value, name, value, …]`, the form the HTTP client takes without a copy; a repeated name is sent repeatedly.
-   * Headers that belong to the connection or frame the message (`host`, `content-length`, `transfer-encoding`, …) are set
-   * by the client; given ones are left out.
+   * Flat: `[name, value, name, value, …]`, the form that the HTTP client takes without a copy; a repeated name is sent repeatedly.
+   * The client sets headers that belong to the connection or to the framing (`host`, `content-length`, `transfer-encoding`, …); given
+   * ones are dropped.
    */
   readonly headers?: ReadonlyArray<string>
   readonly body?: Uint8Array | string | null
-  /** URLs that the target is told to fetch itself. Of `deliver`: nothing is sent unless each leads to a public host. */
+  /** URLs that the target is asked to fetch. Only for `deliver`: nothing is sent unless each one has a public host. */
   readonly fetched?: ReadonlyArray<string>
-  /** Milliseconds for the whole exchange: waiting for a connection, connecting, sending and the answer to its last byte. */
+  /** Milliseconds for the whole exchange: waiting for a connection, connecting, sending, and the answer to its last byte. */
   readonly timeoutMs?: number
-  /** How many bytes of the answer's body are kept. Default `maxCapturedBytes`. */
+  /** Bytes of the answer's body that are kept. Default `maxCapturedBytes`. */
   readonly captureBytes?: number
   /** Ends the exchange as NETWORK_REQUEST_CANCELED. */
   readonly signal?: AbortSignal
-  /** Asked when the request is about to be written; false ends the exchange as NETWORK_REQUEST_CANCELED, unsent. */
+  /** Called just before the request is written; false ends the exchange as NETWORK_REQUEST_CANCELED, unsent. */
   readonly mayStart?: () => boolean
 }
 
 export interface EgressOptions extends GuardOptions {
-  /** Connections to one origin at the same time. Further exchanges wait, on their own budget. Default 128. */
+  /** Connections to one origin at the same time. Further exchanges wait, within their own time limit. Default 128. */
   readonly connectionsPerOrigin?: number
-  /** The same for answers that are streamed, which have connections of their own. Default 512. */
+  /** The same for streamed answers, which have separate connections. Default 512. */
   readonly streamsPerOrigin?: number
-  /** Origins kept open for reuse with nothing in flight. Default 1,000. */
+  /** Origins without exchanges that are kept open for reuse. Default 1,000. */
   readonly maxIdleOrigins?: number
-  /** Connections to all origins, in use or idle, beyond which idle origins are closed. Default 8,192. */
+  /** Connections to all origins, in use or idle, above which idle origins are closed. Default 8,192. */
   readonly maxConnections?: number
-  /** Milliseconds that closing waits for what is in flight, before it is cancelled. Default 10 s. */
+  /** Milliseconds that closing waits for exchanges in progress before it cancels them. Default 10 s. */
   readonly drainMs?: number
 }
 
 /** An exchange whose answer is streamed. */
 export interface Streaming {
-  /** Goes on after `onData` has returned false. Not to be called from inside a method of a reader. */
+  /** Continues after `onData` has returned false. Must not be called from inside a method of a reader. */
   readonly resume: () => void
-  /** Ends the exchange as NETWORK_REQUEST_CANCELED, with that message; no effect if it has ended. */
+  /** Ends the exchange as NETWORK_REQUEST_CANCELED with that message; no effect if it has ended. */
   readonly cancel: (message: string) => void
 }
 
 const defaultTimeoutMs = 30_000
-/** Of deliveries, which are many and short. Who waits behind the limit of an origin waits for one of its pools. */
+/** For deliveries, which are many and short. A request that waits at the limit of an origin waits for one of its pools. */
 const connectionsPerPool = 64
 
 const messageHeaders = (headers: ReadonlyArray<string>): Array<string> =>
@@ -77,11 +77,11 @@ const refusal = (code: AttemptErrorCode, message: string): Answer => {
   }
 }
 
-/** The URL to send to, or the answer to one that nothing is sent to. */
+/** The URL to send to, or the answer if nothing may be sent. */
 const parseUrl = (text: string): URL | Answer => {
   if (text === "") return refusal("MISSING_URL", "no URL")
   const url = URL.parse(text)
-  // The URL stays out of the messages: its query may hold a secret.
+  // The URL is not in the messages, because its query may contain a secret.
   if (url === null) return refusal("INVALID_URL", "not an absolute URL")
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     return refusal("INVALID_URL", `${url.protocol} is not http: or https:`)
@@ -93,8 +93,8 @@ const parseUrl = (text: string): URL | Answer => {
 }
 
 /**
- * undici takes a reset for the end of a body that ends with its connection, and for the reset it knows a code. A broken body
- * must not be handed on as a whole one, so it is told a sibling of that code.
+ * If a body ends with its connection, undici treats a reset as the normal end, and recognises it by the error code. A broken body
+ * must not be returned as complete, so undici gets a similar code that it does not treat so.
  */
 const distinguishingResets =
   (connect: Guard["connect"]): Guard["connect"] =>
@@ -106,7 +106,7 @@ const distinguishingResets =
       callback(...result)
     })
 
-/** What is looked up, unless the time is over or the signal comes first; and how to stop waiting for these. */
+/** Awaits a look-up, unless the timeout or the signal comes first. Also returns the function that stops these two. */
 const untilOver = <A>(
   looked: Promise<A>,
   timeoutMs: number,
@@ -127,12 +127,10 @@ const untilOver = <A>(
   return [Promise.race([looked, over]), stop]
 }
 
-/** Of an exchange that never began. */
+/** The handle of an exchange that never started. */
 const ended: Streaming = { resume: () => undefined, cancel: () => undefined }
 
-/**
- * The client without Effect around it, for `Egress.layer`. Throws `InvalidNetwork`.
- */
+/** The client without Effect, for `Egress.layer`. Throws `InvalidNetwork`. */
 const makeEgress = (options: EgressOptions) => {
   const guard = makeGuard(options)
   const maxIdleOrigins = options.maxIdleOrigins ?? 1_000
@@ -144,7 +142,7 @@ const makeEgress = (options: EgressOptions) => {
     maxIdleOrigins,
     maxConnections
   })
-  // Apart, because a stream may hold its connection for hours: deliveries to the same origin must not wait for it.
+  // Separate connections, because a stream may hold its connection for hours: deliveries to the same origin must not wait for it.
   const streaming = makeOrigins({
     guard: { connect: distinguishingResets(guard.connect) },
     connectionsPerOrigin: options.streamsPerOrigin ?? 512,
@@ -177,7 +175,7 @@ const makeEgress = (options: EgressOptions) => {
       mayStart: outbound.mayStart,
       reader,
       onSettled: (answer) => {
-        // It may still stand in the client's queue, where its body would wait along with it.
+        // The request may still be in the client's queue, which would keep its body in memory.
         options.body = null
         origins.release(connections)
         if (--inFlight === 0) onDrained?.()
@@ -188,7 +186,7 @@ const makeEgress = (options: EgressOptions) => {
     return exchange
   }
 
-  /** Where to send it, or why nothing is sent. */
+  /** The URL to send to, or the refusal if nothing may be sent. */
   const admit = (outbound: Outbound): URL | Answer => {
     if (closing) return refusal("NETWORK_REQUEST_CANCELED", "the gateway is shutting down")
     if (outbound.signal?.aborted === true) return refusal("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
@@ -203,8 +201,8 @@ const makeEgress = (options: EgressOptions) => {
     })
 
   /**
-   * Why a target must not be told to fetch a URL; null when it may. Whoever fetches it looks the name up again: what is kept from
-   * tenants by this is to have somebody reach for the operator's networks, or for those of the target.
+   * Why a target must not be asked to fetch a URL; null if it may. The target resolves the name again, so this is no complete protection. It
+   * keeps tenants from using a target to reach the operator's networks, or the target's own.
    */
   const refusalOf = async (text: string): Promise<Answer | null> => {
     const url = parseUrl(text)
@@ -213,7 +211,7 @@ const makeEgress = (options: EgressOptions) => {
     return refused === null ? null : refusal(refused.code, refused.message)
   }
 
-  /** What is looked up for it counts in its time, and ends with it. Whoever answers too late is not waited for. */
+  /** The look-ups count towards the timeout, and end with it. An answer that comes later is ignored. */
   const deliverChecked = async (outbound: Outbound, fetched: ReadonlyArray<string>): Promise<Answer> => {
     const since = performance.now()
     const { signal, timeoutMs = defaultTimeoutMs } = outbound
@@ -231,7 +229,7 @@ const makeEgress = (options: EgressOptions) => {
       : deliverChecked(outbound, outbound.fetched)
 
   const stream = (outbound: Outbound, reader: AnswerReader): Streaming => {
-    // Later, so that it is never called before this returns.
+    // Deferred, so that it is never called before this function returns.
     const end = (answer: Answer): void => queueMicrotask(() => reader.onEnd(answer))
     const url = admit(outbound)
     if (url instanceof URL) return send(outbound, url, reader, end)
@@ -255,44 +253,44 @@ const makeEgress = (options: EgressOptions) => {
 }
 
 /**
- * The gateway's only way out: every outbound HTTP request is made by `deliver` or `stream`, every other outbound socket is
- * opened by `guard`; a test of this package reads all sources to keep it so.
+ * The gateway's only way out: every outbound HTTP request uses `deliver` or `stream`, and every other outbound socket is
+ * opened by `guard`. A test of this package reads all sources to enforce this.
  */
 export class Egress extends Context.Service<
   Egress,
   {
     /**
-     * Sends one HTTP/1.1 request and tells how it ended. Never rejects.
+     * Sends one HTTP/1.1 request and returns how it ended. Never rejects.
      *
      * - Redirects are not followed: a 3xx is an answer like any other.
-     * - The answer counts as received once its body is complete or exceeds `captureBytes`; then the rest is abandoned with
-     *   its connection, so that a target that never ends its body costs no more than one that ends it at the limit. A body
+     * - The answer counts as received once its body is complete or exceeds `captureBytes`. Above that the rest is dropped with its
+     *   connection, so that a target that never ends its body costs no more than one that ends it at the limit. A body
      *   that stays within the limit but does not end in time is TIMEOUT.
-     * - One budget covers everything, waiting for a free connection included.
-     * - Nothing is sent twice: a connection that the target closes as it is reused ends as SOCKET_CLOSED or
-     *   CONNECTION_RESET, because the request may have had its effect; whether to repeat it is up to the retry rule.
-     * - A target that says "100 Continue" unasked is PROTOCOL_ERROR (the HTTP client's limit); other 1xx are passed over, as far as they are few.
+     * - One timeout covers everything, including the wait for a free connection.
+     * - Nothing is sent twice: if the target closes a connection while it is reused, the result is SOCKET_CLOSED or
+     *   CONNECTION_RESET, because the request may have had its effect. The retry rule decides whether to repeat it.
+     * - A target that sends "100 Continue" without being asked is PROTOCOL_ERROR (a limit of the HTTP client); a few other 1xx are ignored.
      *
-     * It runs outside Effect, since it is called for every delivery. In an effect:
+     * It runs outside Effect, because it is called for every delivery. In an effect:
      * `Effect.promise((signal) => egress.deliver({ ...outbound, signal }))`.
      */
     readonly deliver: (outbound: Outbound) => Promise<Answer>
     /**
-     * Like `deliver`, but hands the answer on as it comes, of whatever length. `captureBytes` of it are kept besides.
+     * Like `deliver`, but passes the answer to the reader as it arrives, whatever its length. `captureBytes` of it are also kept.
      *
-     * - `timeoutMs` is for the time until the headers are there, waiting for a connection included; after them it is how long
-     *   the target may be silent. While the reader holds it up, no time runs: how long that may last is up to the caller.
-     * - An answer that breaks off is an error, also where its body would have ended with the connection and that was reset.
-     * - What a reader throws ends the exchange (UNKNOWN).
-     * - `signal` and `mayStart` mean what they mean for `deliver`.
+     * - `timeoutMs` limits the time until the headers are complete, including the wait for a connection; after them it limits each pause of
+     *   the target. No time counts while the reader pauses the target: the caller limits that.
+     * - An answer that breaks off is an error, even if its body would have ended with the connection and that was reset.
+     * - If a reader throws, the exchange ends (UNKNOWN).
+     * - `signal` and `mayStart` mean the same as for `deliver`.
      */
     readonly stream: (outbound: Outbound, reader: AnswerReader) => Streaming
     readonly guard: Guard
-    /** How many origins hold connections or memory now, in use or idle. */
+    /** Number of origins that hold connections or memory now, in use or idle. */
     readonly openOrigins: () => number
   }
 >()("@tidegate/egress/Egress") {
-  /** Closing the scope lets what is in flight finish (at most `drainMs`) and closes every connection. */
+  /** Closing the scope lets exchanges in progress finish (for at most `drainMs`) and closes every connection. */
   static readonly layer = (options: EgressOptions): Layer.Layer<Egress, InvalidNetwork> =>
     Layer.effect(
       Egress,

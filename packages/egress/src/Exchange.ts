@@ -6,7 +6,7 @@ import { answerRead, bodyRead } from "./WireMeter.ts"
 
 /** How one exchange with a target ended. */
 export interface Answer {
-  /** The status received; null if none was. Also set where the answer then broke off, see `errorCode`. */
+  /** The status that was received; null if none was. Also set if the answer broke off afterwards, see `errorCode`. */
   readonly status: number | null
   /** Names in lower case; a header sent more than once is a list. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -14,33 +14,33 @@ export interface Answer {
   readonly body: Buffer
   /** The target sent more than the capture limit. The rest was not read, and the exchange counts as answered. */
   readonly bodyTruncated: boolean
-  /** Null if the target answered in full (whatever the status), else why it did not. */
+  /** Null if the target's answer is complete (whatever its status), else why it is not. */
   readonly errorCode: AttemptErrorCode | null
   readonly errorMessage: string | null
   /** Milliseconds since the epoch. */
   readonly sentAt: number
-  /** When the outcome was known: `sentAt` plus the time that passed, which no step of the wall clock falsifies. */
+  /** When the outcome was known: `sentAt` plus the elapsed time, so a change of the wall clock does not distort it. */
   readonly respondedAt: number
 }
 
 const noHeaders: Answer["headers"] = {}
 
-/** Thrown into the HTTP client to drop a request that has ended while it waited for a connection; nobody reads it. */
+/** Thrown into the HTTP client to drop a request that ended while it waited for a connection; nothing reads it. */
 const dropped = new Error("the exchange has ended")
 
-/** 1xx before an answer: each is a few bytes, and costs as much as an answer does. */
+/** 1xx answers before the final one: each is a few bytes, but costs as much as an answer. */
 const maxInterim = 32
 
-/** Takes an answer as it comes. */
+/** Receives an answer as it arrives. */
 export interface AnswerReader {
-  /** Once, before any byte of the body: the final status, and the headers as `Answer` has them. */
+  /** Called once, before any byte of the body: the final status, and the headers in the form of `Answer`. */
   readonly onHeaders: (status: number, headers: Answer["headers"]) => void
   /**
-   * The next bytes of the body, as sent. False pauses the target until `resume`; what has been read from its connection by
-   * then (at most about 128 KiB) may still come.
+   * The next bytes of the body, as sent. Returning false pauses the target until `resume`; bytes that were already read from its connection
+   * (at most about 128 KiB) may still be passed.
    */
   readonly onData: (chunk: Buffer) => boolean
-  /** Exactly once, and last. Its `body` is what was kept of the bytes that passed; `bodyTruncated`: more passed than that. */
+  /** Called exactly once, as the last call. Its `body` holds the kept bytes; `bodyTruncated`: more bytes passed than were kept. */
   readonly onEnd: (answer: Answer) => void
 }
 
@@ -49,17 +49,16 @@ export interface ExchangeOptions {
   readonly captureBytes: number
   readonly signal: AbortSignal | undefined
   readonly mayStart: (() => boolean) | undefined
-  /** Who gets the answer as it comes; none: it is kept, and ends at the capture limit. */
+  /** Receives the answer as it arrives. Without a reader the answer is kept, and ends at the capture limit. */
   readonly reader: Omit<AnswerReader, "onEnd"> | undefined
   /** Called exactly once. */
   readonly onSettled: (answer: Answer) => void
 }
 
 /**
- * One request and its answer, as the HTTP client's handler. Settles exactly once: when the answer is complete, when it
- * exceeds the capture limit (unless somebody reads it as it comes), when the connection fails, when the time is over, or
- * when the caller cancels. The time is for the whole exchange; of an answer that is read as it comes, for its headers, and
- * then for each silence of the target.
+ * One request and its answer, as the HTTP client's handler. It settles exactly once: when the answer is complete, when it
+ * exceeds the capture limit (without a reader), when the connection fails, at the timeout, or when the caller
+ * cancels. The timeout is for the whole exchange; with a reader it is for the headers, and then for each pause of the target.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions
@@ -78,20 +77,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
   constructor(options: ExchangeOptions) {
     this.#options = options
     this.#captured = new GatheredBytes(options.captureBytes)
-    // A native timer costs 0.2 µs to set and clear (0.8 where budgets differ); a wheel of our own would be less exact.
+    // A native timer costs 0.2 µs to set and clear (0.8 µs with differing timeouts); a timer wheel of our own would be less exact.
     this.#timer = setTimeout(onTimeout, options.timeoutMs, this)
     options.signal?.addEventListener("abort", this.#onAbort)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Thrown, not aborted: an abort would take the fresh connection along.
+    // Thrown instead of aborted: an abort would also close the fresh connection.
     if (this.#options.mayStart?.() === false) this.#cancel("NETWORK_REQUEST_CANCELED", "no longer allowed to start")
     if (this.#settled) throw dropped
     this.#controller = controller
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Answer["headers"]): void {
-    // 1xx: the answer is yet to come.
+    // 1xx: the final answer follows.
     if (status < 200) {
       if (++this.#interim > maxInterim) this.#cancel("PROTOCOL_ERROR", `more than ${maxInterim} interim answers`)
       return
@@ -106,7 +105,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     bodyRead(chunk.length)
-    // The parser may begin with nothing when it goes on.
+    // The parser may pass an empty chunk when it resumes.
     if (this.#settled || chunk.length === 0) return
     const { reader } = this.#options
     if (!this.#truncated && !this.#captured.add(chunk)) this.#truncated = true
@@ -125,8 +124,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     answerRead()
     if (this.#settled) return
     const answer = this.#conclude(null, null)
-    // Told once the client has its connection back, which takes it one turn of the event loop: an exchange begun by whoever
-    // waits for this one would find the connection taken and open a second (twice as many connections, measured).
+    // Reported one event-loop iteration later, when the client has its connection back. Otherwise a caller that starts its next exchange
+    // at once finds the connection in use and opens a second one (twice as many connections, measured).
     queueMicrotask(() => setImmediate(this.#options.onSettled, answer))
   }
 
@@ -135,7 +134,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(errorCodeOf(error, this.#status !== null), errorMessageOf(error))
   }
 
-  /** The reader takes more. Not to be called from inside one of its methods. */
+  /** The reader accepts more. Must not be called from inside one of its methods. */
   resume(): void {
     if (!this.#paused || this.#settled) return
     this.#paused = false
@@ -143,7 +142,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.resume()
   }
 
-  /** Ends the exchange from our side; no effect if it has ended. */
+  /** Ends the exchange on the caller's request; no effect if it has ended. */
   cancel(message: string): void {
     this.#cancel("NETWORK_REQUEST_CANCELED", message)
   }
@@ -151,7 +150,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Called by the timer. */
   expire(): void {
     const { reader, timeoutMs } = this.#options
-    // The target is silent because it is held up.
+    // The target is silent because the reader has paused it.
     if (this.#paused) this.#timer.refresh()
     else if (reader === undefined) this.#cancel("TIMEOUT", `no full answer within ${timeoutMs} ms`)
     else if (this.#status === null) this.#cancel("TIMEOUT", `no answer within ${timeoutMs} ms`)

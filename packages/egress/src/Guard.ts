@@ -9,7 +9,7 @@ import { buildConnector } from "undici"
 import { makeResolver } from "./Resolver.ts"
 import type { Resolve } from "./Resolver.ts"
 
-/** A network of the allow-list that cannot be read. */
+/** An entry of the allow-list that cannot be read. */
 export class InvalidNetwork extends Schema.TaggedError<InvalidNetwork>()("InvalidNetwork", {
   entry: Schema.String,
   reason: Schema.String
@@ -20,8 +20,8 @@ export class InvalidNetwork extends Schema.TaggedError<InvalidNetwork>()("Invali
 }
 
 /**
- * Why the guard opened no connection. The code is the contract's. The message names the host as it was asked for and never
- * an address it resolved to: error messages reach tenants, who must not map the operator's network by them.
+ * Why the guard opened no connection. The code is the contract's. The message names the requested host and never
+ * an address that it resolved to: error messages reach tenants, who must not learn the operator's network from them.
  */
 export class GuardError extends Error {
   override readonly name = "GuardError"
@@ -34,42 +34,45 @@ export class GuardError extends Error {
 }
 
 export interface GuardOptions {
-  /** Networks that may be reached although they are private or special. */
+  /** Networks that are allowed although they are private or special. */
   readonly allow: ReadonlyArray<string>
-  /** PEM certificates of authorities trusted besides the machine's own. */
+  /** PEM certificates of authorities that are trusted in addition to the machine's own. */
   readonly ca?: ReadonlyArray<string>
-  /** Milliseconds to resolve, connect and finish the TLS handshake; at most half a second is added. Default 10 s. */
+  /** Milliseconds to resolve, connect and finish the TLS handshake; it may take up to half a second longer. Default 10 s. */
   readonly connectTimeoutMs?: number
-  /** Where host names are looked up; for tests. */
+  /** Resolves host names; for tests. */
   readonly resolve?: Resolve
 }
 
 export interface Guard {
-  /** Whether an IP address may be connected to. Anything that is not an IP address may not. */
+  /** Whether connections to an IP address are allowed. False for any text that is not an IP address. */
   readonly permits: (address: string) => boolean
-  /** Why a host must not be reached, by somebody else on our behalf either; null when it may. Never rejects. */
+  /** Why a host must not be contacted, by us or by another party on our behalf; null if it may be. Never rejects. */
   readonly refusalOf: (host: string) => Promise<GuardError | null>
-  /** The connector for an HTTP client: plain or TLS, verified against the host name whatever the environment says. */
+  /**
+   * The connector for an HTTP client: plain or TLS. The certificate is always verified against the host name, whatever the environment
+   * variables are.
+   */
   readonly connect: buildConnector.connector
   /**
-   * A plain TCP socket for what is not HTTP, such as a database or a mail server. It is connecting when it is returned; a
-   * refusal arrives as its `error` event (a `GuardError`). How long connecting may take is up to the caller.
+   * Opens a plain TCP socket for other protocols than HTTP, such as a database or a mail server. The returned socket is still connecting; a
+   * refusal arrives as its `error` event (a `GuardError`). The caller limits how long connecting may take.
    */
   readonly openSocket: (target: { readonly host: string; readonly port: number }) => Socket
-  /** TLS over such a socket, when both sides have agreed on it: verified against the host as `connect` does. */
+  /** Starts TLS on such a socket after both sides have agreed on it: verified against the host as `connect` does. */
   readonly secure: (socket: Socket, host: string) => TLSSocket
 }
 
 /** The loopback networks, for tests and for development on one machine. */
 export const loopbackOnly: ReadonlyArray<string> = ["127.0.0.0/8", "::1/128"]
 
-/** Everything of IPv4 that is not a public host. */
+/** All of IPv4 that is not a public host. */
 const closedIpv4 = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
-  // A cloud's host agent answers on this address, public by its number only.
+  // A cloud's host agent answers on this address. It is a public address by its number only.
   "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
@@ -85,9 +88,9 @@ const closedIpv4 = [
 ]
 
 /**
- * Everything of IPv6 that is not a public host. Global unicast is 2000::/3; the first three networks are all the rest
- * (loopback, IPv4-compatible, NAT64, discard-only, unique local, link and site local, multicast, segment routing and what
- * nobody has assigned yet), closed as a whole because a list of names would fail open on the next one.
+ * All of IPv6 that is not a public host. Global unicast is 2000::/3. The first three networks cover everything else
+ * (loopback, IPv4-compatible, NAT64, discard-only, unique local, link and site local, multicast, segment routing and unassigned
+ * space). They are closed as a whole, because a list of known networks would fail open for new ones.
  */
 const closedIpv6 = [
   "::/3",
@@ -96,7 +99,7 @@ const closedIpv6 = [
   // Protocol assignments: Teredo, benchmarking, ORCHID.
   "2001::/23",
   "2001:db8::/32",
-  // 6to4: an IPv4 address in disguise.
+  // 6to4: an IPv4 address in another form.
   "2002::/16",
   "3fff::/20"
 ]
@@ -108,7 +111,7 @@ const parseNetwork = (entry: string): Result.Result<IpNetwork.IpNetwork, Invalid
     IpNetwork.fromString(entry),
     (error) => new InvalidNetwork({ entry, reason: error.message })
   )
-  // Such an address is judged by the IPv4 address in it, so this network would never match.
+  // Such an address is checked as the IPv4 address in it, so this network would never match.
   return Result.filterOrFail(
     network,
     (parsed) => !ipv4Mapped.test(IpNetwork.format(parsed)),
@@ -116,7 +119,7 @@ const parseNetwork = (entry: string): Result.Result<IpNetwork.IpNetwork, Invalid
   )
 }
 
-/** The networks of an operator's setting, separated by commas or white space. Empty text is an empty list. */
+/** Parses the networks of an operator's setting, separated by commas or white space. An empty text is an empty list. */
 export const parseNetworks = (text: string): Result.Result<ReadonlyArray<string>, InvalidNetwork> => {
   const networks: Array<string> = []
   for (const entry of text.split(/[\s,]+/)) {
@@ -129,7 +132,7 @@ export const parseNetworks = (text: string): Result.Result<ReadonlyArray<string>
 }
 
 /**
- * A set of networks. The families are kept apart because a `BlockList` takes an IPv4 address for its IPv4-mapped IPv6 form:
+ * A set of networks. The families are separate because a `BlockList` treats an IPv4 address as its IPv4-mapped IPv6 form:
  * an IPv6 rule such as ::/3 would match every IPv4 address.
  */
 const makeNetworkSet = (networks: ReadonlyArray<string>) => {
@@ -143,16 +146,15 @@ const makeNetworkSet = (networks: ReadonlyArray<string>) => {
   return (address: string, family: "ipv4" | "ipv6"): boolean => lists[family].check(address, family)
 }
 
-/** How long one address is tried before the next; a second SYN fits in. Node's own half second cuts off slow routes. */
+/** How long one address is tried before the next; long enough for a second SYN. Node's default of half a second is too short for slow routes. */
 const attemptTimeoutMs = 2_000
 
 /**
- * The one place where this system opens outbound connections. A connection is opened only to an address that has been
- * checked, and the address that was checked is the address that is connected to: the check *is* the lookup, so a name that
- * answers differently a moment later changes nothing.
+ * The only place where this system opens outbound connections. A connection is opened only to an address that was
+ * checked, and exactly to that address: the check *is* the look-up, so a name that resolves differently a moment later changes nothing.
  *
- * Fails closed: if one of a name's addresses is private, the name is refused as a whole, because that is what a rebinding
- * answer looks like. Several public addresses are tried in turn. Proxy variables of the environment are ignored: a proxy
+ * Fails closed: if one of a name's addresses is private, the whole name is refused, because that is how a DNS rebinding
+ * answer looks. Several public addresses are tried in turn. Proxy variables of the environment are ignored: a proxy
  * would resolve the name again, unchecked.
  *
  * Throws `InvalidNetwork` if an entry of `allow` cannot be read.
@@ -167,7 +169,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
     const family = isIP(address)
     if (family === 0) return false
     if (family === 4) return passes(address, "ipv4")
-    // Canonical: without a zone, and with the IPv4 address spelled out where there is one.
+    // Canonical form: without a zone, and with an embedded IPv4 address written out.
     const canonical = new SocketAddress({ address, family: "ipv6" }).address
     const embedded = ipv4Mapped.exec(canonical)?.[1]
     return embedded === undefined ? passes(canonical, "ipv6") : passes(embedded, "ipv4")
@@ -179,7 +181,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
       `${host} is not a public host, nor in a network that TIDEGATE_EGRESS_ALLOW names`
     )
 
-  /** An IP address as the host is never looked up, so it has to be judged before. */
+  /** A host that is an IP address is never looked up, so it has to be checked before. */
   const refusesLiteral = (host: string): boolean => isIP(host) !== 0 && !permits(host)
 
   const addressesOf = async (hostname: string) => {
@@ -205,9 +207,9 @@ export const makeGuard = (options: GuardOptions): Guard => {
 
   const connectTimeoutMs = options.connectTimeoutMs ?? 10_000
   const verifying = {
-    // Said outright, because a variable of the environment can turn the default off.
+    // Set explicitly, because an environment variable can turn the default off.
     rejectUnauthorized: true,
-    // One for all connections: building it parses every certificate.
+    // One for all connections: creating it parses every certificate.
     secureContext: createSecureContext(
       options.ca === undefined ? {} : { ca: [...getCACertificates("default"), ...options.ca] }
     )
@@ -237,11 +239,11 @@ export const makeGuard = (options: GuardOptions): Guard => {
     },
     connect: (target, callback) => {
       if (refusesLiteral(target.hostname)) {
-        // Later, as every other outcome: the client is not ready for an answer inside the call.
+        // Deferred, as every other outcome is: the client cannot handle an answer inside the call.
         process.nextTick(callback, refused(target.hostname), null)
         return
       }
-      // A name with its final dot is the same name, but not in a certificate.
+      // A name with a final dot is the same name, but certificates are issued without the dot.
       const dotted = target.protocol === "https:" && target.hostname.endsWith(".")
       connectUnchecked(dotted ? { ...target, servername: target.hostname.slice(0, -1) } : target, callback)
     },
@@ -249,7 +251,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
       refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port }),
     secure: (socket, host) => {
       const name = host.endsWith(".") ? host.slice(0, -1) : host
-      // An address has no name to ask for, and is verified as one.
+      // An IP address sends no server name, and is verified as an address.
       return connectTls({ ...verifying, socket, host: name, servername: isIP(name) === 0 ? name : "" })
     }
   }

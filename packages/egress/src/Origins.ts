@@ -5,13 +5,13 @@ import { metered } from "./WireMeter.ts"
 export interface OriginsOptions {
   readonly guard: Pick<Guard, "connect">
   readonly connectionsPerOrigin: number
-  /** Of one pool. Default: all of an origin's, so that whoever waits for one gets the first that is free. */
+  /** Connections of one pool. Default: all of an origin's, so that a waiting exchange gets the first connection that is free. */
   readonly connectionsPerPool?: number
   readonly maxIdleOrigins: number
   readonly maxConnections: number
 }
 
-/** Connections to one origin, and how many exchanges use them or wait for one. */
+/** A pool of connections to one origin, and how many exchanges use it or wait for it. */
 interface Connections {
   readonly pool: Pool
   readonly origin: Origin
@@ -19,7 +19,7 @@ interface Connections {
   inFlight: number
 }
 
-/** One scheme, host and port, and how many exchanges hold it. */
+/** One scheme, host and port, and how many exchanges use it. */
 interface Origin {
   readonly key: string
   readonly connections: Array<Connections>
@@ -27,24 +27,24 @@ interface Origin {
   idleSince: number
 }
 
-/** How long an idle connection is kept unless the target names a time; below what common servers keep. */
+/** How long an idle connection is kept unless the target names a time; shorter than common servers keep theirs. */
 const keepAliveMs = 4_000
-/** The longest a target's own `keep-alive` hint is followed. */
+/** The longest time from a target's own `keep-alive` header that is used. */
 const maxKeepAliveMs = 30_000
 const sweepMs = 1_000
 
 /**
- * The open origins. Each has its own pools of connections; an origin nobody uses is closed once its connections cannot be
- * alive any more, or earlier, longest idle first, when more than `maxIdleOrigins` are idle or there are more than `maxConnections`.
- * So memory and descriptors follow the number of targets in use, not of those ever seen.
+ * The open origins. Each has its own connection pools. An unused origin is closed once its connections have expired. It is closed earlier, the
+ * longest idle first, if more than `maxIdleOrigins` are idle or there are more than `maxConnections`. So memory and descriptors depend on the
+ * number of targets in use, not on the number of targets ever used.
  *
- * Several pools, because one looks for a free connection among all that it has, twice for each request.
+ * An origin has several pools, because a pool searches all its connections for a free one, twice for each request.
  *
- * Not undici's `Agent`, which keeps an origin for good once as many requests as it may have connections failed to connect.
+ * undici's `Agent` is not used: it keeps an origin for ever once as many requests as its connection limit have failed to connect.
  */
 export const makeOrigins = (options: OriginsOptions) => {
   const open = new Map<string, Origin>()
-  /** In the order in which they fell idle. */
+  /** In the order in which they became idle. */
   const idle = new Set<Origin>()
   let connections = 0
 
@@ -54,7 +54,7 @@ export const makeOrigins = (options: OriginsOptions) => {
         metered(result[1])
         connections++
         result[1].once("close", () => connections--)
-        // One goes for each that comes: closing them all would have them all opened again.
+        // One is closed for each new connection: closing them all would cause all of them to be opened again.
         const [longestIdle] = idle
         if (connections > options.maxConnections && longestIdle !== undefined) close(longestIdle)
       }
@@ -67,7 +67,10 @@ export const makeOrigins = (options: OriginsOptions) => {
     return origin
   }
 
-  /** Connections with one to spare; else those that the fewest wait for. The first ones first: the last fall idle, and close. */
+  /**
+   * Chooses a pool with a free connection, else the pool with the fewest waiting exchanges. Earlier pools are preferred, so that the last ones
+   * become idle and close.
+   */
   const connectionsOf = (origin: Origin): Connections => {
     const { connections } = origin
     let least = connections[0]
@@ -86,7 +89,7 @@ export const makeOrigins = (options: OriginsOptions) => {
       allowH2: false,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: maxKeepAliveMs,
-      // Each exchange has its own budget; undici's timers are coarse and would be a second one.
+      // Each exchange has its own timeout; undici's timers are coarse and would be a second one.
       headersTimeout: 0,
       bodyTimeout: 0
     })
@@ -118,7 +121,7 @@ export const makeOrigins = (options: OriginsOptions) => {
   }, sweepMs).unref()
 
   return {
-    /** Connections to the origin of a key such as `https://example.com:8443`, held until `release`. */
+    /** A pool of the origin with a key such as `https://example.com:8443`, held until `release`. */
     acquire: (key: string): Connections => {
       const origin = open.get(key) ?? create(key)
       if (origin.inFlight++ === 0) idle.delete(origin)
@@ -134,9 +137,9 @@ export const makeOrigins = (options: OriginsOptions) => {
       origin.idleSince = performance.now()
       idle.add(origin)
     },
-    /** How many origins are open, in use or idle. */
+    /** Number of open origins, in use or idle. */
     size: (): number => open.size,
-    /** Cuts every connection; what is still in flight ends as cancelled. */
+    /** Closes every connection; exchanges in progress end as cancelled. */
     destroy: async (): Promise<void> => {
       clearInterval(sweeper)
       const origins = [...open.values()]

@@ -2,19 +2,19 @@ import { Resolver } from "node:dns/promises"
 import { readFileSync } from "node:fs"
 import { isIP } from "node:net"
 
-/** Turns a host name into all of its addresses, or rejects. What it answers is not trusted: the guard checks each one. */
+/** Resolves a host name to all of its addresses, or rejects. The addresses are not trusted: the guard checks each one. */
 export type Resolve = (hostname: string) => Promise<ReadonlyArray<string>>
 
-/** Where the resolver looks instead of at the machine's settings; for tests. */
+/** Replaces the machine's resolver settings; for tests. */
 export interface ResolverOptions {
   readonly hostsFile?: string
   /** `address` or `address:port`. */
   readonly nameServers?: ReadonlyArray<string>
 }
 
-/** How long the machine's own settings (name servers, hosts file) are kept; a laptop changes networks. */
+/** How long the machine's settings (name servers, hosts file) are cached. Short, because a laptop changes networks. */
 const settingsMs = 10_000
-/** Together with `tries`: a name that is never answered fails after about five seconds. */
+/** Together with `tries`: a name that gets no answer fails after about five seconds. */
 const queryTimeoutMs = 2_000
 const tries = 2
 
@@ -49,14 +49,14 @@ const noSuchRecord: ReadonlySet<unknown> = new Set(["ENODATA", "ENOTFOUND"])
 const causeOf = (reason: unknown): unknown => (reason instanceof Error && "code" in reason ? reason.code : reason)
 
 /**
- * The resolver in production: the hosts file, then `localhost` (RFC 6761), then A and AAAA queries of our own, IPv4 first.
+ * The production resolver: the hosts file, then `localhost` (RFC 6761), then our own A and AAAA queries, IPv4 first.
  *
- * Not `dns.lookup`: that runs `getaddrinfo` in the process's thread pool, two at a time, so that two names whose name server
- * is dead hold up every other name (a healthy name beside four dead ones was measured at 20 s; here at 2 ms), and one dead
- * destination must cost the others nothing. The price: names are taken as absolute, search domains do not apply.
+ * `dns.lookup` is not used: it runs `getaddrinfo` in the process's thread pool, two at a time. Two names whose name server
+ * does not answer would then delay every other name (measured: a healthy name beside four dead ones took 20 s; here 2 ms), and one dead
+ * destination must cost the others nothing. The drawback: names are absolute, and search domains do not apply.
  *
- * No cache beyond the settings: connections are kept alive, so names are asked for seldom, and an answer is used at once. Who asks for a
- * name that is being asked for has the same answer: a destination opens hundreds of connections in one turn.
+ * Addresses are not cached: connections are kept alive, so look-ups are rare, and an answer is used at once. Concurrent look-ups of a
+ * name share one answer: a destination opens hundreds of connections at once.
  */
 export const makeResolver = (options: ResolverOptions = {}): Resolve => {
   let settings: Settings | undefined
@@ -74,7 +74,7 @@ export const makeResolver = (options: ResolverOptions = {}): Resolve => {
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
     if (addresses.length > 0) return addresses
-    // "No such record" of one family says less than a failure of the other.
+    // "No such record" for one family says less than a failure of the other.
     const reasons = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []))
     throw reasons.find((reason) => !noSuchRecord.has(causeOf(reason))) ?? reasons[0]
   }

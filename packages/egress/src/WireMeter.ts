@@ -1,14 +1,14 @@
 import type { Socket } from "node:net"
 
 /**
- * What a target sends beside the body of its answer: status line, headers, interim answers, chunk sizes and their extensions. The HTTP client bounds the headers
- * of one answer, and reads the rest for as long as it comes.
+ * Bytes that a target may send beside the body of its answer: status line, headers, interim answers, chunk sizes and their extensions. The
+ * HTTP client limits only the headers of one answer, and reads the rest without a limit.
  */
 const maxBeside = 256 * 1024
-/** So many bytes on the wire may go with one of the body: chunks of one byte take six. */
+/** Additional bytes allowed for each byte of the body: chunks of one byte take six. */
 const perByte = 17
 
-/** A target has sent more than an answer needs. The code is the contract's. */
+/** The target has sent more than an answer needs. The code is the contract's. */
 class TooMuchBeside extends Error {
   override readonly name = "TooMuchBeside"
   readonly code = "RESPONSE_TOO_LARGE"
@@ -18,18 +18,18 @@ class TooMuchBeside extends Error {
   }
 }
 
-/** Bytes of one connection that no body has been found in. */
+/** Bytes of one connection that belong to no body. */
 interface Meter {
   beside: number
 }
 
 /**
- * The connection that was read last. The client reads it and parses what it has read in one go, so that what its handlers are told meanwhile is about
- * this connection; it does not tell them which it is.
+ * The connection that was read last. The client reads and parses in one synchronous step, so its handlers run for this connection; they are
+ * not told which one it is.
  */
 let current: Meter = { beside: 0 }
 
-/** Counts what the client reads of a connection, which ends when that is too much. */
+/** Counts the bytes that the client reads from a connection, and closes it above the limit. */
 export const metered = (socket: Socket): void => {
   const meter: Meter = { beside: 0 }
   const read = socket.read.bind(socket)
@@ -45,12 +45,12 @@ export const metered = (socket: Socket): void => {
   }
 }
 
-/** Bytes of a body have come. To be called by whoever the client tells of them, before it reads again. */
+/** Bytes of a body have arrived. Call it from the client's handler, before the client reads again. */
 export const bodyRead = (bytes: number): void => {
   current.beside = Math.max(0, current.beside - bytes * perByte)
 }
 
-/** An answer has ended, with all that belongs to it. */
+/** An answer has ended, with all its bytes. */
 export const answerRead = (): void => {
   current.beside = 0
 }

@@ -17,21 +17,21 @@ import { tmpdir, userInfo } from "node:os"
 import { basename, delimiter, dirname, join } from "node:path"
 import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
-/** How the PostgreSQL programs are run on this machine. */
+/** How to run the PostgreSQL programs on this machine. */
 export interface Binaries {
   readonly initdb: string
   readonly postgres: string
-  /** Everything the programs get to see of the environment: nothing of ours, which holds secrets. */
+  /** The whole environment of the programs: nothing of our own, which contains secrets. */
   readonly env: NodeJS.ProcessEnv
-  /** What stands before the program: it lowers privileges, and has the kernel end the program when this process dies. */
+  /** The command before the program: it drops privileges, and tells the kernel to kill the program when this process dies. */
   readonly prefix: ReadonlyArray<string>
-  /** The user and group the data files must belong to, when running as root; otherwise nobody can change that. */
+  /** The user and group that must own the data files, if this process runs as root; otherwise ownership cannot be changed. */
   readonly owner: number | undefined
 }
 
 /**
- * Finds the binaries installed for this platform, supplies the library links they need, and settles how to run them.
- * `home` receives the links when the installation is read-only.
+ * Finds the binaries for this platform, creates missing library links, and decides how to run the programs.
+ * The links are created in `home` if the installation is read-only.
  */
 export const locate = Effect.fnUntraced(function* (home: string) {
   const native = yield* attempt(
@@ -68,9 +68,9 @@ export const locate = Effect.fnUntraced(function* (home: string) {
 })
 
 /**
- * initdb looks whether it may run the server by the rights of its user alone, not by the capability it was given, so under a
- * folder that only root may enter it finds nothing. Then the programs are copied to where everybody may run them; what
- * is there is used only when root put it there whole.
+ * initdb checks the permissions of its user, but not the capability that it was given. So in a folder that only root may
+ * enter, it does not find the server program. Then the programs are copied to a folder that every user may enter. An existing
+ * copy is used only if root created it completely.
  */
 const copyForNobody = (native: string): string => {
   const { mtimeMs, size } = statSync(join(native, "bin", "postgres"))
@@ -83,7 +83,7 @@ const copyForNobody = (native: string): string => {
     renameSync(making, folder)
   } catch (error) {
     rmSync(making, { recursive: true, force: true })
-    // Another process was first; anything else is not ours to use.
+    // Another process has created the copy first; a folder of another owner is not trusted.
     if (statSync(folder, { throwIfNoEntry: false })?.uid !== 0) throw error
   }
   return folder
@@ -92,8 +92,8 @@ const copyForNobody = (native: string): string => {
 const Links = Schema.fromJsonString(Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String })))
 
 /**
- * The package leaves its 14 library links to an install script, and installations run no scripts. They are made where they
- * belong, or, when that is read-only, in `home`; the folders returned are then to be searched for libraries.
+ * The package creates its 14 library links in an install script, and this project runs no install scripts. So the links are created here, in
+ * their own folder or, if that is read-only, in `home`; the returned folders are library search paths.
  */
 const linkLibraries = (native: string, home: string): ReadonlyArray<string> => {
   const list = join(native, "pg-symlinks.json")
@@ -115,7 +115,7 @@ const linkLibraries = (native: string, home: string): ReadonlyArray<string> => {
   mkdirSync(own, { recursive: true })
   for (const { file, folder, name } of links) {
     const path = join(own, name)
-    // The installation may have moved since.
+    // The installation may have been moved.
     if (!existsSync(path)) rmSync(path, { force: true })
     link(join(folder, file), path)
   }
@@ -126,7 +126,7 @@ const link = (target: string, path: string) => {
   try {
     symlinkSync(target, path)
   } catch (error) {
-    // Another process starting at the same moment made it: the same link.
+    // Another process that starts at the same time has created the same link.
     if (!(Predicate.hasProperty(error, "code") && error.code === "EEXIST")) throw error
   }
 }
@@ -143,10 +143,10 @@ const nobody = 65_534
 const endWithParent = ["setpriv", "--pdeathsig", "INT"]
 
 /**
- * PostgreSQL refuses to run as root, and initdb as a user without a name. The first way that works is taken:
+ * PostgreSQL refuses to run as root, and initdb refuses a user without a name. The first of these that works is used:
  *
- * 1. a user namespace that shows our own user as `nobody`: the files stay ours, whatever folder they are in;
- * 2. where root may not make one (containers, as a rule): run as `nobody`, who owns the data and keeps the one capability to
+ * 1. a user namespace that maps our own user to `nobody`: we still own the files, in any folder;
+ * 2. if root may not create one (usually in containers): run as `nobody`, who owns the data and keeps only the capability to
  *    reach it inside folders that only root may enter.
  */
 const choosePrivileges = Effect.fnUntraced(function* (postgres: string, env: NodeJS.ProcessEnv) {
@@ -191,7 +191,7 @@ const hasName = () => {
   }
 }
 
-/** Why the command does not run, or `undefined` when it does. */
+/** Why the command cannot run; undefined if it can. */
 const tryRunning = (command: ReadonlyArray<string>, env: NodeJS.ProcessEnv) =>
   Effect.callback<string | undefined>((resume) => {
     const [program = "", ...args] = command

@@ -7,35 +7,35 @@ import { attachOrStart } from "./Running.ts"
 export { EmbeddedPostgresError }
 
 export interface Options {
-  /** The folder that holds everything of the server and nothing else. Made, for its owner only, when it is not there. */
+  /** A folder for all files of the server and no others. Created if it does not exist, accessible to its owner only. */
   readonly home: string
-  /** The port on 127.0.0.1. Left out: a free one, chosen once and kept in `home`. */
+  /** The port on 127.0.0.1. Default: a free one, chosen once and stored in `home`. */
   readonly port?: number | undefined
 }
 
 export interface Server {
-  /** The database `tidegate` as the role that owns it, with its password. Stays valid across restarts of the server. */
+  /** The URL of the database `tidegate` with the role that owns it, including its password. It stays valid when the server restarts. */
   readonly url: Redacted.Redacted
-  /** The same as a superuser: for tests and benchmarks, never for a gateway. */
+  /** The same with a superuser role: for tests and benchmarks, never for a gateway. */
   readonly superuserUrl: Redacted.Redacted
   readonly port: number
-  /** The server process when `start` returned; `ensureRunning` gives the present one. */
+  /** The server process when `start` returned; `ensureRunning` returns the present one. */
   readonly pid: number
-  /** Whether another process had started the server, and will stop it. */
+  /** Whether another process has started the server and will stop it. */
   readonly attached: boolean
   /**
-   * Completes when a server process is there that accepts connections, which it starts when the one last known is gone. The
-   * scope of `start` does this by itself; the effect is for callers that want to wait for it.
+   * Completes when a server process accepts connections; it starts one if the last known one is gone. The
+   * scope of `start` does this automatically; this effect is for callers that want to wait for it.
    */
   readonly ensureRunning: Effect.Effect<{ readonly pid: number; readonly attached: boolean }, EmbeddedPostgresError>
 }
 
 /**
- * A PostgreSQL server of the process's own, for a gateway without a database to configure.
+ * A PostgreSQL server that the process runs itself, for a gateway without a configured database.
  *
- * One server serves all processes that use the same home folder. The process that started it stops it when its scope closes
- * and, on Linux, takes it down with itself when it is killed; the other processes then start it again, whichever comes first,
- * as they do when the server itself is killed. Every commit is on disk before it is answered, so none of this loses one.
+ * One server serves all processes with the same home folder. The process that started it stops it when its scope closes. On Linux the
+ * kernel kills it when that process is killed. Then the first of the other processes starts it again; they also do so if the server itself is
+ * killed. Every commit is on disk before it is acknowledged, so no commit is lost.
  */
 export class EmbeddedPostgres extends Context.Service<EmbeddedPostgres, Server>()(
   "@tidegate/embedded-postgres/EmbeddedPostgres"
@@ -43,13 +43,13 @@ export class EmbeddedPostgres extends Context.Service<EmbeddedPostgres, Server>(
   static readonly layer = (options: Options) => Layer.effect(EmbeddedPostgres, start(options))
 }
 
-/** Starts the server or joins the one that runs, and keeps it running until the scope closes. */
+/** Starts the server or joins the running one, and restarts it if necessary until the scope closes. */
 export const start = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Server, EmbeddedPostgresError, Scope.Scope> {
   const home = yield* Home.open(options.home)
   const binaries = yield* Binaries.locate(home.path)
-  // A scope of its own for the servers started later, which must outlive the supervision that starts them.
+  // A separate scope for servers that are started later, because they must outlive the supervisor that starts them.
   const servers = yield* Scope.fork(yield* Effect.scope)
   const turn = Semaphore.makeUnsafe(1)
 
@@ -69,7 +69,7 @@ export const start = Effect.fnUntraced(function* (
   const revive = Effect.gen(function* () {
     if (known.isRunning()) return known
     yield* Scope.close(known.lifetime, Exit.void)
-    // Clients hold the address, so from now on the server has to come back at this port.
+    // Clients know the address, so the server has to restart at the same port.
     known = yield* bring(port)
     return known
   })

@@ -1,20 +1,20 @@
 import { Effect, Predicate, Schema } from "effect"
 
 /**
- * The embedded server cannot be had: no binaries for this platform, a home folder that cannot be used, a data directory that
- * does not open, or a server that does not start. `message` says what happened and what the operator can do; nothing branches
- * on the kind, because there is nothing else to do about it.
+ * The embedded server is not available: no binaries for this platform, an unusable home folder, a data directory that
+ * cannot be opened, or a server that does not start. `message` says what happened and what the operator can do. There is one error type for
+ * all of these, because callers can only report it.
  */
 export class EmbeddedPostgresError extends Schema.TaggedError<EmbeddedPostgresError>()("EmbeddedPostgresError", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** Why, in the system's word for it: ` (EACCES)`. */
+/** The system's error code: ` (EACCES)`. */
 const because = (cause: unknown): string =>
   Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? ` (${cause.code})` : ""
 
-/** Runs synchronous code that may throw; `message` says what it means when it does. */
+/** Runs synchronous code that may throw; `message` describes the failure. */
 export const attempt = <A>(message: string, run: () => A): Effect.Effect<A, EmbeddedPostgresError> =>
   Effect.try({
     try: run,

@@ -22,26 +22,26 @@ import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 /** The files of the home folder. */
 export interface Home {
   readonly path: string
-  /** The data directory. It is there when initdb has completed, and not before. */
+  /** The data directory. It exists only after initdb has completed. */
   readonly data: string
   readonly log: string
-  /** The server's password, for the owner only, and the only copy of it. */
+  /** The server's password, readable by the owner only. There is no other copy. */
   readonly password: string
   /** The port chosen at the first start. */
   readonly port: string
-  /** Locked while a process looks for the server or starts it. */
+  /** Locked while a process searches for the server or starts it. */
   readonly startLock: string
-  /** Locked by the process that started the server, for as long as both live. */
+  /** Locked by the process that started the server, while both are alive. */
   readonly ownerLock: string
 }
 
-/** Makes the folder if it is not there, open to its owner only. */
+/** Creates the folder if it does not exist, accessible to its owner only. */
 export const open = (path: string): Effect.Effect<Home, EmbeddedPostgresError> =>
   attempt(
     `The folder ${path} cannot be used for PostgreSQL: TIDEGATE_HOME must be one that this user may write to`,
     () => {
       mkdirSync(path, { recursive: true, mode: 0o700 })
-      // One name for one folder: a running server is recognized by the path of its data.
+      // One name for each folder, because a running server is recognised by the path of its data.
       const real = realpathSync(path)
       return {
         path: real,
@@ -55,7 +55,7 @@ export const open = (path: string): Effect.Effect<Home, EmbeddedPostgresError> =
     }
   )
 
-/** The password, made at the first call. To be called under the start lock. */
+/** The password, created at the first call. Call it while holding the start lock. */
 export const password = Effect.fnUntraced(function* (home: Home) {
   if (existsSync(home.data) && !existsSync(home.password)) {
     return yield* new EmbeddedPostgresError({
@@ -68,7 +68,7 @@ export const password = Effect.fnUntraced(function* (home: Home) {
   })
 })
 
-/** The port chosen earlier, if there is one. */
+/** The stored port; undefined if there is none. */
 export const rememberedPort = (home: Home): number | undefined => {
   const port = existsSync(home.port) ? Number(readFileSync(home.port, "utf8")) : NaN
   return Number.isInteger(port) ? port : undefined
@@ -77,14 +77,14 @@ export const rememberedPort = (home: Home): number | undefined => {
 export const rememberPort = (home: Home, port: number): Effect.Effect<void, EmbeddedPostgresError> =>
   attempt(`The port in ${home.path} cannot be kept`, () => writeDurably(home.port, String(port)))
 
-/** Written whole or not at all, whenever the machine stops. */
+/** Writes the file completely or not at all, even if the machine stops. */
 const writeDurably = (path: string, content: string) => {
   const unfinished = `${path}.new`
   writeFileSync(unfinished, content, { mode: 0o600, flush: true })
   renameDurably(unfinished, path)
 }
 
-/** Renames so that the new name is there after a crash of the machine too. */
+/** Renames so that the new name survives a crash of the machine. */
 export const renameDurably = (from: string, to: string): void => {
   renameSync(from, to)
   const folder = openSync(dirname(to), "r")
@@ -95,31 +95,31 @@ export const renameDurably = (from: string, to: string): void => {
   }
 }
 
-/** Gives the data to the user the server will run as, which changes with the privileges we run under. */
+/** Changes the owner of the data to the user that will run the server; that user depends on our own privileges. */
 export const giveData = (home: Home, owner: number): Effect.Effect<void, EmbeddedPostgresError> =>
   attempt(`The ownership of ${home.data} cannot be changed`, () => {
     if (statSync(home.data).uid === owner) return
     for (const entry of readdirSync(home.data, { recursive: true, encoding: "utf8" })) {
       lchownSync(join(home.data, entry), owner, owner)
     }
-    // Last, because the folder itself is what tells whether it has been done.
+    // Last, because the owner of the folder itself shows whether this is done.
     lchownSync(home.data, owner, owner)
   })
 
 const logLimit = 10 * 1024 * 1024
 
-/** Sets a log aside that has grown past 10 MB; the one set aside before it goes. */
+/** Renames a log of more than 10 MB; the previously renamed one is deleted. */
 export const rotateLog = (home: Home): Effect.Effect<void, EmbeddedPostgresError> =>
   attempt(`The log ${home.log} cannot be rotated`, () => {
     if (logEnd(home) > logLimit) renameSync(home.log, `${home.log}.1`)
   })
 
-/** Where the next line of the log will stand. */
+/** Position at which the next line of the log begins. */
 export const logEnd = (home: Home): number => statSync(home.log, { throwIfNoEntry: false })?.size ?? 0
 
 const excerptLimit = 16 * 1024
 
-/** What has been logged since the position, at most the last 16 KB of it. */
+/** The log since a position; at most its last 16 KB. */
 export const logSince = (home: Home, position: number): string => {
   if (!existsSync(home.log)) return ""
   const file = openSync(home.log, "r")

@@ -3,12 +3,12 @@ import { DatabaseSync } from "node:sqlite"
 import { attempt, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
 /**
- * Takes the lock on the file `path` until the scope closes; `false` at once when somebody else has it: another process, or
+ * Takes the lock on the file `path` until the scope closes; returns `false` at once if it is taken by another process or by
  * another part of this one.
  *
- * The kernel holds the lock for this process and gives it back when the process ends, however it ends: there are no stale
- * locks and no process ids to compare, and it holds between containers that share the folder. Node has no file locks of its
- * own; an exclusive SQLite transaction on an empty database is one, on every platform.
+ * The kernel holds the lock for this process and releases it when the process ends, in whatever way. So there are no stale
+ * locks and no process ids to compare, and the lock works between containers that share the folder. Node has no file locks.
+ * An exclusive SQLite transaction on an empty database is used instead, which works on every platform.
  */
 export const tryAcquire = (path: string): Effect.Effect<boolean, EmbeddedPostgresError, Scope.Scope> =>
   Effect.gen(function* () {
@@ -18,7 +18,7 @@ export const tryAcquire = (path: string): Effect.Effect<boolean, EmbeddedPostgre
     return true
   }).pipe(Effect.uninterruptible)
 
-/** Waits for the lock, runs the effect under it, and gives the lock back. */
+/** Waits for the lock, runs the effect, and releases the lock. */
 export const withLock =
   (path: string) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | EmbeddedPostgresError, R> =>

@@ -10,13 +10,13 @@ import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 export interface Program {
   readonly pid: number
   readonly isRunning: () => boolean
-  /** Completes when it has ended, with how: `"exit code 1"`, `"SIGKILL"`. */
+  /** Completes when the program has ended, with the reason: `"exit code 1"`, `"SIGKILL"`. */
   readonly ended: Effect.Effect<string>
 }
 
 /**
- * Runs a PostgreSQL program with its output appended to `log`, and stops it when the scope closes: in order first (connections
- * are closed, what is in memory is written), then ever harder. The data survive each of these.
+ * Runs a PostgreSQL program, appends its output to `log`, and stops it when the scope closes: first in an orderly way (connections
+ * are closed, memory is written to disk), then with stronger signals. The data survives each of these.
  */
 export const run = (
   binaries: Binaries,
@@ -54,22 +54,22 @@ const stopSteps = [
 
 const stop = Effect.fnUntraced(function* (program: Program) {
   for (const [signal, patience] of stopSteps) {
-    // Its process id may be another program's when it has ended.
+    // After the program has ended, another program may have its process id.
     if (!program.isRunning()) return
     send(program.pid, signal)
-    // Finalizers are uninterruptible, and the time limit works by interruption.
+    // Finalizers are uninterruptible, and the timeout needs interruption.
     yield* program.ended.pipe(Effect.interruptible, Effect.timeoutOption(patience))
   }
 })
 
-/** What a running server says about itself in its data directory. */
+/** The information that a running server writes into its data directory. */
 export interface Postmaster {
   readonly pid: number
   readonly port: number
   readonly ready: boolean
 }
 
-/** The command that serves the data directory. `isServing` knows a server by it. */
+/** The command that serves the data directory. `isServing` recognises a server by it. */
 export const serve = (binaries: Binaries, data: string, settings: Readonly<Record<string, string | number>>) => [
   binaries.postgres,
   "-D",
@@ -80,7 +80,7 @@ export const serve = (binaries: Binaries, data: string, settings: Readonly<Recor
 /** The file by which a server claims its data directory. */
 export const pidFile = (data: string) => join(data, "postmaster.pid")
 
-/** The server that runs on the data directory; `undefined` when there is none, whatever a dead one left behind. */
+/** The server that runs on the data directory; `undefined` if there is none, even if a dead one has left its file. */
 export const find = (data: string): Postmaster | undefined => {
   const lines = readText(pidFile(data))?.split("\n") ?? []
   const pid = Number(lines[0])
@@ -89,8 +89,8 @@ export const find = (data: string): Postmaster | undefined => {
 }
 
 /**
- * Whether the process is a server on this data directory. That the process id is in use says nothing: after a restart of the
- * container it belongs to another program, and an ended process nobody has waited for keeps it too (and has no command).
+ * Whether the process is a server on this data directory. The existence of the process id is not enough: after a restart of the
+ * container another program may have it, and a zombie process keeps it, too (but has no command line).
  */
 export const isServing = (pid: number, data: string): boolean =>
   Number.isInteger(pid) && pid > 0 && commandOf(pid).includes(`postgres -D ${data} -c `)
@@ -101,8 +101,8 @@ const commandOf = (pid: number): string =>
     : spawnSync("ps", ["-ww", "-o", "command=", "-p", String(pid)], { encoding: "utf8" }).stdout
 
 /**
- * Ends the sessions that a killed server left behind. They end by themselves when they next wait for something, but one deep
- * in a long query bars the way to a new server until then, and its client is gone. They all run in the data directory.
+ * Ends the sessions that a killed server left behind. They would end by themselves at their next wait, but a long
+ * query blocks a new server until then, although its client is gone. All of them run in the data directory.
  */
 export const endOrphans = (data: string): void => {
   if (process.platform !== "linux") return
@@ -116,7 +116,7 @@ const isSession = (pid: number, data: string) => {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === data && commandOf(pid).startsWith("postgres: ")
   } catch {
-    // It has ended since, or it is somebody else's.
+    // The process has ended, or belongs to another user.
     return false
   }
 }
@@ -129,11 +129,11 @@ const readText = (path: string) => {
   }
 }
 
-/** Sends a signal; a process that is gone already is as good as one that obeyed. */
+/** Sends a signal. A process that no longer exists counts as success. */
 export const send = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal)
   } catch {
-    // Gone.
+    // The process has ended.
   }
 }

@@ -3,20 +3,20 @@ import { Effect, Redacted } from "effect"
 import type { SqlError } from "effect/sql"
 import { createHmac } from "node:crypto"
 
-/** The role that initdb makes. */
+/** The role that initdb creates. */
 export const superuser = "tidegate"
 const role = "gateway"
 const database = "tidegate"
 
-/** How a server of the home folder is reached. */
+/** How to connect to a server of the home folder. */
 export interface Access {
-  /** The database `tidegate` as the role that owns it, which may do nothing else. */
+  /** The database `tidegate` with the role that owns it, which has no other rights. */
   readonly url: Redacted.Redacted
-  /** The same database as the role that may do everything: programs and files of this machine too. */
+  /** The same database with the superuser role, which may also run programs and read files of this machine. */
   readonly superuserUrl: Redacted.Redacted
 }
 
-/** `password`: the superuser's. The role's is derived from it, so that whoever learns the role's has no more than the role. */
+/** `password`: the superuser's. The role's password is derived from it one-way, so that it does not reveal the superuser's. */
 export const accessTo = (port: number, password: Redacted.Redacted): Access => {
   const address = (user: string, secret: string) =>
     Redacted.make(`postgresql://${user}:${secret}@127.0.0.1:${port}/${database}`)
@@ -28,8 +28,8 @@ export const accessTo = (port: number, password: Redacted.Redacted): Access => {
 }
 
 /**
- * Sees to what the gateway expects to find in the server: its role and its database. Repeated at every start, so that a first
- * start cut short does not matter, and databases made before the role existed change hands.
+ * Creates the gateway's role and database. It runs at every start, so an interrupted first start does no harm, and
+ * databases from before the role existed get the new owner.
  */
 export const provision = (access: Access): Effect.Effect<void, SqlError.SqlError> =>
   Effect.andThen(
@@ -62,7 +62,7 @@ const prepareServer = (rolePassword: string) =>
     if (!(yield* isThere(connection, "select from pg_database where datname = $1", database))) {
       yield* connection.query(`create database ${database} owner ${role}`)
     }
-    // Not every platform's binaries can do it, and a server does not start with a setting it does not know.
+    // Not all platforms' binaries support it, and a server does not start with an unknown setting.
     const { rows: compressions } = yield* connection.query(
       `select name from pg_settings where name in ('wal_compression', 'default_toast_compression')
        and 'lz4' = any (enumvals) and setting <> 'lz4'`
@@ -71,7 +71,7 @@ const prepareServer = (rolePassword: string) =>
     if (compressions.length > 0) yield* connection.query("select pg_reload_conf()")
   })
 
-/** What the superuser owns in the gateway's database becomes the role's. A sequence of a column goes with its table. */
+/** Changes the owner of all objects in the gateway's database from the superuser to the role. A column's sequence changes with its table. */
 const handOver = Effect.fnUntraced(function* (connection: PgConnection.PgConnection) {
   const owned = `
     select c.oid::regclass::text as name from pg_class c
@@ -92,6 +92,6 @@ const handOver = Effect.fnUntraced(function* (connection: PgConnection.PgConnect
   for (const { name } of rows) yield* connection.query(`alter table ${String(name)} owner to ${role}`)
 })
 
-/** Succeeds when the server lets the gateway in. */
+/** Succeeds if the server accepts the gateway's role. */
 export const greet = ({ url }: Access): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(Effect.scoped(PgConnection.make({ url })))

@@ -11,20 +11,20 @@ import * as KernelLock from "./KernelLock.ts"
 import * as Postmaster from "./Postmaster.ts"
 import { type Access, accessTo, greet, provision, superuser } from "./Provision.ts"
 
-/** A server that accepts connections, as this process sees it. */
+/** A server that accepts connections, from the view of this process. */
 export interface Running extends Access {
   readonly port: number
   readonly pid: number
   /** Whether another process has started it. */
   readonly attached: boolean
   readonly isRunning: () => boolean
-  /** Completes when the server process is gone, with what is known of its end. */
+  /** Completes when the server process has ended, with what is known of the reason. */
   readonly ended: Effect.Effect<string>
 }
 
 /**
- * Joins the server of the home folder, or starts it when no living process has one running. With `port`, a server at any
- * other port is a failure. A server started here is stopped when the scope closes.
+ * Joins the server of the home folder, or starts it if no living process runs one. With `port`, a server at any
+ * other port is a failure. A server that is started here stops when the scope closes.
  */
 export const attachOrStart = (
   home: Home.Home,
@@ -40,7 +40,7 @@ export const attachOrStart = (
     return yield* startOwn(home, binaries, port, password)
   }).pipe(KernelLock.withLock(home.startLock))
 
-/** The server of another living process, when it answers; or none, and from then on the server is ours to start. */
+/** Returns the server of another living process, if it answers. If there is none, it takes the owner lock, and the caller starts the server. */
 const ownedByAnother = (home: Home.Home, password: Redacted.Redacted) =>
   Effect.gen(function* () {
     while (!(yield* KernelLock.tryAcquire(home.ownerLock))) {
@@ -48,7 +48,7 @@ const ownedByAnother = (home: Home.Home, password: Redacted.Redacted) =>
       if (server?.ready === true && (yield* answers(accessTo(server.port, password)))) {
         return Option.some(server)
       }
-      // It is stopping, or its owner is about to notice that it is gone and to give up the lock.
+      // The server is stopping, or its owner is about to notice its end and to release the lock.
       yield* Effect.sleep("20 millis")
     }
     return Option.none<Postmaster.Postmaster>()
@@ -82,12 +82,12 @@ const attachTo = Effect.fnUntraced(function* (
     pid: server.pid,
     attached: true,
     isRunning,
-    // Another process's child: all there is to do is to look.
+    // The server is another process's child, so its end can only be detected by polling.
     ended: Effect.sleep("200 millis").pipe(Effect.repeat({ while: isRunning }), Effect.as("stopped or killed"))
   } satisfies Running
 })
 
-/** Stops a server whose owner died without taking it along, which is possible where the kernel does not see to it. */
+/** Stops a server whose owner died without stopping it, which is possible on systems whose kernel does not do that. */
 const endStray = Effect.fnUntraced(function* (home: Home.Home) {
   const stray = Postmaster.find(home.data)
   if (stray !== undefined) {
@@ -100,8 +100,8 @@ const endStray = Effect.fnUntraced(function* (home: Home.Home) {
       })
     )
   }
-  // A process id left in the file may be another program's by now, and PostgreSQL would take that for a server. Safe to
-  // remove: a server that has only its file missing still holds its shared memory, at which the new one would stop.
+  // Another program may have the process id in the file by now, and PostgreSQL would treat it as a server. Removing the file is safe: a
+  // server that has lost only its file still holds its shared memory, at which the new one would stop.
   if (Postmaster.find(home.data) === undefined) {
     yield* attempt(`What a dead server left in ${home.data} cannot be removed`, () =>
       rmSync(Postmaster.pidFile(home.data), { force: true })
@@ -120,8 +120,8 @@ const initdbFlags = [
 const unfinishedData = /^data\.[0-9a-f]+\.new$/
 
 /**
- * Makes the data directory, elsewhere first, so that an interrupted initdb leaves none; each time in another place, since an
- * initdb whose parent was killed may still be at it.
+ * Creates the data directory in a temporary folder first, so that an interrupted initdb leaves none; each time in a new folder, because an
+ * initdb whose parent was killed may still be running.
  */
 const initialize = Effect.fnUntraced(function* (home: Home.Home, binaries: Binaries) {
   const unfinished = `${home.data}.${randomBytes(4).toString("hex")}.new`
@@ -154,9 +154,9 @@ const initialize = Effect.fnUntraced(function* (home: Home.Home, binaries: Binar
 const startPatienceMillis = 10_000
 
 /**
- * Starts the server. What a killed one has left behind can stand in the way of a new one for a moment, as can another program
- * at the port, and somebody may kill the new one too: such starts are repeated for up to 10 seconds. A server that is up and recovering is waited for as long as it
- * takes, since a recovery cut short begins again.
+ * Starts the server. Remains of a killed server, or another program at the port, may block a new one for a moment, and the new one may be
+ * killed, too: such starts are repeated for up to 10 seconds. A server that is running and recovering is waited for without a limit,
+ * because an interrupted recovery starts again.
  */
 const startOwn = Effect.fnUntraced(function* (
   home: Home.Home,
@@ -174,7 +174,7 @@ const startOwn = Effect.fnUntraced(function* (
     const server = yield* Postmaster.run(binaries, Postmaster.serve(binaries, home.data, settings(chosen)), home.log)
     const failure = yield* Effect.raceFirst(
       prepare(home, server.pid, chosen, access).pipe(
-        // A connection breaks before it is known that the server has ended, which is then the cause.
+        // A connection breaks before the end of the server is detected, and that end is the real cause.
         Effect.tapError(() => Effect.sleep("100 millis")),
         Effect.as(undefined)
       ),
@@ -198,20 +198,20 @@ const startOwn = Effect.fnUntraced(function* (
 const orphaned = /pre-existing shared memory block/
 const passing = /pre-existing shared memory block|lock file .* already exists|could not bind/
 
-/** The lines that say why, or else the last one. */
+/** The lines of the log with the reason, or else its last line. */
 const gist = (log: string) => {
   const lines = log.trim().split("\n")
   const telling = lines.filter((line) => /(FATAL|PANIC|DETAIL|HINT|error):/.test(line))
   return (telling.length > 0 ? telling.slice(-3) : lines.slice(-1)).join(" ")
 }
 
-/** Waits until the server accepts connections, and sees to what the gateway expects to find in it. */
+/** Waits until the server accepts connections, and creates the gateway's role and database. */
 const prepare = Effect.fnUntraced(function* (home: Home.Home, pid: number, port: number, access: Access) {
   const isReady = () => {
     const server = Postmaster.find(home.data)
     return server?.pid === pid && server.ready
   }
-  // Not by connecting: the server would log every attempt that comes too early.
+  // Reads the server's status file instead of connecting, because the server would log every early attempt.
   yield* Effect.sleep("5 millis").pipe(Effect.repeat({ until: isReady }))
   yield* Effect.mapError(
     provision(access),
@@ -220,15 +220,15 @@ const prepare = Effect.fnUntraced(function* (home: Home.Home, pid: number, port:
   )
 })
 
-/** Whether the server of another process can be used. One that an older version has started may have to be made ready for it. */
+/** Whether another process's server can be used. If an older version started it, it may need the role and database first. */
 const answers = (access: Access): Effect.Effect<boolean> =>
   Effect.isSuccess(Effect.catch(greet(access), () => provision(access)))
 
 const megabyte = 1024 * 1024
 
 /**
- * A 32nd of the memory that is ours, 128 to 256 MB. All of it is used in the end, whatever that gains: events are written at the end of
- * today's partitions and read again soon, so the last of them are enough, and what is older comes from the page cache, which gives way to others.
+ * A 32nd of our memory, between 128 and 256 MB. The server fills it in any case, and more gains nothing: events are written at the
+ * end of today's partitions and read soon, so the newest pages are enough. Older pages come from the page cache, which the system can reclaim.
  */
 const sharedBuffers = () => {
   const available = Math.min(totalmem(), process.constrainedMemory() || Infinity)
@@ -238,11 +238,11 @@ const sharedBuffers = () => {
 const settings = (port: number) => ({
   port,
   listen_addresses: "127.0.0.1",
-  // The length of a socket's path is limited, that of the home folder's is not.
+  // The length of a socket's path is limited, but that of the home folder is not.
   unix_socket_directories: "",
   max_connections: 200,
   shared_buffers: sharedBuffers(),
-  // What has been acknowledged has been written: the product's promise rests on these two.
+  // Acknowledged requests must be on disk: the product's guarantee depends on these two settings.
   fsync: "on",
   synchronous_commit: "on",
   max_wal_size: "2GB",
@@ -253,10 +253,10 @@ const settings = (port: number) => ({
   log_min_messages: "warning"
 })
 
-/** Below the ports that systems hand out to clients: from those, a client retrying a stopped server could reach itself. */
+/** Below the ports that systems assign to clients: a client that retries a stopped server could otherwise connect to itself. */
 const [lowestPort, highestPort] = [15_432, 32_767]
 
-/** The remembered port, or another one when it is taken or there is none yet. */
+/** The stored port; a new one if it is taken or none is stored. */
 const choosePort = Effect.fnUntraced(function* (home: Home.Home) {
   let port = Home.rememberedPort(home)
   while (port === undefined || !(yield* isFree(port))) port = randomInt(lowestPort, highestPort + 1)

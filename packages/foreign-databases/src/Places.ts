@@ -1,35 +1,36 @@
 import { Effect, Exit, type Scope } from "effect"
 
-/** A connection that waits for its next use. */
+/** An idle connection. */
 export interface Idle {
-  /** From now on it is not used any more. */
+  /** Called when the connection is about to be closed: it must not be used any more. */
   readonly leave: () => void
   readonly close: Effect.Effect<void>
 }
 
-/** What one destination has of them. Kept by `Places`. */
+/** The permits of one destination. `Places` updates it. */
 export interface Share {
   taken: number
 }
 
 interface Waiting<C> {
   readonly share: Share
-  /** What it has got: a place, or a connection that somebody else of its share needs no more. */
+  /** The result of the wait: a permit, or a connection of the same destination that is not needed any more. */
   got: "nothing" | "place" | C
   go: () => void
 }
 
 /**
- * The connections that a process may have to other people's servers. One that waits for its next use keeps its place until
- * somebody else needs it.
+ * A fair semaphore for the connections of a process to external databases. An idle connection keeps its permit until another destination
+ * needs it.
  *
- * One destination may have as many as are left over after it, as with deliveries on the wire: servers that answer nobody hold what
- * they have for long, and one part is always left for whoever comes.
+ * A destination may take a further connection only while more permits are free than it holds; for its first one, a single free permit is
+ * enough. Servers that do not answer hold connections for a long time, so one part is always left for other destinations. The concurrency
+ * limits of deliveries work in the same way.
  */
 export class Places<C extends Idle> {
   readonly #most: number
   #taken = 0
-  /** The longest wait comes first. */
+  /** The longest idle first. */
   readonly #idle = new Set<C>()
   readonly #waiting = new Set<Waiting<C>>()
 
@@ -41,14 +42,14 @@ export class Places<C extends Idle> {
     return { taken: 0 }
   }
 
-  /** In use again, or closed. */
+  /** The connection is in use again, or closed. */
   busy(connection: C): void {
     this.#idle.delete(connection)
   }
 
   /**
-   * A place, for as long as the scope lives; or a connection of this share that was given back meanwhile, which has its own: then a scope
-   * that ends with a failure closes it.
+   * Waits for a permit, which the scope holds, and returns null. It returns a connection instead if one of this destination was given back
+   * meanwhile; that connection has its own permit, and is closed if the scope ends with a failure.
    */
   take(share: Share): Effect.Effect<C | null, never, Scope.Scope> {
     return Effect.uninterruptibleMask((restore) =>
@@ -80,7 +81,10 @@ export class Places<C extends Idle> {
     )
   }
 
-  /** It waits for its next use, or goes to whoever waits in its share; or is to be closed, because others wait for its place. */
+  /**
+   * Gives back a connection. "idle": it is kept for its next use. "handed": it went to a waiting caller of the same destination. "close": the
+   * caller must close it, because another destination waits for its permit.
+   */
   idle(share: Share, connection: C): "idle" | "handed" | "close" {
     const free = this.#free + 1
     for (const waiting of this.#waiting) {
@@ -95,7 +99,7 @@ export class Places<C extends Idle> {
     return "idle"
   }
 
-  /** Places that nobody uses; those of idle connections are had by closing them. */
+  /** Free permits, including those of idle connections, which can be closed. */
   get #free(): number {
     return this.#most - this.#taken + this.#idle.size
   }
@@ -120,7 +124,7 @@ export class Places<C extends Idle> {
     this.#settle()
   }
 
-  /** First come, first served, as far as one may have more. */
+  /** First come, first served, among those that may take one more. */
   #settle(): void {
     for (const waiting of this.#waiting) {
       if (!mayTake(waiting.share, this.#free)) continue
@@ -131,7 +135,7 @@ export class Places<C extends Idle> {
     }
   }
 
-  /** Its place is given away when it is closed. */
+  /** Closes the longest idle connection; its permit is given away once it is closed. */
   #evict(): void {
     const [longest] = this.#idle
     if (longest === undefined) return
@@ -141,5 +145,5 @@ export class Places<C extends Idle> {
   }
 }
 
-/** The first place, as long as there is one; more, while as many are left. */
+/** The first permit requires a free one; a further one requires more free permits than the destination holds. */
 const mayTake = ({ taken }: Share, free: number): boolean => free > 0 && (taken === 0 || taken < free)

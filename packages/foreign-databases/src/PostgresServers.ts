@@ -9,13 +9,13 @@ import { type Idle, Places } from "./Places.ts"
 import { PostgresStream } from "./PostgresStream.ts"
 import { FatalRefusal, ServerFault, stateOf } from "./ServerFrames.ts"
 
-/** Connections of a process to other people's databases, unless told. */
+/** Default number of connections of a process to external databases. */
 const usualMost = 256
 
-/** How long a send waits for a place among them: less than a send may take, so that it is said what it has waited for. */
+/** How long a send waits for a permit: less than the timeout of a send, so that the failure names the missing permit. */
 const patience = "20 seconds"
 
-/** Nothing was sent, and it says nothing of the server. */
+/** Nothing was sent, and the failure says nothing about the server. */
 const noPlace = new SessionFailure({
   code: "INTERNAL_ERROR",
   message: "the gateway has too many connections to databases: none was free for this one",
@@ -24,7 +24,7 @@ const noPlace = new SessionFailure({
   unsent: true
 })
 
-/** A pooler in front of the server has fewer connections of its own than were opened: nothing was sent, and there are others to send by. */
+/** A pooler in front of the server has fewer server connections than were opened. Nothing was sent, and other connections can send it. */
 const fewerLeft = new SessionFailure({
   code: "TIMEOUT",
   message: "a pooler in front of the server has no connection left for one more",
@@ -33,10 +33,10 @@ const fewerLeft = new SessionFailure({
   unsent: true
 })
 
-/** For so long a destination opens no more connections than its pooler had left, unless told (ms). Then more are tried. */
+/** Default time (ms) for which a destination opens no more connections than its pooler had. Then it tries more. */
 const usualFewerMs = 300_000
 
-/** A connection that is signed in, and that the server itself has answered by. */
+/** A connection that is signed in, and over which the server itself (not only a pooler) has answered. */
 interface Connection extends Idle {
   readonly insert: (row: ReadonlyArray<string>) => Effect.Effect<number, SqlRefusal | SessionFailure>
   /** Whether it can be used again. */
@@ -45,7 +45,7 @@ interface Connection extends Idle {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** The only statement: names are quoted, values are bound, and those that the server has itself are left to it. */
+/** The only statement. Names are quoted and values are bound; the server sets its own time. */
 export const statementOf = ({ columns, schema, table, timed, unique }: SqlTable): string => {
   const names = [...columns, ...timed].map(quoted).join(", ")
   const values = [...columns.map((_, i) => `$${i + 1}`), ...timed.map(() => "now()")].join(", ")
@@ -57,10 +57,10 @@ const notSignedIn =
   "not connected and signed in within config.connect_timeout: a pooler in front of the server that has no connection left " +
   "keeps others waiting; config.max_concurrency says how many are opened"
 
-/** Signed in at a pooler, which answers nothing. */
+/** A pooler accepted the sign-in, but does not answer. */
 const notServed = new SessionFailure({ code: "TIMEOUT", message: notSignedIn, final: false, broken: true })
 
-/** What has happened, by what the stream was ended with, or by what the server has answered. */
+/** The failure, from the error that ended the stream, or from the server's answer. */
 const failureOf = ({ reason }: SqlError.SqlError, stream: PostgresStream): SqlRefusal | SessionFailure => {
   const cause = stream.errored ?? reason.cause
   if (cause instanceof FatalRefusal) return new SqlRefusal({ state: cause.state, said: cause.said, fatal: true })
@@ -84,17 +84,17 @@ const failureOf = ({ reason }: SqlError.SqlError, stream: PostgresStream): SqlRe
   return new SessionFailure({ code, message, ...broken })
 }
 
-/** Connects and signs in; what is opened by it is closed with the scope. */
+/** Connects and signs in; the connection closes with the scope. */
 const connect = Effect.fnUntraced(function* (guard: Guard, table: SqlTable) {
   const streams: Array<PostgresStream> = []
   const session = yield* make({
-    // What it opens beside the first one asks the server to stop a statement.
+    // Further streams are opened only to cancel a statement.
     stream: () => {
       const stream = new PostgresStream(guard, table)
       if (streams.length === 0) streams.push(stream)
       return stream
     },
-    // The stream has seen to it.
+    // The stream itself starts TLS.
     ssl: false,
     database: table.database,
     username: table.username,
@@ -112,7 +112,7 @@ const isUnharmed = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boole
   return reason.error._tag === "SqlRefusal" || reason.error === cancelled
 }
 
-/** Inserts over the connections of one destination, which live no longer than the scope. */
+/** Inserts over the connections of one destination, which close with the scope. */
 const open = Effect.fnUntraced(function* (
   guard: Guard,
   places: Places<Connection>,
@@ -121,7 +121,7 @@ const open = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Insert, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const statement = statementOf(table)
-  /** The one that was used last is used next. */
+  /** The most recently used one is used next. */
   const idle: Array<Connection> = []
 
   const share = places.share()
@@ -129,13 +129,13 @@ const open = Effect.fnUntraced(function* (
     .take(share)
     .pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(noPlace) }))
 
-  // Who is interrupted keeps its place until its statement has been stopped: its connection is not used again.
+  // An interrupted caller keeps its permit until its statement is cancelled, and its connection is not used again.
   const turns = Semaphore.makeUnsafe(table.connections)
   let open = 0
   let fewerUntil = 0
   /**
-   * A pooler that keeps a server's connection for each of its own lets more of them in than it has, and answers the others when one is
-   * closed. Those that are there go on being used, so this may be never.
+   * A pooler in session mode binds a server connection to each client. It accepts more clients than it has server connections, and answers
+   * the surplus ones only after another client disconnects. Here connections stay in use, so that may never happen.
    */
   const fewer = Effect.gen(function* () {
     if (open === 0) return yield* notServed
@@ -149,12 +149,12 @@ const open = Effect.fnUntraced(function* (
     yield* turns.resize(table.connections)
   })
 
-  /** Nothing is asked, to learn whether there is a server behind a pooler that has let us in. */
+  /** Sends an empty query, to learn whether a server answers behind a pooler that accepted the sign-in. */
   const proved = Effect.fnUntraced(function* (session: PgConnection, stream: PostgresStream) {
     let isLate = false
     const late = Effect.sync(() => {
       isLate = true
-      // Stopping a statement that no server has begun takes the pooler as long again.
+      // The stream is destroyed: cancelling a statement that no server has begun would wait for the pooler again.
       stream.destroy()
     })
     const timer = yield* Effect.forkChild(Effect.delay(late, Duration.seconds(table.connectTimeout)))
@@ -181,7 +181,7 @@ const open = Effect.fnUntraced(function* (
       yield* proved(session, stream)
       open++
       const connection: Connection = {
-        // Poolers that share a server's connections know no statement by its name.
+        // Not prepared: poolers that share server connections do not support named statements.
         insert: (row) =>
           session.query(statement, row, false).pipe(
             Effect.map(({ rowCount }) => rowCount),
@@ -212,7 +212,7 @@ const open = Effect.fnUntraced(function* (
     const connection = idle.pop()
     if (connection === undefined) return opened
     places.busy(connection)
-    // Its server has ended it meanwhile.
+    // The server has closed the connection meanwhile.
     return connection.isOpen() ? Effect.succeed(connection) : Effect.andThen(connection.close, taken)
   })
 
@@ -229,7 +229,7 @@ const open = Effect.fnUntraced(function* (
       turns.withPermit(
         Effect.uninterruptibleMask((restore) =>
           Effect.flatMap(restore(taken), (connection) =>
-            // To get here may have taken as long as a lease lasts.
+            // Checked again, because getting a connection may have taken longer than the lease lasts.
             (mayStart() ? restore(connection.insert(row)) : Effect.fail(cancelled)).pipe(
               Effect.onExit((exit) => (Exit.isSuccess(exit) || isUnharmed(exit) ? given(connection) : connection.close))
             )
@@ -239,7 +239,7 @@ const open = Effect.fnUntraced(function* (
     )
 })
 
-/** `most`: connections of this process to other people's databases. `fewerMs`: before a pooler is tried again that had few left. */
+/** `most`: connections of this process to external databases. `fewerMs`: the time until more connections are tried at a pooler that had few. */
 export const layer = ({ fewerMs = usualFewerMs, most = usualMost } = {}): Layer.Layer<SqlServers, never, Egress> =>
   Layer.effect(
     SqlServers,

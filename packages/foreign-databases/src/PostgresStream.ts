@@ -4,32 +4,32 @@ import type { TLSSocket } from "node:tls"
 import type { Guard } from "@tidegate/egress/Egress"
 import { ServerFault, ServerFrames } from "./ServerFrames.ts"
 
-/** The message that asks for TLS: its length, and a number that is no version. */
+/** The SSLRequest message: its length, and a code that is no protocol version. */
 const tlsRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 const yes = 0x53
 const no = 0x4e
 
-/** A connection that was ended in good manners is gone after (ms), whatever its other side does. */
+/** A connection that was ended normally is destroyed after this time (ms), even if the server does not close it. */
 const lastWords = 1_000
 
 export interface ServerAddress {
   readonly host: string
   readonly port: number
-  /** Verified against the host; else in the clear. */
+  /** True: TLS, verified against the host; false: plain text. */
   readonly tls: boolean
 }
 
 /**
- * A connection to a PostgreSQL server: opened by the guard, encrypted where that is wanted, and bounded. Who speaks over it sees
- * the protocol in the clear, and of what the server says only what it may.
+ * A connection to a PostgreSQL server: opened by the guard, encrypted if requested, and limited. Its user sees
+ * the protocol in plain text, and only permitted messages of the server.
  */
 export class PostgresStream extends Duplex {
   readonly #frames: ServerFrames
-  /** The connection itself, under TLS too. */
+  /** The TCP socket, also if TLS runs over it. */
   readonly #raw: Socket
-  /** Where the protocol is spoken; null: the server has not been found, or has not agreed. */
+  /** The socket that carries the protocol; null until the server is connected and TLS is agreed. */
   #socket: Socket | null = null
-  /** What waits for it. */
+  /** The first write, which waits for that socket. */
   #first: (() => void) | null = null
 
   constructor(guard: Guard, { host, port, tls }: ServerAddress) {
@@ -52,7 +52,7 @@ export class PostgresStream extends Duplex {
   }
 
   #agree(answer: Buffer, secure: () => TLSSocket): void {
-    // What is said before the server is known is shown to nobody; and more than the one byte could be anybody's.
+    // Nothing of an unverified server is passed on. More than the one byte may have been injected by an attacker before TLS.
     if (answer.length !== 1 || (answer[0] !== yes && answer[0] !== no)) {
       return void this.destroy(new ServerFault("PROTOCOL_ERROR", "the server does not answer whether it speaks TLS"))
     }
@@ -96,7 +96,7 @@ export class PostgresStream extends Duplex {
   }
 
   override _final(done: () => void): void {
-    // Whoever does not read what it is told is not waited for.
+    // A server that does not read what it is sent is not waited for.
     setTimeout(() => this.#raw.destroy(), lastWords).unref()
     if (this.#socket === null) this.#raw.destroy()
     else this.#socket.destroySoon()

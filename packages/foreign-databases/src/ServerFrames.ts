@@ -1,6 +1,6 @@
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 
-/** A server does not keep to what a stranger may do, or has ended the session. Its message holds nothing secret. */
+/** A server has exceeded the limits of an untrusted peer, or has ended the session. The message contains no secret. */
 export class ServerFault extends Error {
   override readonly name = "ServerFault"
   readonly code: AttemptErrorCode
@@ -11,7 +11,7 @@ export class ServerFault extends Error {
   }
 }
 
-/** A server has ended the session, and says why. */
+/** A server has ended the session with a reason. */
 export class FatalRefusal extends Error {
   override readonly name = "FatalRefusal"
   readonly state: string
@@ -24,53 +24,56 @@ export class FatalRefusal extends Error {
   }
 }
 
-/** What a server may say for each thing that it is told: an insert is answered in a hundred bytes, and notices of triggers. */
+/** Limits of a server's answer to each message: an insert is answered in about a hundred bytes, plus notices of triggers. */
 const maxBytes = 256 * 1024
 const maxFrames = 1_000
 
-/** An error may repeat a value; all else that goes on is a few words. */
+/** An error may repeat a value; all other messages that are passed on are short. */
 const longestError = 64 * 1024
 const longestOther = 2_048
 
-/** Of hashing a password once for the server: some 20 ms. */
+/** Maximum cost of hashing a password for the server: about 20 ms. */
 export const maxIterations = 100_000
-/** The least that the standard of SCRAM allows (RFC 7677), and what PostgreSQL does unless told. */
+/** The minimum of the SCRAM standard (RFC 7677), and PostgreSQL's default. */
 export const minIterations = 4_096
 
 const letters = (text: string): ReadonlySet<number> => new Set(Array.from(text, (letter) => letter.charCodeAt(0)))
-/** Parse, bind and close complete, no data, command complete, empty query, ready, key data: all that an insert is answered by. */
+/**
+ * ParseComplete, BindComplete, CloseComplete, NoData, CommandComplete, EmptyQueryResponse, ReadyForQuery and BackendKeyData: all that
+ * answers an insert.
+ */
 const passing = letters("123nCIZK")
-/** Parameters, notices, notifications: nobody reads them. */
+/** Parameters, notices and notifications, which are not used. */
 const dropped = letters("SNA")
 const error = "E".charCodeAt(0)
 const authentication = "R".charCodeAt(0)
 const ready = "Z".charCodeAt(0)
 
-/** Methods of authentication: there is nothing (more) to be proved; and the server's own proof of SCRAM, which the client checks. */
+/** Authentication messages: success; and the server's own SCRAM proof, which the client verifies. */
 const letIn = 0
 const proof = 12
 
 const header = 5
 
 /**
- * The messages of a PostgreSQL server, bounded in number and in bytes before anybody keeps or parses them. What an insert is never
- * answered by ends the session: rows, copies, what no server sends. Of what is held, there is one message at a time.
+ * The messages of a PostgreSQL server, limited in number and bytes before they are stored or parsed. A message that never answers an
+ * insert ends the session: rows, copies, unknown types. At most one message is held in memory.
  *
- * `mayReveal`: whether the server has proved who it is by its certificate, so that it may be told the password, or a digest of it that
- * can be guessed from. Else only SCRAM is answered, and only a server that has proved by it to know the password lets us in: fails
- * closed, because whoever is in the server's place would be sent the rows. By SCRAM a stranger in the server's place learns something to try guesses against, too, each of
- * which costs it as many hashes as the server has asked for: it is not let ask for few.
+ * `mayReveal`: whether the server has proved its identity by its certificate. Only then it may get the password, or a digest with which the
+ * password can be guessed. Otherwise only SCRAM is answered, and the sign-in counts only if the server has proved by SCRAM that it knows the
+ * password. Fails closed, because an impostor would otherwise receive the rows. Even with SCRAM an impostor learns enough to test guesses of the
+ * password. Each guess costs it as many hashes as it requested, so a minimum number is required.
  */
 export class ServerFrames {
   readonly #mayReveal: boolean
-  /** The message that is not whole yet, its header included; null: it is dropped. */
+  /** The incomplete message, including its header; null if it is being dropped. */
   #held: Buffer | null = Buffer.allocUnsafe(header)
-  /** Bytes of it that are there, and that it has as far as is known. */
+  /** Bytes of it that have arrived, and its total size as far as known. */
   #have = 0
   #size = header
   #bytes = 0
   #frames = 0
-  /** Methods of authentication that the server has named. */
+  /** Authentication methods that the server has requested. */
   readonly #asked = new Set<number>()
   #isReady = false
 
@@ -78,13 +81,13 @@ export class ServerFrames {
     this.#mayReveal = mayReveal
   }
 
-  /** The server is told something, and may answer. */
+  /** A message was sent to the server, which may answer: its limits start again. */
   told(): void {
     this.#bytes = 0
     this.#frames = 0
   }
 
-  /** Hands on the messages that are whole now. Throws what ends the session. */
+  /** Passes on the messages that are complete. Throws if a message must end the session. */
   read(chunk: Buffer, pass: (message: Buffer) => void): void {
     let at = 0
     while (at < chunk.length) {
@@ -105,7 +108,7 @@ export class ServerFrames {
     }
   }
 
-  /** A header is there. */
+  /** A header is complete. */
   #begin(): void {
     const head = this.#held!
     const type = head[0]!
@@ -142,7 +145,7 @@ export class ServerFrames {
   #judgeAuthentication(message: Buffer): void {
     if (message.length < header + 4) throw new ServerFault("PROTOCOL_ERROR", "the server asks for nothing")
     const method = message.readInt32BE(header)
-    // Asked again and again, each answer would cost a hash.
+    // Each repeated request would cost another hash.
     if (this.#asked.has(method)) throw new ServerFault("PROTOCOL_ERROR", "the server asks who is there again")
     this.#asked.add(method)
     if (method === letIn && !this.#mayReveal && !this.#asked.has(proof)) {
@@ -169,10 +172,10 @@ export class ServerFrames {
   }
 }
 
-/** Severity (that of the protocol, and the one that may be translated), SQLSTATE and text. */
+/** Fields that are read: severity (the fixed and the translated one), SQLSTATE and message. */
 const told = letters("VSCM")
 
-/** What an error says of itself. */
+/** The fields of an error message. */
 const errorIn = (message: Buffer): { readonly severity: string; readonly state: string; readonly said: string } => {
   const fields = new Map<string, string>()
   for (let at = header; at < message.length && message[at] !== 0;) {
@@ -189,6 +192,6 @@ const errorIn = (message: Buffer): { readonly severity: string; readonly state: 
   }
 }
 
-/** A SQLSTATE, whatever a server takes for one. */
+/** A valid SQLSTATE, whatever the server sends. */
 export const stateOf = (code: unknown): string =>
   typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : "XX000"

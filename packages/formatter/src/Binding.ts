@@ -4,8 +4,8 @@ import { templatesOf } from "./formula/Tokens.ts"
 import type { Operation } from "./engine/Operation.ts"
 
 /**
- * A template within a formula is a variable that is named by it: what it stands for is never read as a formula. So it is resolved as
- * an input of its own, of its own name, and handed over among the variables.
+ * A template within a formula becomes a variable that is named by the template, so its value is never parsed as a formula. It is resolved as a
+ * separate input of that name, and passed among the variables.
  */
 
 const formulaOf = ({ fields }: Operation): string | undefined =>
@@ -13,7 +13,7 @@ const formulaOf = ({ fields }: Operation): string | undefined =>
 
 const isBound = (name: string): boolean => name.startsWith("{{")
 
-/** Inputs as their templates are to be resolved; a fault: the formula is none that could be read. */
+/** The inputs whose templates are to be resolved; a fault if the formula cannot be parsed. */
 export const bound = <Value>(
   operation: Operation,
   inputs: Readonly<Record<string, Value>>
@@ -33,8 +33,8 @@ export const bound = <Value>(
 }
 
 /**
- * Inputs as they were written, some with templates in them: a fault where one is wrong whatever it is resolved to. What is wrong with a
- * formula is known with its templates, which are names in it.
+ * Checks inputs before their templates are resolved: returns a fault if an input is invalid whatever its values are. A formula is checked
+ * with its templates, which count as names.
  */
 export const judgedAsWritten = (
   { fields }: Operation,
@@ -53,17 +53,17 @@ export const judgedAsWritten = (
   }
 }
 
-/** Where an input was written that has been bound. */
+/** The input in which a bound value was written. */
 export const shownAt = (operation: Operation, path: string): string =>
   isBound(path) ? (formulaOf(operation) ?? path) : path
 
-/** The names that inputs of an operation may have. */
+/** The valid input names of an operation. */
 export const namesOf = ({ elements, fields }: Operation): ReadonlyArray<string> => [
   ...Object.keys(fields).filter((name) => fields[name]!.mappable),
   ...Object.values(elements).flat()
 ]
 
-/** Inputs with the elements of a list where the list is taken. Beside the list they are left to be refused. */
+/** Collects inputs that are elements of a list into the list input. If the list input is given, too, they stay, and are refused later. */
 const gathered = ({ elements }: Operation, inputs: Schema.JsonObject): Schema.JsonObject => {
   let all = inputs
   for (const [list, names] of Object.entries(elements)) {
@@ -76,7 +76,7 @@ const gathered = ({ elements }: Operation, inputs: Schema.JsonObject): Schema.Js
   return all
 }
 
-/** Inputs that were bound, resolved, as the engine takes them. */
+/** Converts resolved inputs to the form that the engine takes. */
 export const unbound = (operation: Operation, inputs: Schema.JsonObject): Schema.JsonObject => {
   const resolved = gathered(operation, inputs)
   const templates = Object.keys(resolved).filter(isBound)
@@ -86,7 +86,7 @@ export const unbound = (operation: Operation, inputs: Schema.JsonObject): Schema
   return { ...others, variables: joined(others["variables"] ?? {}, hidden) }
 }
 
-/** Variables with the hidden ones behind them. What is none is left to be refused. */
+/** Adds the hidden variables to the given ones. An invalid value stays, and is refused later. */
 const joined = (variables: Schema.Json, hidden: ReadonlyArray<readonly [string, Schema.Json]>): Schema.Json => {
   if (Array.isArray(variables)) return [...(variables as ReadonlyArray<Schema.Json>), ...hidden]
   return Predicate.isReadonlyObject(variables)

@@ -57,7 +57,7 @@ const operationOf = (operation: Operation): Schema.JsonObject => {
   }
 }
 
-/** All that there is to choose from, made of the rows. `catalog_hash` is another one whenever anything else of it is. */
+/** All operations with their fields, built from the rows. `catalog_hash` changes whenever anything else in it changes. */
 export const catalog = (versions: DataVersions): Schema.JsonObject => {
   const content = {
     engine_version: engineVersion,

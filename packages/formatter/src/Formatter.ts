@@ -13,8 +13,8 @@ import { checkZone } from "./date/Zone.ts"
 import { operations } from "./Operations.ts"
 
 /**
- * The formatter: `compile` a step once, and `run` it for every event. The same step, inputs and context give the same outcome: there is no clock,
- * chance or network in it. The caller's clock is asked in one loop alone, where a pattern is looked for again and again, and only to stop it.
+ * The formatter: `compile` a step once, and `run` it for every event. The same step, inputs and context give the same result: it uses no
+ * clock, randomness or network. The caller's clock is read only in repeated pattern searches, and only to stop them.
  */
 
 export type { Step } from "./engine/Step.ts"
@@ -24,19 +24,19 @@ export const supportedVersions: ReadonlyArray<string> = [engineVersion]
 
 export interface StepConfig {
   readonly operation: string
-  /** What the step was saved with; the current one unless told. */
+  /** The version with which the step was saved. Default: the present one. */
   readonly engine_version?: string | undefined
   readonly options?: Readonly<Record<string, unknown>> | undefined
 }
 
 export interface Context {
-  /** What is now, in milliseconds since 1970: of a run, when its request was received. */
+  /** The present time, in milliseconds since 1970. In a run it is the time at which the request was received. */
   readonly anchor: number
-  /** The zone of what names none. */
+  /** The default time zone. */
   readonly timezone: string
-  /** What chance is drawn from. */
+  /** The seed of random values. */
   readonly seed: string
-  /** Milliseconds of the processor that this thread has used. */
+  /** Milliseconds of processor time that this thread has used. */
   readonly clock: () => number
 }
 
@@ -54,7 +54,7 @@ export interface Failure {
 }
 
 const failureOf = (cause: unknown, isConfig: boolean): Failure => {
-  // Anything else is a fault of ours. Fails closed, for this step alone: what the exception says is told to nobody.
+  // Any other error is a bug of ours. Fails closed for this step only, and does not reveal the exception's message.
   const fault =
     cause instanceof Fault ? cause : new Fault("FORMATTER_INPUT_INVALID", "the operation cannot handle this input")
   const { stage } = formatterCodes[fault.code]
@@ -74,7 +74,7 @@ const attempt = <A>(make: () => A, isConfig: boolean): Result.Result<A, Failure>
   }
 }
 
-/** Judges what a step is set to. */
+/** Validates a step's options. */
 export const compile = (config: StepConfig): Result.Result<Step, Failure> =>
   attempt(() => {
     const operation = operations.get(config.operation)
@@ -119,7 +119,7 @@ const optionsOf = (operation: Operation, given: Readonly<Record<string, unknown>
   return options
 }
 
-/** Runs a step. */
+/** Runs a step without pauses. */
 export const run = (
   step: Step,
   inputs: Readonly<Record<string, unknown>>,
@@ -132,8 +132,9 @@ export const run = (
   }
 }
 
-/** The same in parts of a few milliseconds, so that a caller may let others have their turn between them: a part for each line item, or several
- * where the operation says so, and one for each library that it is the first to need.
+/**
+ * The same, resumable: yields every few milliseconds. It yields after each line item, or more often if the operation does so, and after loading
+ * each library.
  */
 export function* inParts(
   step: Step,
@@ -225,7 +226,7 @@ export function* inParts(
 
 const isParts = (made: Output | Parts): made is Parts => Symbol.iterator in made
 
-/** Every member becomes a list of what it was for each element. */
+/** Combines the outputs of all elements: every member becomes a list. */
 const gathered = ({ output }: Operation, outputs: ReadonlyArray<Output>): Output => {
   const names = new Set(Object.keys(output["properties"] as object))
   for (const one of outputs) for (const name of Object.keys(one)) names.add(name)

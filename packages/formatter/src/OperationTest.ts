@@ -10,9 +10,9 @@ import { narrowed } from "./engine/Narrow.ts"
 import type { DataVersions } from "./Versions.ts"
 import { compile, type Context, engineVersion, type Failure, inParts, type Outcome, type Step } from "./Formatter.ts"
 
-/** A step that is tried: its inputs are templates, and the sample that they are filled from is in the body. Nothing is stored. */
+/** Tests a step: its inputs are templates, and the body contains the sample data for them. Nothing is stored. */
 
-/** A body that says no trial at all. */
+/** The body is not a valid test. */
 export interface TrialInvalid {
   readonly code: "FORMATTER_ENVELOPE_INVALID" | "FORMATTER_ANCHOR_INVALID"
   readonly fields: ReadonlyArray<{ readonly path: string; readonly message: string }>
@@ -54,11 +54,11 @@ const isoMoment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d
 const firstAnchor = Date.UTC(1900, 0, 1)
 const lastAnchor = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** Milliseconds of an RFC 3339 time of the years that dates here may have. */
+/** Milliseconds of an RFC 3339 time within the allowed years; null if it is invalid. */
 const anchorOf = (text: string): number | null => {
   if (!isoMoment.test(text)) return null
   try {
-    // `Date.parse` takes 30 February for 2 March.
+    // `Date.parse` would accept 30 February as 2 March.
     const millis = Temporal.Instant.from(text).epochMilliseconds
     return millis < firstAnchor || millis > lastAnchor ? null : millis
   } catch {
@@ -101,11 +101,11 @@ const envelopeOf = (body: unknown, now: number): Result.Result<Envelope, TrialIn
 
 interface Resolved {
   readonly inputs: Schema.JsonObject
-  /** The inputs in which a template stands for nothing. */
+  /** The inputs in which a template found no value. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** Inputs with what their templates stand for. */
+/** Resolves the templates of the inputs. */
 const resolveInputs = (
   { operation }: Step,
   inputs: Readonly<Record<string, unknown>>,
@@ -133,7 +133,7 @@ const missingAt = (field: string): Warning => ({
   message: "a template stands for nothing"
 })
 
-/** Tries what a body says, in parts; `clock` is milliseconds of the processor. */
+/** Runs the test in a body. Resumable; `clock` returns milliseconds of processor time. */
 export function* trial(
   body: unknown,
   { clock, now, versions }: { readonly clock: () => number; readonly now: number; readonly versions: DataVersions }

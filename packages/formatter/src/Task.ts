@@ -6,9 +6,9 @@ import type { Operation } from "./engine/Operation.ts"
 import { operations } from "./Operations.ts"
 import type { TrialAnswer, TrialFailure, TrialInvalid } from "./OperationTest.ts"
 
-/** Work of the formatter that is carried out apart from the event loop, in a thread of its own (`entities/src/Formatting`), and what comes of it. */
+/** Formatter work that runs in a separate thread instead of the event loop (`entities/src/Formatting`), and its result. */
 
-/** A step of a run, with its inputs resolved. */
+/** A step of a workflow run, with its inputs resolved. */
 export interface StepTask {
   readonly kind: "step"
   readonly config: {
@@ -22,7 +22,7 @@ export interface StepTask {
   readonly seed: string
 }
 
-/** A body that tries a step. */
+/** A body that tests a step. */
 export interface TrialTask {
   readonly kind: "trial"
   readonly body: unknown
@@ -35,7 +35,7 @@ export type Task = StepTask | TrialTask
 export type StepResult = Result.Result<Outcome, Failure>
 export type TrialResult = Result.Result<TrialAnswer, TrialInvalid | TrialFailure>
 
-/** What a thread is sent and answers: results lose their class on the way. */
+/** The messages to and from a thread. Class instances cannot be sent, so results are plain objects. */
 export interface Order {
   readonly id: number
   readonly task: Task
@@ -46,12 +46,12 @@ export type Answer = { readonly id: number } & (
   | { readonly kind: "broken"; readonly message: string }
 )
 
-/** Microseconds that a step may take on the event loop in one go with others. */
+/** Microseconds that a step may take on the event loop without a pause. */
 const shortMicros = 4000
 
 /**
- * Whether an operation with these inputs is run apart from the event loop: it takes long by what its row says of its cost, or holds many times what it
- * is given while it is under way. It follows from operation and inputs alone.
+ * Whether an operation with these inputs runs in a separate thread: because it takes long by its declared cost, or because it needs many times the
+ * memory of its inputs. The decision depends on operation and inputs only.
  */
 export const isDear = (operation: Operation, inputs: Readonly<Record<string, unknown>>): boolean => {
   const { apart, call, character } = operation.cost
@@ -66,7 +66,7 @@ export const isDear = (operation: Operation, inputs: Readonly<Record<string, unk
   return characters >= apart || elements * call + (characters * character) / 1000 >= shortMicros
 }
 
-/** The same of a body that tries a step: its inputs may be templates of its sample. */
+/** The same for a body that tests a step: its inputs may be templates, so the sample data counts, too. */
 export const isDearTrial = (body: unknown): boolean => {
   if (!Predicate.isReadonlyObject(body)) return false
   const { config, context, inputs } = body as Readonly<Record<string, unknown>>

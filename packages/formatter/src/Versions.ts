@@ -1,6 +1,6 @@
 import { phoneVersion } from "./engine/Libraries.ts"
 
-/** The data that results depend on beside the engine: they change with the platform, and the engine's version does not. */
+/** Data versions on which results depend, besides the engine: they change with the platform, not with the engine's version. */
 export interface DataVersions {
   readonly icu: string
   readonly cldr: string
@@ -8,7 +8,7 @@ export interface DataVersions {
   readonly phone: string
 }
 
-/** Those of a platform: `process.versions`. */
+/** The data versions of a platform: `process.versions`. */
 export const dataVersions = (platform: Readonly<Record<string, string | undefined>>): DataVersions => ({
   icu: platform["icu"] ?? "",
   cldr: platform["cldr"] ?? "",

@@ -6,29 +6,32 @@ import { type Captured, captureInBin } from "@tidegate/storage/control/BinCaptur
 import { type Database, isTransient } from "@tidegate/storage/Database"
 import type { Accepted, RequestRecord } from "@tidegate/storage/Journal"
 
-/** A bin that nobody has claimed, as far as a door knows it. */
+/** A bin that nobody has claimed, as cached by ingress. */
 export interface Bin {
   readonly expiresAt: number
-  /** Until then it takes nothing, as the last answer for it said (Unix ms). */
+  /** The bin accepts no requests before this time, according to the last store result (Unix ms). */
   fullUntil: number
-  /** When it was looked up last because it would have been refused (Unix ms). */
+  /** When the bin was last looked up before a refusal (Unix ms). */
   lookedUpAt: number
 }
 
 export const newBin = (expiresAt: number): Bin => ({ expiresAt, fullUntil: 0, lookedUpAt: 0 })
 
-/** How late a door may hear that a bin that takes nothing was claimed. */
+/** Milliseconds. If a full or expired bin is claimed, ingress notices it at most this late. */
 const lookUpEveryMs = 500
 
-/** Why a bin takes nothing: its sender is told, and nothing is stored. */
+/** Why a bin accepts no request. The sender gets this answer, and nothing is stored. */
 export interface BinRefusal {
   readonly code: Extract<ErrorCode, "BIN_EXPIRED" | "RATE_LIMITED">
   readonly message: string
-  /** How long to wait; null: for ever. */
+  /** Milliseconds to wait; null: the bin never accepts requests again. */
   readonly waitMs: number | null
 }
 
-/** Requests of bins that one process stores at once, and such that wait for it: they take turns with each other, and nobody else with them. */
+/**
+ * Bin requests that one process stores at once, and bin requests that may wait. Bins take turns with each other only, so sources do not wait
+ * for them.
+ */
 const maxAtOnce = 3
 const maxWaiting = 64
 
@@ -40,24 +43,27 @@ const full = (waitMs: number): BinRefusal => ({
   waitMs
 })
 
-/** Why the bin takes nothing at this time (Unix ms), as far as is known without asking; null: it may. */
+/** Why the cached bin accepts no request at `now` (Unix ms); null if it may accept one. */
 export const binRefusal = ({ expiresAt, fullUntil }: Bin, now: number): BinRefusal | null => {
   if (now >= expiresAt) return expired
   return now < fullUntil ? full(fullUntil - now) : null
 }
 
-/** Whether to look it up before it refuses, because it may have been claimed since; not with every request of a flood. */
+/**
+ * Whether to look the bin up before refusing, because it may have been claimed since. Limited, so that a flood does not look it up with every
+ * request.
+ */
 export const isLookUpDue = (bin: Bin, now: number): boolean => {
   if (Math.abs(now - bin.lookedUpAt) < lookUpEveryMs) return false
   bin.lookedUpAt = now
   return true
 }
 
-/** How requests of bins are stored. */
+/** Stores requests of bins. */
 export class BinIngress extends Context.Service<
   BinIngress,
   {
-    /** `done` is called once. "stale": it is a source by now, or gone. */
+    /** `done` is called once. "stale": the bin has become a source, or is gone. */
     readonly store: (bin: Bin, record: RequestRecord, done: (outcome: Accepted | BinRefusal) => void) => void
   }
 >()("@tidegate/ingress/BinDoor") {
@@ -86,7 +92,7 @@ export class BinIngress extends Context.Service<
               onFailure: (cause) => {
                 waiting--
                 const error = Cause.findErrorOption(cause)
-                // Who is not told that it is stored comes again, as with any source.
+                // Fails as with any source: a sender without a success answer sends again.
                 done(error._tag === "Some" && isTransient(error.value) ? "unavailable" : "failed")
                 return Effect.logError("a request of a bin could not be stored", { request_id: record.id }, cause)
               }

@@ -4,27 +4,28 @@ import type { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
 /**
- * What bodies may hold that are being read, wait for their turn to be decided about or answered, or are kept for an upstream
- * that has not answered, in one process.
+ * Bytes of request bodies in one process: bodies that are being read, that wait to be decided or answered, or that are kept for an
+ * upstream that has not answered.
  */
 const maxBytes = 256 * 1024 * 1024
-/** Bodies being read in one process. */
+/** Bodies that are being read in one process. */
 const maxBodies = 2_048
 
 /**
- * What one source, or one client address, may have of either: half, so that a flood at one leaves the others room, and a
- * reverse proxy that nobody has named (`TrustedProxies`), behind whose one address all senders are, still gets a multiple of what senders have under way at once.
+ * The part of either limit that one source or one client address may use: half, so that a flood at one leaves capacity for the others. An
+ * untrusted reverse proxy (see `TrustedProxies`) has one address for all its senders; half is still a multiple of what they have in
+ * progress at once.
  */
 const share = 1 / 2
 
-/** How reading a body ended. */
+/** Result of reading a body. */
 export type Outcome =
   | { readonly kind: "whole"; readonly body: Buffer }
-  /** More than the largest; `size` is what is known of it. */
+  /** The body exceeds the limit; `size` is its size as far as known. */
   | { readonly kind: "too large"; readonly size: number }
-  /** The source, or the sender's address, has too much under way. */
+  /** The source or the client address uses too much. */
   | { readonly kind: "busy" }
-  /** The process has. */
+  /** The process uses too much. */
   | { readonly kind: "full" }
 
 interface Load {
@@ -32,7 +33,7 @@ interface Load {
   bytes: number
 }
 
-/** The bodies that the door reads, and the memory that they take. Sheds before it falls over: what does not fit is not read. */
+/** Limits the bodies that ingress reads, and their memory. A body that does not fit is refused before it is read. */
 export class Bodies {
   readonly #proxies: TrustedProxies
   readonly #all: Load = { bodies: 0, bytes: 0 }
@@ -52,17 +53,17 @@ export class Bodies {
     return this.#all.bytes
   }
 
-  /** Counts bytes of a body that is kept although it has been read; negative: no longer. */
+  /** Counts bytes of a body that is kept after it was read; negative: the bytes are released. */
   keep(bytes: number): void {
     this.#all.bytes += bytes
   }
 
   /**
-   * A body of at most `largest` bytes, counted as one of `sourceId`. `done` is called once, or never when the sender goes away or is cut off. Whether reading has begun; else the outcome is
-   * known without.
+   * Reads a body of at most `largest` bytes and counts it for `sourceId`. `done` is called once, or never if the sender disconnects or is
+   * cut off. Returns whether reading has begun; if not, the outcome is known at once.
    */
   read(message: FramedMessage, sourceId: string, largest: number, done: (outcome: Outcome) => void): boolean {
-    // Gone while its source was looked up: nothing would tell that again.
+    // The sender disconnected while its source was looked up: no further event would report that.
     if (message.destroyed) return false
     const declared = message.headers["content-length"]
     const announced = declared === undefined ? largest : Number(declared)
@@ -70,9 +71,9 @@ export class Bodies {
       done({ kind: "too large", size: announced })
       return false
     }
-    // A length that was announced is all that will come: no room is made for more. Null: reading is over.
+    // No more bytes than announced can come, so no more memory is reserved. Null once reading has ended.
     let gathered: GatheredBytes | null = new GatheredBytes(announced)
-    /** Null while there is nothing to count: most bodies come in one piece, and are gone again within the turn. */
+    /** Null while nothing has to be counted: most bodies come in one piece and are released in the same event-loop iteration. */
     let place: Place | null = null
 
     const end = (outcome: Outcome | null): void => {
@@ -101,7 +102,7 @@ export class Bodies {
     return true
   }
 
-  /** Counts a body of which there is more to come. */
+  /** Counts a body that is not complete yet. */
   #enter(sourceId: string, client: string): Place {
     const all = this.#all
     const source = loadOf(this.#sources, sourceId)
@@ -131,9 +132,9 @@ export class Bodies {
   }
 }
 
-/** What one body takes of what there is. */
+/** The capacity that one body uses. */
 interface Place {
-  /** Says how much memory it takes now; null: there is room for that. */
+  /** Sets the memory of the body. Returns null if it fits into the limits. */
   readonly hold: (bytes: number) => Outcome | null
   readonly leave: () => void
 }

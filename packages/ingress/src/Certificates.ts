@@ -2,28 +2,28 @@ import { Context, Effect, Layer } from "effect"
 import { Egress } from "@tidegate/egress/Egress"
 import { nobody, WeighedCache } from "@tidegate/runtime/WeighedCache"
 
-/** Kept at once; a provider has a handful. */
+/** Certificates that are kept; a provider has only a few. */
 const maxKept = 500
-/** A certificate has its own validity; it is fetched anew now and then all the same. */
+/** A certificate has its own expiry; it is fetched again once a day all the same. */
 const keptForMs = 24 * 3_600_000
-/** What was answered and is no certificate is not asked for again for so long: whoever named it may name it often. */
+/** A URL that returned no certificate is not fetched again for this time, because a sender can name it in every request. */
 const refusedForMs = 60_000
 const timeoutMs = 5_000
 const largestBytes = 65_536
-/** Fetches under way, and begun within a minute. Beyond it requests that need one are shed: anybody can name new URLs. */
+/** Fetches in progress, and fetches started within a minute. Above it, requests that need a fetch are refused: anybody can name new URLs. */
 const maxFetching = 16
 const maxPerMinute = 60
 
 /**
- * The certificates that senders name in their requests (AWS SNS, PayPal). Their verifiers have checked that the URL is on a
- * host of the provider.
+ * The certificates that senders name in their requests (AWS SNS, PayPal). The verifiers have checked that the URL is on a host of the
+ * provider.
  */
 export class Certificates extends Context.Service<
   Certificates,
   {
-    /** The PEM; empty when that URL yields none; undefined when it has to be loaded. */
+    /** The certificate as PEM; empty if the URL returns none; undefined if it has to be loaded. */
     readonly get: (url: string) => string | undefined
-    /** Fetches it, once for all who ask. Rejects when the host could not be reached: then nothing is known. */
+    /** Fetches the certificate; concurrent callers share one fetch. Rejects if the host could not be reached: the result is then unknown. */
     readonly load: (url: string) => Promise<void>
   }
 >()("@tidegate/ingress/Certificates") {
@@ -43,7 +43,7 @@ export class Certificates extends Context.Service<
       const download = async (url: string): Promise<void> => {
         const answer = await egress.deliver({ method: "GET", url, timeoutMs, captureBytes: largestBytes })
         if (answer.errorCode !== null) throw new Error(`${url}: ${answer.errorCode}`)
-        // A fault of the host says nothing about the certificate.
+        // An error of the host proves nothing about the certificate.
         if ((answer.status ?? 500) >= 500) throw new Error(`${url}: status ${answer.status}`)
         const text = answer.status === 200 ? answer.body.toString("latin1") : ""
         keep(url, text.includes("-----BEGIN CERTIFICATE-----") ? text : "")

@@ -8,13 +8,13 @@ const patience = "5 seconds"
 const timeoutMs = 5_000
 
 /**
- * What a handshake asks for before it may be answered: an announced secret is stored by the source's actor, a subscription
- * is confirmed by fetching its URL. The one thing a door waits for beside the database; it concerns handshakes alone.
+ * The work that a handshake requires before its answer: the source's actor stores an announced secret, and a subscription is confirmed by
+ * fetching its URL. Ingress waits for nothing else but the database, and for this only in handshakes.
  */
 export class HandshakeSteps extends Context.Service<
   HandshakeSteps,
   {
-    /** Rejects when a step could not be taken: the provider tries again. */
+    /** Rejects if a step failed: the provider then tries again. */
     readonly take: (
       source: { readonly id: string; readonly teamId: string },
       handshake: Pick<Handshake, "remember" | "confirmUrl">

@@ -1,32 +1,29 @@
 import type { MessageHead, Values } from "@tidegate/model/Message"
 import { presentedMask } from "@tidegate/verification/PresentedSecrets"
 
-/**
- * A request as it arrived at a door, before anything is decided about it. `path` is what follows the source's name in the URL,
- * at least "/".
- */
+/** A request as it arrived, before anything is decided about it. `path` is the part of the URL after the source's name, at least "/". */
 export interface InboundRequest extends MessageHead {
   readonly id: string
   /** Unix ms. */
   readonly receivedAt: number
   /** The request target as it was sent: path and query. */
   readonly target: string
-  /** The raw bytes; null when they were too many to keep. */
+  /** The raw bytes; null if there were too many to keep. */
   readonly body: Uint8Array | null
   readonly bodySize: number
-  /** The address of the client, as far as it is known (`TrustedProxies`). */
+  /** The client's address, as far as known (`TrustedProxies`). */
   readonly originalIp: string | null
-  /** Whether it is in a chain that leads back to the gateway too often (`Loops`). */
+  /** Whether the request's chain has led back to the gateway too often (`Loops`). */
   readonly isLoop?: boolean
 }
 
-/** Headers by lower-case name. Nothing is merged or dropped: what was sent twice is a list of two. */
+/** Headers by lower-case name. Nothing is merged or dropped: a header that was sent twice is a list of two values. */
 export const readHeaders = (raw: ReadonlyArray<string>): Values => {
   const headers: Record<string, string | Array<string>> = {}
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!.toLowerCase()
     const value = raw[i + 1]!
-    // A header may be called __proto__: assigning it would not make a property.
+    // A header may be named __proto__: assigning it would not create a property.
     const known = Object.hasOwn(headers, name) ? headers[name] : undefined
     if (known === undefined) {
       if (name === "__proto__")
@@ -38,7 +35,7 @@ export const readHeaders = (raw: ReadonlyArray<string>): Values => {
   return headers
 }
 
-/** Where senders put the id of a delivery, the most specific first. */
+/** Headers in which senders put the id of a delivery, the most specific first. */
 const deliveryIdHeaders = [
   "webhook-id",
   "svix-id",
@@ -49,7 +46,7 @@ const deliveryIdHeaders = [
   "idempotency-key"
 ]
 
-/** The sender's own id of this request, when it names one; cut to 255 characters. A mask is nobody's id. */
+/** The sender's own id of this request, if there is one; cut to 255 characters. A masked value is not used as an id. */
 export const externalId = (headers: Values): string | null => {
   for (const name of deliveryIdHeaders) {
     const value = headers[name]

@@ -1,7 +1,7 @@
 import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 import { largestShare, type Lease, type Report } from "@tidegate/entities/Source/IngestBudget"
 
-/** A lease, and for how long it and its period last. */
+/** A lease, with the remaining times of itself and of its period. */
 export interface Leased extends Lease {
   readonly remainingMs: number
   readonly leaseMs: number
@@ -9,50 +9,51 @@ export interface Leased extends Lease {
 
 export type Asked = Omit<Report, "door">
 
-/** How often a door asks again that has got nothing, or no answer (ms): also how late it hears of a limit that was raised. */
+/** Milliseconds between requests for a lease while there was none or no answer. A raised limit takes effect at most this late. */
 export const againMs = 500
-/** Demand is measured over this time at the least (ms), and foreseen for as much as this. */
+/** Demand is measured over at least this time (ms), and requested for `foreseenMs` in advance. */
 const measuredMs = 200
 const foreseenMs = 1_000
 
 /**
- * What one door may accept of one source: a count that goes down, and when to ask for more. Nobody waits for the answer:
+ * The part of a source's ingest limit that one ingress process may use: a counter that decreases, and when to ask for more. No request
+ * waits for an answer of the source's actor:
  *
- * - while one is under way, the door goes on by as much as its last lease was;
- * - when none has come, it fails open, because what is not accepted is lost, and a runner must not be needed to accept: it goes on
- *   up to the lease's reach, in later periods by its share, and by the whole limit when it has never had a lease.
+ * - while an answer is pending, ingress accepts as many more as its last lease allowed;
+ * - without an answer it fails open, because requests that are not accepted are lost, and accepting must not depend on a runner: it uses
+ *   the reach of its lease, in later periods its share, and the whole limit if it never had a lease.
  *
- * So all doors together accept no more than the limit, and a lease each. Times are milliseconds of one monotonic clock.
+ * So all processes together exceed the limit by at most a lease each. Times are milliseconds of one monotonic clock.
  */
 export class IngestLease {
   #limit = 0
   #periodMs = 0
-  /** Accepted, and how much of that has been told; both for ever. */
+  /** Accepted requests, and how many of them have been reported; both are never reset. */
   #used = 0
   #told = 0
-  /** Accepted before the period. */
+  /** Requests accepted before the present period. */
   #before = 0
-  /** How far `used` may go: by the lease, by how much more while an answer is under way, and without one. */
+  /** Upper bounds of `used`: by the lease, the addition while an answer is pending, and the bound without an answer. */
   #ceiling = 0
   #credit = 0
   #reach = 0
   /** Null: never had a lease. */
   #share: number | null = null
-  /** Until when the period lasts, and the lease. */
+  /** When the period ends, and when the lease ends. */
   #endsAt = Number.NEGATIVE_INFINITY
   #lastsUntil = Number.NEGATIVE_INFINITY
   #leaseMs = 0
   #askAt = Number.NEGATIVE_INFINITY
   #asked: Asked | null = null
   #isUnheard = false
-  /** Nothing is left of the period for anybody. */
+  /** The whole limit of the period is used up, by all processes together. */
   #isSpent = false
   #seen = 0
   #seenSince = 0
-  /** Requests a millisecond. */
+  /** Requests per millisecond. */
   #rate = 0
 
-  /** Goes by another limit from now on: what was leased under the one before is over. */
+  /** Changes the limit; the lease under the old one ends. */
   limitTo(limit: number, period: RatePeriod): void {
     const periodMs = ratePeriodMs[period]
     if (limit === this.#limit && periodMs === this.#periodMs) return
@@ -68,23 +69,23 @@ export class IngestLease {
     this.#askAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Whether it goes on by itself, because nobody answers. */
+  /** Whether ingress decides alone, because the actor does not answer. */
   get isUnheard(): boolean {
     return this.#isUnheard
   }
 
-  /** Whether there is something to report that nobody has answered for. */
+  /** Whether accepted requests still have to be reported after a missing answer. */
   get isUntold(): boolean {
     return this.#isUnheard && this.#used !== this.#told
   }
 
-  /** A request has come. What to ask for now; null: nothing. */
+  /** A request has arrived. Returns the lease request to send now; null: none. */
   request(now: number): Asked | null {
     this.#seen++
     return this.ask(now)
   }
 
-  /** The same, without a request. What is asked for ends with `answered` or `unanswered`. */
+  /** The same without a request. Each lease request ends with `answered` or `unanswered`. */
   ask(now: number): Asked | null {
     if (now >= this.#endsAt) this.#begin(now)
     if (!this.#isUnheard && now >= this.#lastsUntil) this.#rest()
@@ -127,20 +128,20 @@ export class IngestLease {
     if (this.#share === null) this.#reach = Math.max(this.#reach, this.#before + this.#limit)
   }
 
-  /** Milliseconds until there is something again; 0: there is. */
+  /** Milliseconds until a request may be accepted; 0: now. */
   wait(now: number): number {
     if (this.#used < this.#maxNow()) return 0
     return this.#isSpent || this.#isUnheard ? Math.max(1, this.#endsAt - now) : 1
   }
 
-  /** Whether one more is accepted. */
+  /** Accepts one request, if the limit allows. Returns whether it did. */
   take(): boolean {
     if (this.#used >= this.#maxNow()) return false
     this.#used++
     return true
   }
 
-  /** One that was taken has not been accepted after all. */
+  /** Returns one that was taken but not accepted. */
   giveBack(): void {
     this.#used--
   }
@@ -155,22 +156,22 @@ export class IngestLease {
     return this.#asked !== null && !this.#isSpent ? this.#ceiling + this.#credit : this.#ceiling
   }
 
-  /** Its lease is over, because no requests came: others may have what it could reach. */
+  /** Ends an unused lease, so that other processes may use its reach. */
   #rest(): void {
     this.#ceiling = Math.min(this.#ceiling, this.#used)
     this.#reach = Math.min(this.#reach, this.#used + this.#largest)
   }
 
-  /** A period of its own, until an answer says which one it is. */
+  /** Begins a period by the local clock, until an answer brings the real one. */
   #begin(now: number): void {
-    // A share of long ago says little: others may have the source's requests now.
+    // An old share says little: the source's requests may go to other processes now.
     if (!this.#isUnheard && now >= this.#endsAt + this.#periodMs) this.#share = null
     this.#endsAt = now + this.#periodMs
     this.#lastsUntil = this.#endsAt
     this.#isSpent = false
     this.#credit = this.#largest
     this.#before = this.#used
-    // What was accepted in an earlier period is no longer anybody's concern.
+    // Accepted requests of an earlier period need no report.
     this.#told = this.#used
     const share = this.#share ?? (this.#isUnheard ? this.#limit : 0)
     this.#ceiling = this.#used + share

@@ -8,51 +8,51 @@ import { countLimited, type Limited } from "@tidegate/storage/delivery/SourcePer
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { againMs, type Asked, IngestLease } from "./IngestLease.ts"
 
-/** How long an answer is waited for, while requests go on. */
+/** Timeout of a lease request; requests are accepted meanwhile. */
 const patience = "1 second"
-/** Leases that are kept: of the sources that were heard of last. One that is forgotten begins anew. */
+/** Leases that are kept, of the most recently added sources. A dropped one starts again without a lease. */
 const maxKept = 20_000
-/** How often what was refused is counted in SQL, for all sources at once. */
+/** Interval at which refused requests are counted in SQL, for all sources together. */
 const countEvery = "1 second"
 
-/** What of a source its limit is taken from. */
+/** The settings of a source that determine its limit. */
 export interface Limiting {
   readonly id: string
   readonly teamId: string
   readonly version: number
   readonly limit: number
   readonly period: RatePeriod
-  /** Called when its actor goes by a later version. */
+  /** Called if the source's actor has a later version. */
   readonly isOld: () => void
 }
 
-/** The limit of a source, at this door. */
+/** The limit of a source in this process. */
 export interface IngestLimit {
   /** Milliseconds until a request may be accepted again; 0: now. */
   readonly wait: () => number
-  /** Takes one of what may be accepted; false: there is none. */
+  /** Takes one request from the limit; false: none is left. */
   readonly take: () => boolean
-  /** One that was taken has not been stored. */
+  /** Returns one request that was taken but not stored. */
   readonly giveBack: () => void
-  /** A request is refused: it is counted, and that is all that is kept of it. */
+  /** Counts a refused request; nothing else of it is stored. */
   readonly refused: () => void
 }
 
 interface Kept {
-  /** Counts begin anew with each, and so does the name that they are reported under. */
+  /** Name under which this entry reports. A new entry counts from zero, so it gets a new name. */
   readonly door: string
   readonly lease: IngestLease
   readonly limit: IngestLimit
   limiting: Limiting
 }
 
-/** What this door may accept of the sources that have a limit. Asking for it goes on beside the requests. */
+/** How much this process may accept of the sources with a limit. Leases are requested in the background. */
 export class IngestLimits extends Context.Service<
   IngestLimits,
   {
-    /** The limit of a source, as of a version of it. */
+    /** The limit of a source, by the settings of a version. */
     readonly of: (limiting: Limiting) => IngestLimit
-    /** A source has no limit. */
+    /** The source has no limit any more. */
     readonly drop: (sourceId: string) => void
   }
 >()("@tidegate/ingress/IngestLimits") {
@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
         const isOld = given === null || given.version > entry.limiting.version
         if (isOld) entry.limiting.isOld()
         if (given === null) {
-          // Its limit is gone, and so will be this entry; if not, the next answer will say.
+          // The limit was removed, and this entry will be dropped; if not, the next answer corrects it.
           lease.unanswered(asked, performance.now())
           return Effect.void
         }
@@ -106,7 +106,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  /** Whoever answers next has to know what was accepted meanwhile, also when no more requests come. */
+  /** Reports accepted requests after a missing answer, even if no further request arrives, so that the next actor knows the count. */
   const again = (entry: Kept): Effect.Effect<void> =>
     Effect.andThen(
       Effect.sleep(againMs),
@@ -139,7 +139,7 @@ const make = Effect.gen(function* () {
   return IngestLimits.of({
     of: (limiting) => {
       const entry = kept.get(limiting.id) ?? keep(limiting)
-      // Snapshots that were read at the same time come in any order.
+      // Snapshots that were read at the same time arrive in any order.
       if (limiting.version >= entry.limiting.version) {
         entry.limiting = limiting
         entry.lease.limitTo(limiting.limit, limiting.period)
@@ -150,7 +150,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Gathers what is refused, and counts it in SQL now and then. What is not counted yet is lost with the process. */
+/** Collects refused requests and counts them in SQL at intervals. Counts that are not written yet are lost if the process dies. */
 const countRefusals = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
   const waiting = new Map<string, { -readonly [Member in keyof Limited]: Limited[Member] }>()

@@ -28,23 +28,23 @@ import { decide, type Decision, type Rejection, type Unfinished } from "./Routin
 import { type SourceSnapshot, SourceSnapshots } from "./SourceSnapshots.ts"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
-/** Verifying so many bytes takes some milliseconds: it is done in turn. */
+/** Bytes. Verifying a body of this size takes some milliseconds, so it shares the event-loop budget. */
 const largeForATurn = 256 * 1024
-/** The largest size that can be kept of a body that is not: a sender may announce any number of bytes. */
+/** The largest stored size of a body that is not kept: a sender may announce any number of bytes. */
 const largestSize = 2 ** 31 - 1
-/** A source that changes faster than its requests can be routed: told to come again, because nothing was written. */
+/** Attempts to route a request whose source keeps changing. After that it is refused with a retry answer, because nothing was stored. */
 const maxRoutings = 50
 
 /**
- * The public door: senders' requests in, stored, acknowledged. It waits for nobody but the database: it routes by the
- * cached snapshot of the source, hands the record to the journal, and answers once the commit is durable.
+ * Receives senders' requests, stores them and acknowledges them. It waits only for the database: it routes by the cached snapshot of
+ * the source, passes the record to the journal, and answers after the commit is durable.
  *
- * Plain callbacks, because it runs for every request; see docs/decisions/0002-hot-path.md.
+ * Plain callbacks instead of Effect, because it runs for every request; see docs/decisions/0002-hot-path.md.
  */
 export class IngressHandler extends Context.Service<
   IngressHandler,
   {
-    /** Takes a request whose path begins with `ingressPath`. */
+    /** Handles a request whose path begins with `ingressPath`. */
     readonly handle: (request: FramedMessage, response: ServerResponse) => void
   }
 >()("@tidegate/ingress/IngressDoor") {
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** Over the source's limit: counted, and nothing stored. */
+  /** Refuses a request above the source's limit: it is counted, and nothing is stored. */
   const limited = (response: ServerResponse, limit: IngestLimit, waitMs: number): void => {
     limit.refused()
     telemetry.limited()
@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** A bin that takes nothing: that is all that is kept of the request. */
+  /** Refuses a request because its bin accepts none; nothing is stored. */
   const refuseOfBin = (response: ServerResponse, { code, message, waitMs }: BinRefusal): void => {
     telemetry.limited()
     refuse(
@@ -140,7 +140,7 @@ const make = Effect.gen(function* () {
       )
     )
 
-  /** Answers what has been stored: the upstream's answer in proxy mode, else the source's own. */
+  /** Answers a stored request: with the upstream's answer in proxy mode, else with the source's own. */
   const answer = (exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void => {
     const { message, request, response } = exchange
     const { handshake, input, record, rejection } = decision
@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  /** An answer of the source's own may have to parse the body, and to look through it: two parts, each in turn. */
+  /** Answers with a custom response, which may have to parse and search the body: two steps, each within the event-loop budget. */
   const answerInTurn = (exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void => {
     const isPlain = snapshot.reply.customResponse === null || snapshot.proxy !== null
     if (isPlain || decision.rejection !== null || decision.handshake !== null)
@@ -187,7 +187,7 @@ const make = Effect.gen(function* () {
     if (record.pending.length > 0) {
       const pending = newRequest(record, request, input())
       for (const { connectionId, line } of record.pending) {
-        // What is kept in order is read in that order.
+        // Events with an ordering key are read from SQL in their order.
         if (line === null) dispatcher.route(connectionId, pending)
         else dispatcher.wake(connectionId)
       }
@@ -202,7 +202,10 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** Decides by a snapshot and stores; again with a newer one when that was old, and with a certificate that was missing. */
+  /**
+   * Decides by a snapshot and stores. Repeats it with a newer snapshot if that one was outdated, and with a certificate if one was
+   * missing.
+   */
   const store = (snapshot: SourceSnapshot, exchange: Exchange, routings: number): void => {
     const { request, response } = exchange
     if (routings >= maxRoutings) return shed(response, "source_keeps_changing")
@@ -224,7 +227,7 @@ const make = Effect.gen(function* () {
     keep(snapshot, exchange, decision, routings)
   }
 
-  /** Does the step in a later turn of the loop, because long work has used up this one. */
+  /** Runs the step in a later event-loop iteration, because the budget of this one is used up. */
   const defer = (exchange: Exchange, step: () => void): void => {
     const held = heldBy(exchange)
     bodies.keep(held)
@@ -234,7 +237,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** Stores what was decided, once it is. */
+  /** Stores the decision once it is complete. */
   const keep = (
     snapshot: SourceSnapshot,
     exchange: Exchange,
@@ -249,8 +252,8 @@ const make = Effect.gen(function* () {
     if (handshake === null || (handshake.remember === undefined && handshake.confirmUrl === undefined)) {
       return commit(snapshot, exchange, decision, routings)
     }
-    // What a handshake asks for is done before the commit could find the snapshot old: for another source than the one
-    // that its URL names now, it would be done for good.
+    // The snapshot is checked before the steps of a handshake, because the commit would find it outdated too late: the steps would
+    // be done, for good, for a source that the URL no longer names.
     snapshots.load(exchange.target.name).then(
       (current) =>
         attempt(exchange, () => {
@@ -285,16 +288,16 @@ const make = Effect.gen(function* () {
     if (snapshot.bin !== null) return capture(snapshot, snapshot.bin, exchange, decision, routings)
     const { response } = exchange
     const limit = decision.rejection === null ? snapshot.limit : null
-    // Only here, so that nothing is used by what is rejected, or goes away. No other request can come in between.
+    // Taken only here, so that rejected and disconnected requests use nothing of the limit. No other request can run in between.
     if (limit?.take() === false) return limited(response, limit, limit.wait())
     journal.accept(decision.record, (outcome) => {
-      // What is unavailable may be stored all the same, but hardly ever is: an outage must not use up an hour's limit.
+      // A request with an unavailable database may be stored all the same, but rarely is: an outage must not use up an hour's limit.
       if (outcome !== "committed") limit?.giveBack()
       conclude(snapshot, exchange, decision, routings, outcome)
     })
   }
 
-  /** The same for a bin: not by the journal, which is the teams'. */
+  /** The same for a bin, without the journal, which is for requests of teams. */
   const capture = (
     snapshot: SourceSnapshot,
     bin: Bin,
@@ -311,7 +314,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** Answers by what became of the commit. */
+  /** Answers according to the result of the commit. */
   const conclude = (
     snapshot: SourceSnapshot,
     exchange: Exchange,
@@ -331,7 +334,7 @@ const make = Effect.gen(function* () {
           (current) =>
             attempt(exchange, () => {
               if (current === null) return unknownSource(response)
-              // Cut at the size of a bin, and a source of a team by now: what is missing has to be sent again.
+              // The body was cut at the size limit of a bin, but the bin has become a source: the sender has to send it again.
               if (isCutFor(exchange, snapshot, current)) return shed(response, "source_unknown_yet")
               store(current, exchange, routings + 1)
             }),
@@ -373,18 +376,18 @@ const make = Effect.gen(function* () {
         return refuseOfBin(response, refused)
       }
     }
-    // Before the body: a flood is worth no memory. A disabled source says so, whatever has been sent to it before.
+    // Checked before the body is read, so that a flood uses no memory. A disabled source answers as disabled, whatever its limit is.
     const waitMs = snapshot.disabled || snapshot.limit === null ? 0 : snapshot.limit.wait()
     if (waitMs > 0) {
       message.discard(response)
       return limited(response, snapshot.limit!, waitMs)
     }
-    // All bins together have as much room as one source.
+    // All bins together have the capacity of one source.
     const counted = bin === null ? snapshot.id : "bins"
     const largest = bin === null ? maxRequestBody : binLimits.body
     const reading = bodies.read(message, counted, largest, (outcome) => {
       if (outcome.kind !== "whole") {
-        // What is still coming is not wanted: the connection ends with the answer.
+        // The rest of the body is not read: the connection ends with the answer.
         response.setHeader("connection", "close")
         message.discard(response)
         if (outcome.kind === "full") return shed(response, "bodies_full")
@@ -414,7 +417,7 @@ const make = Effect.gen(function* () {
   const lookUp = (target: Target, message: FramedMessage, response: ServerResponse): void => {
     snapshots.load(target.name).then(
       (loaded) => {
-        // From when it is known, however long that took: else a slow database would be asked over and over.
+        // Measured from the end of the look-up: otherwise a slow database would be queried without a pause.
         if (loaded !== null && loaded.bin !== null) loaded.bin.lookedUpAt = clock.currentTimeMillisUnsafe()
         receive(loaded, target, message, response)
       },
@@ -453,7 +456,7 @@ interface Target {
 const noHeaders: Record<string, string> = {}
 const json = "application/json; charset=utf-8"
 
-/** `/e/{id or slug}[/suffix][?query]`; null when that cannot be a source's URL. */
+/** `/e/{id or slug}[/suffix][?query]`; null if it cannot be a source's URL. */
 const readTarget = (url: string): Target | null => {
   const queryAt = url.indexOf("?")
   const path = queryAt < 0 ? url : url.slice(0, queryAt)
@@ -467,7 +470,7 @@ const readTarget = (url: string): Target | null => {
   }
 }
 
-/** A request, and the means to answer it. */
+/** A request, and what is needed to answer it. */
 interface Exchange {
   readonly target: Target
   readonly request: InboundRequest
@@ -475,10 +478,10 @@ interface Exchange {
   readonly response: ServerResponse
 }
 
-/** Bytes of a body that are in memory: of one that was announced and not read there are none. */
+/** Bytes of the body that are in memory: none if the body was announced but not read. */
 const heldBy = ({ request }: Exchange): number => request.body?.length ?? 0
 
-/** Whether a body was not read for its size, and is none that the source of today would refuse. */
+/** Whether the body was not read because of its size, but the present source would accept it. */
 const isCutFor = ({ request }: Exchange, before: SourceSnapshot, now: SourceSnapshot): boolean =>
   before.bin !== null && now.bin === null && request.body === null && request.bodySize <= maxRequestBody
 
@@ -487,6 +490,6 @@ const reply = (response: ServerResponse, { body, contentType, headers, status }:
   const length = Buffer.byteLength(body)
   const framed = status === 204 || status === 304 ? headers : { ...headers, "content-length": length }
   response.writeHead(status, contentType === null ? framed : { ...framed, "content-type": contentType })
-  // Node writes the headers in the encoding of a text that follows them, and in latin-1 they are the bytes they are meant to be.
+  // Node writes the headers in the encoding of the text that follows them. In latin-1 they keep their bytes.
   response.end(length === body.length ? body : Buffer.from(body), "latin1")
 }

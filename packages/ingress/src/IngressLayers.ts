@@ -9,7 +9,7 @@ import { IngressHandler } from "./IngressHandler.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { SourceSnapshots } from "./SourceSnapshots.ts"
 
-/** The public door with all its parts. */
+/** Ingress with all its parts. */
 export const layer = IngressHandler.layer.pipe(
   Layer.provide([
     SourceSnapshots.layer,

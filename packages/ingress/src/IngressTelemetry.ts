@@ -6,7 +6,7 @@ import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
 import type { ProxyOutcome } from "./ProxyUpstream.ts"
 import type { Decision } from "./Routing.ts"
 
-/** What there was too much of, or too little: a request is turned away unstored. */
+/** The overload or the missing part because of which a request is refused without being stored. */
 export type ShedReason =
   | "journal_full"
   | "bodies_full"
@@ -21,7 +21,7 @@ interface ErrorId {
   readonly error_id: string
 }
 
-/** What the ingress door tells of each request. It runs for all of them: plain, and nothing is made that is not written. */
+/** What ingress logs and counts for each request. It runs for every request: plain code, and only what is written is built. */
 export const IngressTelemetry = {
   make: Effect.fnUntraced(function* (heldBytes: () => number) {
     const clock = yield* Clock.Clock
@@ -34,7 +34,7 @@ export const IngressTelemetry = {
     const outcomeOf = ({ handshake, rejection }: Decision): string =>
       rejection !== null ? rejection.cause : handshake !== null ? "handshake" : "accepted"
 
-    /** A line without a record: nothing is known of the request that a stranger could not have made up. */
+    /** Logs a refused request that has no record. The line has no details of it, because a stranger could have invented them. */
     const turnedAway = (outcome: string, fields: Readonly<Record<string, string>>): ErrorId => {
       const error_id = newErrorId()
       lines.write(run, true, now(), () => ({ outcome, ...fields, error_id }))
@@ -42,7 +42,7 @@ export const IngressTelemetry = {
     }
 
     return {
-      /** It is committed, and will be answered. */
+      /** The request is committed and will be answered. */
       stored: (decision: Decision): void => {
         const { record, rejection, request } = decision
         const at = now()
@@ -64,7 +64,7 @@ export const IngressTelemetry = {
           events: record.events.length,
           ignored: record.ignored.length,
           pending: record.pending.length,
-          // One of them, to go on from: the others are in the request's trace.
+          // The first event only; the others are in the request's trace.
           event_id: record.events[0]?.id ?? null,
           duration_ms: at - record.ingestedAt
         }))
@@ -82,7 +82,7 @@ export const IngressTelemetry = {
         })
       },
 
-      /** An upstream that gave no answer, or not all of it, is the operator's to look after. */
+      /** A missing or incomplete answer of an upstream is a warning for the operator. */
       proxied: (
         { id, sourceId, teamId }: Decision["record"],
         { errorCode, responseLatency, responseStatus }: ProxyOutcome
@@ -103,7 +103,7 @@ export const IngressTelemetry = {
 
       unknownSource: (): void => metrics.requests.at("unknown_source").add(),
 
-      /** Its source counts it; a flood writes no lines. */
+      /** The source counts it; a flood must not write log lines. */
       limited: (): void => metrics.requests.at("limited").add(),
 
       shed: (reason: ShedReason): ErrorId => {
@@ -112,7 +112,7 @@ export const IngressTelemetry = {
         return turnedAway("shed", { reason })
       },
 
-      /** The journal has said why in the log, by the request's id. */
+      /** The journal has logged the reason with the request's id. */
       failed: ({ record }: Decision): ErrorId => {
         metrics.requests.at("failed").add()
         return { error_id: record.id }

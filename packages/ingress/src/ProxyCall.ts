@@ -2,9 +2,9 @@ import { forwardedUrl } from "@tidegate/connectors/ForwardedUrl"
 import { connectionNames, hopByHop, isGateways, pushHeader, setByClient } from "@tidegate/model/HeaderRules"
 import type { InboundRequest } from "./InboundRequest.ts"
 
-/** Where the requests of a proxy source go (gateway contract, 2.5). */
+/** Where the requests of a source in proxy mode are forwarded (gateway contract, 2.5). */
 export interface ProxyTarget {
-  /** Absolute, http or https; may have a path and a query of its own. */
+  /** Absolute, http or https; may have its own path and query. */
   readonly target_url: string
   readonly path_forwarding: boolean
   readonly query_forwarding: boolean
@@ -12,14 +12,14 @@ export interface ProxyTarget {
 
 type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** What of a request does not go on: the gateway says it itself. */
+/** Headers that are not forwarded: the gateway sets them itself. */
 const notForwarded = new Set([...setByClient, "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"])
 
 const requestIdHeader = "x-gateway-request-id"
 
 /**
- * The URL that a request is forwarded to: the target's with the inbound path and query behind its own. Null when the inbound
- * path would lead out of the target's (`forwardedUrl`). A target that is no URL is given back as it is: nobody sends there.
+ * The URL to which a request is forwarded: the target's, with the inbound path and query appended. Null if the inbound path would leave
+ * the target's path (`forwardedUrl`). A target that is no valid URL is returned unchanged: sending to it fails.
  */
 export const upstreamUrl = (target: ProxyTarget, path: string, query: string): string | null => {
   const url = URL.parse(target.target_url)
@@ -30,8 +30,8 @@ export const upstreamUrl = (target: ProxyTarget, path: string, query: string): s
 }
 
 /**
- * The headers of the upstream request, flat. `peer`: the address of who is connected, a proxy or the client; each link of the chain adds who asked it.
- * `publicUrl`: where the sender found the gateway.
+ * The headers of the upstream request, flat. `peer`: address of the connected client or proxy; each proxy of the chain adds the address of
+ * its own client. `publicUrl`: the gateway's origin as senders see it.
  */
 export const upstreamHeaders = (
   request: Pick<InboundRequest, "headers">,
@@ -53,13 +53,13 @@ export const upstreamHeaders = (
   return headers
 }
 
-/** The headers that the caller gets with an upstream's answer, flat. */
+/** The headers of an upstream's answer that the caller gets, flat. */
 export const callerHeaders = (status: number, upstream: Headers, requestId: string): ReadonlyArray<string> => {
   const headers: Array<string> = []
   const named = connectionNames(upstream["connection"])
   for (const name in upstream) {
     if (hopByHop.has(name) || named.has(name) || name === requestIdHeader) continue
-    // A 204 has no body, and a length says that it has (RFC 9110, 8.6).
+    // A 204 has no body, and a length would announce one (RFC 9110, 8.6).
     if (name === "content-length" && status === 204) continue
     pushHeader(headers, name, upstream[name])
   }

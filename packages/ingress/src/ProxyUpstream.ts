@@ -8,52 +8,52 @@ import type { ProxyExchangeRecord } from "@tidegate/storage/delivery/ProxyExchan
 import type { InboundRequest } from "./InboundRequest.ts"
 import { callerHeaders, type ProxyTarget, upstreamHeaders, upstreamUrl } from "./ProxyCall.ts"
 
-/** How a source in proxy mode reaches its upstream. */
+/** How a source in proxy mode calls its upstream. */
 export interface ProxySettings extends ProxyTarget {
-  /** Whether the upstream gets what the source itself verifies by, too. */
+  /** Whether to forward the credential by which the source itself verifies. */
   readonly forward_credentials?: boolean
-  /** Milliseconds until the headers of the answer have to be there, and how long the upstream may be silent after them. */
+  /** Milliseconds until the headers of the answer must be complete, and the longest pause of the upstream after them. */
   readonly timeout_ms: number
-  /** How many bytes of the answer's body are kept for the trace. The caller gets all. */
+  /** Bytes of the answer's body that are kept for the trace. The caller gets all of it. */
   readonly capture_response_bytes: number
 }
 
 export interface Forwarding {
   readonly settings: ProxySettings
   readonly request: Pick<InboundRequest, "method" | "path" | "query" | "headers" | "body">
-  /** The query as it may be recorded: what of it is a credential is masked. */
+  /** The query for the record, with credentials masked. */
   readonly shownQuery: string
-  /** The origin at which the gateway is known to senders. */
+  /** The gateway's origin as senders see it. */
   readonly publicUrl: URL | string
   readonly message: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
 }
 
-/** What there is to record of an exchange, but for whose it was. */
+/** The record of an exchange, without its owner. */
 export type ProxyOutcome = Omit<ProxyExchangeRecord, "teamId" | "sourceId">
 
 export interface ProxyUpstreamOptions {
-  /** Milliseconds that a caller may take to read what the gateway holds for it (some 100 KB). Default 60 s. */
+  /** Milliseconds that a caller may take to read what the gateway has buffered for it (about 100 KB). Default 60 s. */
   readonly callerPatienceMs?: number
 }
 
 /**
- * Forwards a stored request to the upstream of its source and streams the answer to the caller, as fast as the slower of
- * the two. Plain callbacks, like the door that calls it.
+ * Forwards a stored request to the upstream of its source and streams the answer to the caller, at the speed of the slower
+ * one. Plain callbacks, like the ingress handler that calls it.
  *
- * - No answer in time is 504 UPSTREAM_TIMEOUT, no answer at all 502 UPSTREAM_ERROR; a path that leads out of the target's is
- *   400. What the caller is told of it names no host and no address.
- * - An answer that breaks off after its headers went out takes the caller's connection with it: a part is never passed
- *   off as the whole.
- * - A caller that goes away, or stops reading, ends the exchange.
+ * - No answer in time is 504 UPSTREAM_TIMEOUT, no answer at all 502 UPSTREAM_ERROR; a path that leaves the target's path is
+ *   400. These answers to the caller name no host and no address.
+ * - If an answer breaks off after its headers were sent, the caller's connection is cut: a partial answer must not look
+ *   complete.
+ * - A caller that disconnects or stops reading ends the exchange.
  */
 export class ProxyUpstream extends Context.Service<
   ProxyUpstream,
   {
     /**
-     * `done` is called exactly once, when the exchange is over: after the last byte has come from the upstream, which for an
-     * event stream can take hours. May be called before `forward` returns.
+     * `done` is called exactly once, when the exchange is over: after the last byte of the upstream, which for an event stream can
+     * take hours. It may be called before `forward` returns.
      */
     readonly forward: (forwarding: Forwarding, done: (outcome: ProxyOutcome) => void) => void
   }
@@ -67,7 +67,7 @@ export class ProxyUpstream extends Context.Service<
   static readonly layer: Layer.Layer<ProxyUpstream, never, Egress> = ProxyUpstream.layerWith({})
 }
 
-/** How an exchange ended, as far as its record needs it. */
+/** How an exchange ended, with the members that its record needs. */
 type Ending = Pick<Answer, "status" | "headers" | "body" | "bodyTruncated" | "errorMessage"> & {
   readonly errorCode: AttemptErrorCode | null
 }
@@ -123,7 +123,7 @@ const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
     }
 
     let patience: NodeJS.Timeout | undefined
-    /** The caller has to read before it goes on. */
+    /** Starts the time limit within which the caller has to read the buffered bytes. */
     const awaitCaller = (onImpatience: () => void): void => {
       clearTimeout(patience)
       patience = setTimeout(onImpatience, callerPatienceMs)
@@ -159,7 +159,7 @@ const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
           latency = sinceStart()
           if (response.destroyed) return
           response.writeHead(status, [...callerHeaders(status, headers, requestId)])
-          // With the first bytes of the body, when they are there; an event stream may have none for long.
+          // Sent with the first bytes of the body if there are any; an event stream may have none for a long time.
           process.nextTick(sendHeaders, response)
         },
         onData: (chunk) => {
@@ -192,14 +192,14 @@ const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
 
 const noBytes = Buffer.alloc(0)
 
-/** Not by `flushHeaders`: that writes them as UTF-8, and the bytes of a value beyond ASCII would be others. */
+/** `flushHeaders` is not used: it writes UTF-8, which changes the bytes of non-ASCII values. */
 const sendHeaders = (response: ServerResponse): void => {
   if (!response.writableEnded && !response.destroyed) response.write(noBytes)
 }
 
 /**
- * Ends the caller's connection within an answer. HTTP/1.0 knows no chunks, so there the end of the connection may be the end
- * of the body, and only a reset says that it is not whole.
+ * Cuts the caller's connection in the middle of an answer. HTTP/1.0 has no chunks, so a normal end of the connection can mean the end of
+ * the body; only a reset shows that it is incomplete.
  */
 const cut = (message: IncomingMessage, response: ServerResponse): void => {
   if (message.httpVersionMinor === 0) message.socket.resetAndDestroy()

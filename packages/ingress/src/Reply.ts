@@ -5,7 +5,7 @@ import type { RequestInput } from "@tidegate/rules/RequestInput"
 import type { AnswerBody } from "@tidegate/verification/Provider"
 import { providerOf } from "@tidegate/verification/Providers"
 
-/** What a sender is answered. */
+/** The answer to a sender. */
 export interface Reply {
   readonly status: number
   readonly contentType: string | null
@@ -13,18 +13,18 @@ export interface Reply {
   readonly body: string
 }
 
-/** How a source answers what it accepts. */
+/** How a source answers accepted requests. */
 export interface ReplySettings {
-  /** The source's own answer, which goes before the one that its type has. */
+  /** The source's custom response, which takes precedence over the answer of its type. */
   readonly customResponse: CompiledCustomResponse | null
   readonly acknowledgement: Acknowledgement
 }
 
-/** What a sender of some type takes for "received": its row in the provider table says so. */
+/** The acknowledgement that a sender of this type expects, from its row in the provider table. */
 export interface Acknowledgement {
   readonly status: 200 | 204
   readonly body: AnswerBody
-  /** Of an interaction: only the user who began it sees what follows. */
+  /** For an interaction: only the user who started it sees the follow-up. */
   readonly ephemeral: boolean
 }
 
@@ -36,7 +36,7 @@ export const acknowledgementOf = (type: string, ephemeral: boolean): Acknowledge
 const json = "application/json; charset=utf-8"
 const none = {}
 
-/** The answer to a request that was turned away. */
+/** The answer to a rejected request. */
 export const rejectedReply = (
   { acknowledgement }: ReplySettings,
   error: GatewayError,
@@ -48,7 +48,7 @@ export const rejectedReply = (
     : { status, contentType: json, headers, body: JSON.stringify(body) }
 }
 
-/** The answer to a request that was stored and is routed: the source's own, else what its type takes. */
+/** The answer to a request that was stored and is routed: the custom response, else the answer of the source's type. */
 export const acceptedReply = (settings: ReplySettings, requestId: string, input: () => RequestInput): Reply => {
   if (settings.customResponse !== null) {
     const about = input()
@@ -95,8 +95,8 @@ const mediaType = ({ headers }: RequestInput): string => {
 const autocomplete = 4
 
 /**
- * The answer that an interaction has to have within three seconds: "deferred" (5), to be followed up by whoever gets the
- * event; an autocomplete (4) cannot be deferred and gets no choices (8).
+ * The answer that an interaction requires within three seconds: "deferred" (5), which the receiver of the event follows up; an
+ * autocomplete (4) cannot be deferred and gets no choices (8).
  */
 const interactionReply = (interaction: Json, ephemeral: boolean): Json =>
   typeof interaction === "object" &&

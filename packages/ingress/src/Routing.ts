@@ -7,7 +7,7 @@ import type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } 
 import { externalId, type InboundRequest } from "./InboundRequest.ts"
 import type { SourceSnapshot } from "./SourceSnapshots.ts"
 
-/** Why a request is turned away, and what its sender is told. The cause is stored with the request. */
+/** Why a request is rejected, and the answer to its sender. The cause is stored with the request. */
 export interface Rejection {
   readonly cause:
     | "SOURCE_DISABLED"
@@ -20,22 +20,22 @@ export interface Rejection {
   readonly message: string
 }
 
-/** What is stored of a request, and what its sender is to be told. */
+/** The record of a request to store, and what determines its answer. */
 export interface Decision {
   readonly record: RequestRecord
-  /** The request as everything but its verification, its deliveries and its upstream sees it: credentials masked. */
+  /** The request with credentials masked. Only verification, deliveries and the upstream see the credentials. */
   readonly request: MaskedRequest
-  /** Null: it is accepted. */
+  /** Null if the request is accepted. */
   readonly rejection: Rejection | null
-  /** Set when the request is a provider's handshake: accepted, answered with this, and routed nowhere. */
+  /** Set if the request is a provider's handshake: accepted, answered with this, and not routed. */
   readonly handshake: Handshake | null
-  /** What rules see of it. */
+  /** The request as rules read it. */
   readonly input: () => RequestInput
 }
 
-/** A decision that takes too long for one turn of the loop, begun. */
+/** A decision that exceeded the event-loop budget and is not complete. */
 export interface Unfinished {
-  /** Goes on, in a later turn. */
+  /** Continues in a later event-loop iteration. */
   readonly resume: () => Decision | Unfinished
 }
 
@@ -61,9 +61,9 @@ const rejections = {
   }
 } as const satisfies Record<string, Rejection>
 
-/** A request whose sender's credentials are masked in headers and query, and sealed beside them. */
+/** A request whose credentials are masked in headers and query, and encrypted in `presented`. */
 export interface MaskedRequest extends Omit<InboundRequest, "target"> {
-  /** Not there when it presented none: then it is the request as it came. */
+  /** Absent if the request presents no credential: then the request is unchanged. */
   readonly presented?: string
 }
 
@@ -71,22 +71,22 @@ const nothing: ReadonlyArray<never> = []
 const noBody = new Uint8Array(0)
 
 /**
- * Everything that is decided about a request before it is stored, from the request and one snapshot of its source alone:
- * enabled, handshake, method, size, verification, then for each connection what its cheap rules make of it, and the runs that it begins. Deciding again
- * with another snapshot yields the same ids, so a request that has to be routed again is still routed once.
+ * Decides about a request before it is stored, from the request and one snapshot of its source alone: enabled, handshake,
+ * method, size, verification, then for each connection the result of its fast rules, and the workflow runs that start. The ids are derived, so
+ * deciding again with another snapshot yields the same ids, and a request that is routed again is still routed once.
  *
- * A verification that needs a certificate first says so instead: the request is decided again with it. Where much is to
- * be done, and `isBudgetSpent`, what is left is left for later.
+ * If verification needs a certificate first, that is returned: the request is decided again with it. If `isBudgetSpent`, the rest is left for a
+ * later event-loop iteration.
  */
 export const decide = (
   snapshot: SourceSnapshot,
   received: InboundRequest,
   isBudgetSpent: (since?: number) => boolean
 ): Decision | Unfinished | CertificateNeeded => {
-  // Before anything is decided: what is rejected is stored too, and a wrong credential is nearly a right one.
+  // Credentials are masked first, because rejected requests are stored too, and a wrong credential may be almost right.
   const request = mask(snapshot, received)
   if (snapshot.disabled) return reject(snapshot, request, rejections.disabled)
-  // A browser asks so for the script that is to answer in the place of the whole origin from then on. No page can leave the header out.
+  // A browser sends this header when it fetches a script that would then answer for the whole origin. No web page can omit the header.
   if (received.headers["service-worker"] !== undefined) return reject(snapshot, request, rejections.serviceWorker)
   const { body } = request
   const asked =
@@ -100,7 +100,7 @@ export const decide = (
           body,
           nowSeconds: Math.floor(request.receivedAt / 1000)
         }
-  // Before the method: providers say hello with a GET or HEAD to sources that take neither.
+  // Checked before the method: providers send handshakes with GET or HEAD to sources that accept neither.
   const handshake = asked === null ? null : snapshot.verifier.handshake(asked)
   if (handshake === "refuse") return reject(snapshot, request, rejections.auth)
   if (handshake === null && !snapshot.allowedMethods.includes(request.method)) {
@@ -126,17 +126,17 @@ const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest
   return { ...request, headers, query, presented: snapshot.seal(request.id, secrets) }
 }
 
-/** A larger body is not parsed where much else was done in the same turn of the loop. */
+/** Bytes. A larger body is parsed only if the event-loop budget allows. */
 const smallBody = 16 * 1024
-/** Work that nobody is asked about (ms). */
+/** Milliseconds of work that are not checked against the budget. */
 const unaskedMs = 1
 /**
- * What all filters of a source may cost the one request that they are asked about here, in steps: some of the costliest that one may be, and far beyond
- * what real ones take of real requests. The connections behind that decide by themselves, as those with slow rules do: nothing is lost by it, and the
- * sender, who may be a stranger, neither waits for it nor keeps the doors at work.
+ * Cost limit of all filters of a source for one request, in steps: a few of the most expensive filters allowed, and far more than real ones
+ * use on real requests. Above it the remaining connections become routing jobs, as those with slow rules do. So no request is lost, and an
+ * unverified sender can neither delay its own answer nor keep ingress busy.
  */
 const maxFiltering = 4_000_000
-/** Connections without a filter are counted in such portions. */
+/** The budget is checked once for this many connections without a filter. */
 const portion = 32
 
 const route = (
@@ -237,7 +237,7 @@ const ignore = (
   meta: JSON.stringify(meta)
 })
 
-/** A handshake is for the gateway: its connections ignore it, and say so. */
+/** Records a handshake. It is for the gateway, so each connection stores an ignored event. */
 const greet = (
   snapshot: SourceSnapshot,
   request: MaskedRequest,

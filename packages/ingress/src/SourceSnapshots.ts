@@ -23,25 +23,25 @@ import { type IngestLimit, IngestLimits } from "./IngestLimits.ts"
 import type { ProxySettings } from "./ProxyUpstream.ts"
 import { acknowledgementOf, type ReplySettings } from "./Reply.ts"
 
-/** One enabled connection to an enabled destination, ready to route by. */
+/** An enabled connection to an enabled destination, prepared for routing. */
 export interface Route {
   readonly connectionId: string
   readonly destinationId: string
-  /** The shard of the destination's actor, and of the connection's. */
+  /** Shard of the destination's actor. */
   readonly destinationShard: number
   readonly connectionShard: number
   /** Whether deliveries to the destination go through a tunnel. */
   readonly isTunnel: boolean
   /**
-   * Null when the connection's actor decides whatever they are: the stored rules cannot be read (closed, and nothing is lost), what
-   * comes must not pass what waits there, or the source's connections have more rules than a door holds.
+   * Null if the connection's actor has to decide, whatever the rules are: the stored rules cannot be read (fails closed, and nothing is
+   * lost), new requests must not overtake those that wait there, or the source's connections have too many rules for ingress.
    */
   readonly rules: CompiledRules | null
-  /** By what its events are kept in order; null: in none, or by something that cannot be read. */
+  /** The ordering key of its events; null: none, or one that cannot be read. */
   readonly ordering: OrderingKey | null
 }
 
-/** A workflow that each accepted request begins a run of. */
+/** A workflow that starts a run for each accepted request. */
 export interface RunRoute {
   readonly workflowId: string
   readonly shard: number
@@ -49,52 +49,50 @@ export interface RunRoute {
   readonly steps: number
 }
 
-/** Everything a door needs to decide about a request of one source, as of one version of it. */
+/** All that ingress needs to decide about a request of one source, as of one version of it. */
 export interface SourceSnapshot {
   readonly id: string
-  /** What else names it in its URL, as of that version; null: nothing does. */
+  /** The slug in the source's URL, as of that version; null: none. */
   readonly slug: string | null
   readonly teamId: string
   readonly version: number
-  /** What a request target is appended to, to be the URL that the sender has called. */
+  /** The origin of the source's public URL, to which the request target is appended. */
   readonly origin: string
   readonly disabled: boolean
-  /** Null: as many requests are accepted as come. */
+  /** Null: no limit. */
   readonly limit: IngestLimit | null
-  /** Null: it is a source of a team. */
+  /** Null if it is a source of a team. */
   readonly bin: Bin | null
   readonly allowedMethods: ReadonlyArray<string>
   readonly verifier: SourceVerifier
-  /** Seals what a request of this source has presented, for the row of that request alone. */
+  /** Encrypts the presented credentials of a request of this source, bound to the row of that request. */
   readonly seal: (requestId: string, presented: PresentedSecrets) => string
   readonly reply: ReplySettings
-  /** Where the answer comes from when the source is in proxy mode, else null. */
+  /** The upstream, if the source is in proxy mode; else null. */
   readonly proxy: ProxySettings | null
   readonly routes: ReadonlyArray<Route>
   readonly workflows: ReadonlyArray<RunRoute>
 }
 
 const maxCached = 20_000
-/** Sources that are read at once: small ones, and others, of which a team has one at a time. */
+/** Sources that are read at once: light ones, and heavy ones, of which each team reads one at a time. */
 const maxLightReads = 32
 const maxHeavyReads = 2
 /**
- * How long an id that names no source is remembered. Ids are never reused and not guessable, so nothing is missed. A slug
- * is never remembered so: it may be given to a source any moment, and whoever did so is told that it holds at once.
+ * Milliseconds for which an unknown id is remembered. Ids are never reused and cannot be guessed, so no source is missed. An unknown slug is
+ * never remembered: it may be given to a source at any time, and takes effect as soon as that call returns.
  */
 const unknownForMs = 5_000
 
-/**
- * The snapshots that a door routes by. A cached one may be old: the commit finds out and the door asks for a newer one.
- */
+/** The snapshots by which ingress routes. A cached one may be outdated: the commit detects that, and ingress loads a newer one. */
 export class SourceSnapshots extends Context.Service<
   SourceSnapshots,
   {
-    /** The cached snapshot of the source of that id or slug; null: no such source; undefined: not cached, ask `load`. */
+    /** The cached snapshot of the source with that id or slug; null: no such source; undefined: not cached, call `load`. */
     readonly get: (name: string) => SourceSnapshot | null | undefined
     /**
-     * Reads it anew; concurrent callers share one read that began after the last of them asked. A request is loaded by
-     * the name it was sent to, each time: a slug may have moved to another source, and the request with it.
+     * Reads the snapshot again. Concurrent callers share one read that began after the last of them called. A request is always loaded by the
+     * name it was sent to: a slug may have moved to another source, and the request goes with it.
      */
     readonly load: (name: string) => Promise<SourceSnapshot | null>
   }
@@ -119,16 +117,16 @@ const make = Effect.gen(function* () {
   const runPromise = Effect.runPromiseWith(context)
 
   const cached = new WeighedCache<string, SourceSnapshot>(maxCached)
-  /** Which source has had a slug. Believed only when the source's snapshot says so too. */
+  /** The source that had a slug when last read. Used only if the source's snapshot has the same slug. */
   const idsBySlug = new WeighedCache<string, string>(maxCached)
   const unknown = new Map<string, number>()
-  /** Reads under way, and those that have to follow because somebody asked while one was under way. */
+  /** Reads in progress, and reads that start after them, because a caller needs one that began after its call. */
   const reading = new Map<string, Promise<SourceSnapshot | null>>()
   const following = new Map<string, Promise<SourceSnapshot | null>>()
 
   const origin = ingressOrigin(ingress)
 
-  /** Closed: by settings that cannot be read, nobody is verified. */
+  /** Fails closed, because settings that cannot be read must not accept forgeries. */
   const verifierOf = ({ auth, config, id, type }: RoutedSource): Effect.Effect<SourceVerifier> =>
     Result.isSuccess(auth)
       ? Effect.succeed(compileSourceAuth({ type, auth_type: config.auth_type, auth: auth.success }, certificates.get))
@@ -152,7 +150,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** How it answers. A custom response that cannot be read is left out: what comes in is worth more than its answer. */
+  /** Settings of the answer. A custom response that cannot be read is left out, because receiving requests matters more than their answer. */
   const replyOf = Effect.fnUntraced(function* (source: RoutedSource): Effect.fn.Return<ReplySettings> {
     const acknowledgement = acknowledgementOf(source.type, source.config.chat_defer_ephemeral)
     const written = source.config.custom_response
@@ -170,7 +168,10 @@ const make = Effect.gen(function* () {
   const heavy = Semaphore.makeUnsafe(maxHeavyReads)
   const heavyOfTeam = permitsByKey({ perKey: 1 })
 
-  /** What is read at once is bounded before it is read: a thousand large sources may be posted to in one moment. Small ones do not wait for them. */
+  /**
+   * Limits the concurrent reads before they start, because a thousand large sources may get requests at the same moment. Small sources
+   * do not wait for large ones.
+   */
   const readInTurn = Effect.fnUntraced(function* (
     name: string
   ): Effect.fn.Return<RoutedSource | null, SqlError.SqlError, Database | Secrets> {
@@ -212,7 +213,7 @@ const make = Effect.gen(function* () {
         ordering: connection.ordering === null ? null : Result.getOrNull(compileOrdering(connection.ordering.key))
       })
     }
-    // What is kept holds this, and not all that was read.
+    // The closures below capture only this, so the cache does not retain all that was read.
     const { team_id } = source
     const snapshot: SourceSnapshot = {
       id: source.id,
@@ -272,7 +273,7 @@ const make = Effect.gen(function* () {
       if (snapshot !== undefined) return snapshot
       const id = idsBySlug.get(name)
       const named = id === undefined ? undefined : cached.get(id)
-      // The journal finds a newer snapshot current, even when the source has given the slug up by then.
+      // The commit accepts this snapshot if its version is current, even if the slug was given up since.
       if (named?.slug === name) return named
       const until = unknown.get(name)
       if (until === undefined) return undefined

@@ -1,14 +1,14 @@
-/** How what a placeholder stands for is written into a document of some kind. */
+/** How the values of placeholders are written into a kind of document. */
 export interface Escape {
-  /** Text as it stands in such a document. */
+  /** Escapes a text for the document. */
   readonly text: (text: string) => string
-  /** Whether a placeholder that stands outside of a JSON string is replaced by a whole JSON value. */
+  /** Whether a placeholder outside of a JSON string is replaced by a complete JSON value. */
   readonly values: boolean
 }
 
 /**
- * JSON stays JSON whatever the values: in `{"id":"{{body.id}}"}` the text goes into the string, in `{"n":{{body.n}}}` the
- * value itself stands there (a text with quotes, an object, `null` for what is missing).
+ * The document stays valid JSON whatever the values are: in `{"id":"{{body.id}}"}` the text is put into the string, in `{"n":{{body.n}}}`
+ * the value itself is inserted (a text with quotes, an object, `null` if it is missing).
  */
 export const jsonEscape: Escape = {
   text: (text) => JSON.stringify(text).slice(1, -1),
@@ -23,7 +23,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;"
 }
 
-/** Text and attribute values of XML. What no XML document can hold, not even escaped, becomes U+FFFD. */
+/** Text and attribute values of XML. Characters that XML does not allow, not even escaped, become U+FFFD. */
 export const xmlEscape: Escape = {
   text: (text) =>
     text
@@ -32,10 +32,10 @@ export const xmlEscape: Escape = {
   values: false
 }
 
-/** Plain text: as it is. */
+/** Plain text: unchanged. */
 export const textEscape: Escape = { text: (text) => text, values: false }
 
-/** The value of a header, where a line break would begin another one: what may not stand there is left out. */
+/** The value of a header. Forbidden characters are removed, because a line break would begin another header. */
 export const headerEscape: Escape = {
   text: (text) => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, ""),
   values: false

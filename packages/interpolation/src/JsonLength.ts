@@ -2,8 +2,8 @@ import { isExactNumber } from "@tidegate/json/ExactNumber"
 import type { Schema } from "effect"
 
 /**
- * How long a value is as compact JSON, in characters, without writing it: escapes are not counted, so the text can be
- * longer. Null when it is over `limit`; the walk ends there, so its cost is bounded by the limit and not by the value.
+ * The length of a value as compact JSON, in characters, without writing it. Escapes are not counted, so the text can be
+ * longer. Null if it exceeds `limit`; counting stops there, so the cost depends on the limit and not on the value.
  */
 export const jsonLengthWithin = (root: Schema.Json, limit: number): number | null => {
   let length = 0
@@ -13,7 +13,7 @@ export const jsonLengthWithin = (root: Schema.Json, limit: number): number | nul
     else if (isExactNumber(value)) length += String(value).length
     else if (typeof value !== "object" || value === null) length += String(value).length
     else if (Array.isArray(value)) {
-      // What is inside takes at least a character and a comma each.
+      // Each element takes at least one character and a comma.
       length += value.length + 1
       if (length > limit) return null
       for (const element of value) open.push(element)

@@ -7,12 +7,12 @@ import { readToken, type Segment, type Token } from "./MappingToken.ts"
 import { jsonLengthWithin } from "./JsonLength.ts"
 
 /**
- * Inputs of a workflow's steps: any JSON whose texts can hold tokens like `{{ trigger.body.order.id ?? "none" }}`. A text
- * that is one token and nothing else becomes the value with its type; otherwise the value is written into the text,
- * objects and lists as compact JSON. `\{{` writes two braces.
+ * The inputs of workflow steps: any JSON whose texts can contain tokens like `{{ trigger.body.order.id ?? "none" }}`. A text
+ * that consists of one token becomes its value, with its type; otherwise the value is inserted into the text, objects and lists as
+ * compact JSON. `\{{` writes two braces.
  *
- * A path is `.name`, `["odd key"]`, `[0]`, `[-1]` (the last) and `[]` (each element: a list). Only own members are read.
- * No expressions, no calls: resolving costs what it writes, and that is bounded.
+ * A path consists of `.name`, `["odd key"]`, `[0]`, `[-1]` (the last) and `[]` (each element: returns a list). Only own members are read.
+ * There are no expressions and no calls: the cost of resolving is proportional to the output, which is limited.
  */
 
 type Json = Schema.Json
@@ -20,31 +20,31 @@ type Json = Schema.Json
 /** Tokens in one text. */
 export const maxTokens = 100
 
-/** Objects and lists in each other, of the inputs as they are written. */
+/** Nesting levels of the inputs as they are written. */
 export const maxLevels = 20
 
-/** The longest that resolved inputs may be as JSON, in characters. */
+/** Maximum length of resolved inputs as JSON, in characters. */
 export const maxResolvedLength = 1_048_576
 
-/** What a path begins with in a workflow, and in whatever tries a part of one. */
+/** The roots of paths in workflows, and in tests of their parts. */
 export const contextRoots = ["trigger", "steps", "run", "workflow", "source", "item", "item_index"] as const
 
-/** Why a value is no mapping, and where: like `body.lines[0].sku`, empty for the whole. */
+/** Why a value is no valid mapping. `path` is the place, like `body.lines[0].sku`; empty for the whole. */
 export interface MappingInvalid {
   readonly path: string
   readonly message: string
 }
 
-/** A place that a mapping reads, with where in the mapping it does. */
+/** A value that a mapping reads, and the place in the mapping. */
 export interface Reference {
   readonly root: string
-  /** The names behind the root, as the id in `steps.<id>`; null for a place in a list. */
+  /** The names after the root, such as the id in `steps.<id>`; null for a place in a list. */
   readonly way: ReadonlyArray<string | null>
   readonly path: string
 }
 
 export type Resolved =
-  /** `missing`: the paths in the mapping whose token led to nothing and has no `??` value, each once. */
+  /** `missing`: the paths in the mapping whose token found no value and has no `??` value, each once. */
   | { readonly kind: "resolved"; readonly value: Json; readonly missing: ReadonlyArray<string> }
   | { readonly kind: "too_large" }
 
@@ -53,7 +53,10 @@ export interface Mapping {
   readonly resolve: (context: Readonly<Record<string, unknown>>) => Resolved
 }
 
-/** Compiles a value once, in parts: thousands of tokens with long paths take a tenth of a second. `roots` are the names that a path can begin with. */
+/**
+ * Compiles a value once. Resumable, because thousands of tokens with long paths take a tenth of a second. `roots`: the names with which a path can
+ * begin.
+ */
 export function* compilingMapping(
   value: unknown,
   roots: ReadonlyArray<string>
@@ -68,7 +71,7 @@ export function* compilingMapping(
   }
 }
 
-/** The same at once, of what is small. */
+/** The same without pauses, for small values. */
 export const compileMapping = (value: unknown, roots: ReadonlyArray<string>): Result.Result<Mapping, MappingInvalid> =>
   runToEnd(compilingMapping(value, roots))
 
@@ -81,13 +84,13 @@ class Refused extends Error {
   }
 }
 
-/** Ends a resolution that grew too large; it never leaves `resolve`. */
+/** Ends a resolution that grows too large; `resolve` catches it. */
 class TooLarge extends Error {}
 
-/** One resolution. */
+/** The state of one resolution. */
 class Reading {
   readonly context: Readonly<Record<string, unknown>>
-  /** Each once; null: none. */
+  /** Each path once; null if there is none. */
   missing: Set<string> | null = null
   private left = maxResolvedLength
 
@@ -105,13 +108,13 @@ class Reading {
     if (this.left < 0) throw new TooLarge()
   }
 
-  /** A value as it is, paid for by what it is as JSON. */
+  /** Returns a value unchanged; its length as JSON counts towards the limit. */
   take(value: Json): Json {
     this.spend(this.lengthOf(value))
     return value
   }
 
-  /** A value as text. It is looked at before it is written: megabytes are not worth writing to find out that they are too long. */
+  /** Returns a value as text. Its length is checked first, because writing megabytes that are then refused is wasteful. */
   text(value: Json): string {
     if (value === null) return ""
     if (this.lengthOf(value) > this.left) throw new TooLarge()
@@ -140,7 +143,7 @@ const resolve = (read: Read, context: Readonly<Record<string, unknown>>): Resolv
   }
 }
 
-/** What a part of compiling looks at, in characters, with some for each value: a millisecond or two. */
+/** Characters that are compiled between two yields, with an addition for each value: a millisecond or two. */
 const partLength = 16_384
 const valueLength = 16
 
@@ -230,7 +233,7 @@ class Compiler {
     }
   }
 
-  /** Names of headers are compared in lower case, as everywhere. */
+  /** Header names are compared in lower case. */
   private token(token: Token, path: string): Token {
     if (!this.roots.includes(token.root)) {
       throw new Refused(
@@ -248,7 +251,7 @@ class Compiler {
 
 const below = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
-/** A member like any other, whatever its name: `__proto__` too. */
+/** Defines an own member with any name, including `__proto__`. */
 export const define = <A>(object: Record<string, A>, key: string, value: A): void => {
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
@@ -263,7 +266,10 @@ const found = ({ fallback, rest, root }: Token, path: string, reading: Reading):
   return null
 }
 
-/** Under each element of a list, every step is paid for: of a long list, a long path that leads to nothing is much work and a short result. */
+/**
+ * Below each element of a list, every path segment counts towards the limit: a long path that finds nothing in a long list is much work for
+ * a short result.
+ */
 const valueAt = (root: unknown, path: ReadonlyArray<Segment>, from: number, reading: Reading): unknown => {
   let value = root
   for (let i = from; i < path.length; i++) {
@@ -283,7 +289,7 @@ const valueAt = (root: unknown, path: ReadonlyArray<Segment>, from: number, read
   return value
 }
 
-/** `items.0` names an element, any other name nothing: the place behind the last one. */
+/** `items.0` names an element. Any other name returns the index after the last element, where there is nothing. */
 const positionFrom = (key: string, length: number): number => {
   const position = positionOf(key)
   return position < 0 ? length : position

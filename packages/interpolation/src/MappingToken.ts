@@ -1,23 +1,23 @@
 import type { Schema } from "effect"
 
-/** A step of a path: a member, an element (`-1` is the last), or all elements, each followed by the rest of the path. */
+/** A segment of a path: a member, an element (`-1` is the last), or all elements; the rest of the path applies to each of them. */
 export type Segment =
   | { readonly kind: "key"; readonly key: string }
   | { readonly kind: "index"; readonly index: number }
   | { readonly kind: "each" }
 
-/** What stands between `{{` and `}}`: a path, and the value taken when it leads to nothing or to null. */
+/** The content between `{{` and `}}`: a path, and the value that is used if the path finds nothing or null. */
 export interface Token {
   readonly root: string
   readonly rest: ReadonlyArray<Segment>
-  /** Undefined: none was written. */
+  /** Undefined if no fallback was written. */
   readonly fallback: Schema.Json | undefined
 }
 
-/** The longest token accepted, in characters. */
+/** Maximum length of a token, in characters. */
 export const maxTokenLength = 1_024
 
-/** Steps of one path: deeper than any body that is nested as far as it may be written here. */
+/** Maximum number of path segments: more than the nesting levels of any body that may be written here. */
 const maxSegments = 64
 
 const space = /\s*/y
@@ -28,7 +28,7 @@ const all = /\[\s*\]/y
 const quoted = /\[\s*("(?:[^"\\]|\\.)*")\s*\]/y
 const literal = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
 
-/** The token whose content begins at `from`, right after its `{{`, and the place after its `}}`; or what is wrong with it. */
+/** Reads the token whose content begins at `from`, right after its `{{`. Returns the token and the index after its `}}`, or an error. */
 export const readToken = (text: string, from: number): { readonly token: Token; readonly end: number } | string => {
   const scanner = new Scanner(text.slice(from, from + maxTokenLength))
   scanner.take(space)
@@ -71,7 +71,7 @@ const segmentAt = (scanner: Scanner): Segment | string | null => {
   return typeof value === "string" ? { kind: "key", key: value } : "a key in brackets is a text in double quotes"
 }
 
-/** The value of a JSON literal that this language knows; undefined for a text with an escape that JSON has not. */
+/** The value of a JSON literal of this language; undefined if it contains an escape that JSON does not have. */
 const valueOf = (written: string): Schema.Json | undefined => {
   if (written === "null") return null
   if (written === "true" || written === "false") return written === "true"
@@ -113,7 +113,7 @@ class Scanner {
     return this.at >= this.text.length
   }
 
-  /** What `pattern`, a sticky one, finds here; the scanner is then behind it. */
+  /** Matches a sticky `pattern` at the scanner's position, and moves the position after the match. */
   take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.at
     const found = pattern.exec(this.text)

@@ -4,44 +4,44 @@ import { Predicate, Result } from "effect"
 import type { Escape } from "./Escape.ts"
 
 /**
- * Texts with placeholders like `{{ body.order.id }}`. A placeholder is a path into the request and nothing else: no
- * expressions, no helpers, so rendering costs what it writes and can neither loop nor fail. There is no escape for two
- * opening braces; in a JSON string they can be written as a Unicode escape.
+ * Texts with placeholders like `{{ body.order.id }}`. A placeholder is a path into the request: there are no
+ * expressions or helpers, so the cost of rendering is proportional to the output, and rendering can neither loop nor fail. Two opening
+ * braces cannot be escaped; in a JSON string they can be written as a Unicode escape.
  *
- * Only own properties are read. What is not there, or null, renders as nothing; an object or a list as its JSON.
+ * Only own properties are read. A missing value or null renders as empty text; an object or a list as its JSON.
  */
 
-/** What there is under a root: nothing, anything, members whose names ignore case, or these members and no others. */
+/** The members below a root: none, any, names that ignore case, or only these names. */
 export type TemplateMembers = "none" | "any" | "headers" | ReadonlyArray<string>
 
-/** What a path can begin with. All but a root with members of its own can also stand alone. */
+/** The roots of paths. A root may also stand alone, unless its members are listed. */
 export type TemplateRoots<Root extends string> = Readonly<Record<Root, TemplateMembers>>
 
-/** Why a text is no template; `at` is the place of the placeholder, in characters from the beginning. */
+/** Why a text is no valid template; `at` is the index of the placeholder in the text. */
 export interface TemplateInvalid {
   readonly message: string
   readonly at: number
 }
 
-/** The longest text a template renders to, in characters. */
+/** Maximum length of a rendered text, in characters. */
 export const maxRenderedLength = 262_144
 
 export interface Template<Root extends string> {
   /**
-   * The text, with `read` asked for the roots that it names. Null when it would be longer than `maxRenderedLength`,
-   * because cutting it would make a JSON or XML document invalid, or would have to hold a value nested too deep.
+   * Renders the text; `read` is called for the roots that it names. Returns null if the text would be longer than `maxRenderedLength`, because
+   * cutting it would break a JSON or XML document, or if a value is nested too deeply.
    */
   readonly render: (read: (root: Root) => unknown, escape: Escape) => string | null
-  /** The text with `value` in place of every placeholder; `text` where it stands in a JSON string. */
+  /** Replaces every placeholder by `value`, or by `text` within a JSON string. */
   readonly fill: (value: string, text: string) => string
 }
 
 interface Placeholder<Root extends string> {
   readonly root: Root
   readonly rest: ReadonlyArray<PathSegment>
-  /** Whether it stands within a string, when the text is read as JSON. */
+  /** Whether the placeholder is within a string, if the text is read as JSON. */
   readonly inString: boolean
-  /** The plain text after it. */
+  /** The plain text after the placeholder. */
   readonly after: string
 }
 
@@ -74,7 +74,7 @@ export const compileTemplate = <Root extends string>(
 
 const invalid = (at: number, message: string): Result.Result<never, TemplateInvalid> => Result.fail({ at, message })
 
-/** Whether the end of a piece of JSON text is within a string, given whether its beginning is. */
+/** Whether a piece of JSON text ends within a string; `begins`: whether it begins within one. */
 const endsInString = (piece: string, begins: boolean): boolean => {
   let inString = begins
   for (let i = 0; i < piece.length; i++) {
@@ -85,7 +85,7 @@ const endsInString = (piece: string, begins: boolean): boolean => {
   return inString
 }
 
-/** The path between the braces, or what is wrong with it. */
+/** The path between the braces, or an error. */
 const parsePlaceholder = <Root extends string>(
   text: string,
   roots: TemplateRoots<Root>
@@ -122,7 +122,7 @@ const render = <Root extends string>(
     if (value === tooLarge) return null
     const asValue = escape.values && !inString
     const text = asValue ? jsonOf(value ?? null) : textOf(value)
-    // Before it is escaped: a body of megabytes is not worth copying to find out that it is too long.
+    // Checked before escaping, because copying megabytes that are then refused is wasteful.
     if (text === null || rendered.length + text.length > maxRenderedLength) return null
     rendered += (asValue ? text : escape.text(text)) + after
     if (rendered.length > maxRenderedLength) return null
@@ -135,7 +135,7 @@ const textOf = (value: unknown): string | null => {
   return value === undefined || value === null ? "" : jsonOf(value)
 }
 
-/** Null for what is nested deeper than the stack: a parser that does not recurse has read it. */
+/** Null if the value is too deep for the stack; the parser that read it does not use recursion. */
 const jsonOf = (value: unknown): string | null => {
   try {
     return JSON.stringify(value)
@@ -144,7 +144,7 @@ const jsonOf = (value: unknown): string | null => {
   }
 }
 
-/** What is at a path; of a large text, it may be too large. */
+/** The value at a path; in a large text it may be the marker for "too large". */
 export const valueAt = (root: unknown, from: ReadonlyArray<PathSegment>): unknown => {
   const [reached, path] = root instanceof LargeJson ? root.reach(from) : [root, from]
   let value: unknown = reached

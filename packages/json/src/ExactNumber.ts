@@ -1,27 +1,27 @@
 /**
- * Numbers of JSON that JavaScript's own do not hold: `12345678901234567891`, `0.1000000000000000055`, `1e400`. Every other number stays a plain
- * one, which means the decimal that it is written as. So a plain number and an exact one are never equal, and two numbers are equal where their
- * decimals are: `1.0` is `1`, and `1e2` is `100`.
+ * JSON numbers that a JavaScript number cannot hold: `12345678901234567891`, `0.1000000000000000055`, `1e400`. All other numbers stay
+ * JavaScript numbers (plain numbers), and mean the decimal that they are written as. So a plain number never equals an exact one, and two numbers
+ * are equal if their decimals are: `1.0` is `1`, and `1e2` is `100`.
  */
 
-/** The longest that a number of a sender's may be, in characters, and the largest exponent: as far as all that stores and calculates goes. */
+/** Limits of a number: its length in characters, and the largest exponent. All storage and arithmetic supports numbers up to this. */
 export const longestNumber = 1_024
 export const largestExponent = 9_999
-/** The most of them in one text: each costs half a microsecond to be read, and as much to be written. */
+/** Maximum number of them in one text: reading one costs half a microsecond, and writing one costs as much. */
 export const maxExactNumbers = 50_000
 
-/** Not in the types that TypeScript brings, and not there before Node 21. */
+/** Not in TypeScript's own types, and not available before Node 21. */
 const { rawJSON } = JSON as { readonly rawJSON?: (this: void, text: string) => number }
 
 /**
- * One such number. `JSON.stringify` writes its digits as they came, and so does `String`; an exponent as JavaScript writes it. Whoever walks a value
- * has to ask for it before objects: it has no members.
+ * One such number. `JSON.stringify` and `String` write its original digits, with the exponent in JavaScript's form. Code that walks a value
+ * has to test for it before it tests for objects: it has no members.
  */
 export class ExactNumber {
   readonly #text: string
   #decimal: Decimal | undefined
 
-  /** `text`: a number as JSON writes it. `readNumber` tells whether it needs to be one. */
+  /** `text`: a number in JSON syntax. `readNumber` decides whether this class is needed. */
   constructor(text: string) {
     this.#text = text
   }
@@ -34,27 +34,27 @@ export class ExactNumber {
     return this.#text
   }
 
-  /** Typed as what it stands for: `JSON.stringify` writes these digits in its place. */
+  /** Typed as the number that it represents: `JSON.stringify` writes its digits. */
   toJSON(): number {
-    // Where there is no such thing, `writeJson` is what keeps the digits.
+    // Without `rawJSON`, `writeJson` preserves the digits.
     return rawJSON?.(this.#text) ?? Number(this.#text)
   }
 }
 
-// Schema takes an object for JSON only where nothing but a root is behind it.
+// Schema accepts an object as JSON only if its prototype chain has nothing but a root.
 Object.setPrototypeOf(ExactNumber.prototype, null)
 
 export const isExactNumber = (value: unknown): value is ExactNumber => value instanceof ExactNumber
 
-/** A number of JSON, held one way or the other. */
+/** Whether a value is a JSON number in either form. */
 export const isJsonNumber = (value: unknown): value is number | ExactNumber =>
   typeof value === "number" || isExactNumber(value)
 
-/** An object of JSON: what has members. */
+/** Whether a value is a JSON object, which has members. */
 export const isJsonObject = (value: unknown): value is { readonly [name: PropertyKey]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value)
 
-/** A decimal: its sign, its digits without zeros around them (none: zero), and how many of them stand before the point. */
+/** A decimal: its sign, its digits without leading and trailing zeros (none: zero), and how many of them precede the point. */
 interface Decimal {
   readonly sign: -1 | 0 | 1
   readonly digits: string
@@ -63,7 +63,7 @@ interface Decimal {
 
 const exponentIn = (text: string): number => Math.max(text.indexOf("e"), text.indexOf("E"))
 
-/** Of a decimal text of whatever form: `-1.50`, `.5`, `1E+3`. Its length is its cost: an exponent is never written out. */
+/** Parses a decimal text of any form: `-1.50`, `.5`, `1E+3`. The cost is proportional to its length: an exponent is never expanded. */
 const decimalOf = (text: string): Decimal => {
   const isNegative = text.startsWith("-")
   const from = isNegative || text.startsWith("+") ? 1 : 0
@@ -92,13 +92,13 @@ const compareDecimals = (a: Decimal, b: Decimal): number => {
 
 const isSame = (a: Decimal, b: Decimal): boolean => a.sign === b.sign && a.point === b.point && a.digits === b.digits
 
-/** So many digits a double always keeps, without an exponent. */
+/** A double preserves this many digits of any number without an exponent. */
 const keptDigits = 15
 
-/** More of them no double needs to be told from every other. */
+/** No double needs more digits than this to be distinguished from all others. */
 const maxDigits = 17
 
-/** Whether it has more digits than that, zeros around them left out. */
+/** Whether a number has more digits than that, without leading and trailing zeros. */
 const hasMoreDigits = (text: string): boolean => {
   let seen = 0
   let zeros = 0
@@ -115,13 +115,13 @@ const hasMoreDigits = (text: string): boolean => {
   return false
 }
 
-/** With its exponent in the one form: `1E400` is `1e+400`. */
+/** Writes the exponent in one form: `1E400` is `1e+400`. */
 const exact = (text: string): ExactNumber =>
   new ExactNumber(
     exponentIn(text) < 0 ? text : text.replace(/[eE]([+-]?)/, (_, sign: string) => `e${sign === "" ? "+" : sign}`)
   )
 
-/** The number that a decimal text stands for: a plain one wherever that is the same. */
+/** The number of a decimal text: a plain one if that has the same value. */
 export const readNumber = (text: string): number | ExactNumber => {
   if (hasMoreDigits(text)) return exact(text)
   const plain = Number(text)
@@ -130,7 +130,7 @@ export const readNumber = (text: string): number | ExactNumber => {
   return Number.isFinite(plain) && isSame(decimalOf(String(plain)), decimalOf(text)) ? plain : exact(text)
 }
 
-/** Whether it has no digits behind its point. */
+/** Whether a number has no fraction. */
 export const isWholeNumber = (value: number | ExactNumber): boolean =>
   typeof value === "number" ? Number.isInteger(value) : value.decimal.point >= value.decimal.digits.length
 
@@ -149,11 +149,11 @@ export const compareNumbers = (a: number | ExactNumber, b: number | ExactNumber)
 const ofEither = (value: number | ExactNumber): Decimal =>
   typeof value === "number" ? decimalOf(String(value)) : value.decimal
 
-/** Whether they are one number. A plain one and an exact one never are. */
+/** Whether both are the same number. A plain and an exact number never are. */
 export const areEqualNumbers = (a: number | ExactNumber, b: number | ExactNumber): boolean =>
   typeof a === "number" || typeof b === "number" ? a === b : isSame(a.decimal, b.decimal)
 
-/** Whether two values of JSON are one: objects whatever the order of their members. What compares by members alone takes two such numbers for the same. */
+/** Whether two JSON values are equal; the order of members does not matter. A comparison by members alone would treat any two exact numbers as equal. */
 export const isSameJson = (a: unknown, b: unknown): boolean => {
   if (isJsonNumber(a) || isJsonNumber(b)) return isJsonNumber(a) && isJsonNumber(b) && areEqualNumbers(a, b)
   if (Array.isArray(a) || Array.isArray(b)) {
@@ -172,7 +172,7 @@ export const isSameJson = (a: unknown, b: unknown): boolean => {
   )
 }
 
-/** Their sum, by their decimals: 0.1 and 0.2 are 0.3. Null where that has more digits than a number may. */
+/** The sum, by decimals: 0.1 plus 0.2 is 0.3. Null if it has more digits than a number may have. */
 export const addNumbers = (a: number | ExactNumber, b: number | ExactNumber): number | ExactNumber | null => {
   if (Number.isSafeInteger(a) && Number.isSafeInteger(b)) {
     const sum = Number(a) + Number(b)
@@ -180,7 +180,7 @@ export const addNumbers = (a: number | ExactNumber, b: number | ExactNumber): nu
   }
   const [left, right] = [ofEither(a), ofEither(b)]
   const behind = Math.max(left.digits.length - left.point, right.digits.length - right.point, 0)
-  // A carry, a sign and a point come to it.
+  // A carry, a sign and a point may be added.
   if (Math.max(left.point, right.point, 1) + behind > longestNumber - 3) return null
   const scaled = ({ digits, point, sign }: Decimal): bigint =>
     BigInt(sign) * BigInt(digits.padEnd(point + behind, "0") || "0")
@@ -191,14 +191,14 @@ export const addNumbers = (a: number | ExactNumber, b: number | ExactNumber): nu
   return readNumber(`${sum < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`)
 }
 
-/** The one text of a number's value, however that was written: its digits, and where they end. */
+/** The same text for all spellings of a number's value: its digits, and the position of the point. */
 export const canonicalNumber = (value: number | ExactNumber): string => {
   if (typeof value === "number") return String(value === 0 ? 0 : value)
   const { digits, point, sign } = value.decimal
   return `${sign < 0 ? "-" : ""}${digits}e${point - digits.length}`
 }
 
-/** The same in plain digits, as it would stand in a text; null where those would be more than a number may have. */
+/** The value in plain digits, without an exponent; null if these exceed the limit of a number. */
 export const plainNumber = (value: ExactNumber): string | null => {
   const { digits, point, sign } = value.decimal
   const minus = sign < 0 ? "-" : ""

@@ -1,9 +1,9 @@
 import { isUpTo } from "@tidegate/model/Characters"
 
 /**
- * Paths into a JSON document, as `$ref` and the deduplicate rule's fields write them:
- * `a.b`, `a[0].b`, `a["odd key"]`, `a[*].id` (every element), `a[$index].y` (the element being tested), and the same
- * after a leading `$.`. No wildcard over keys, no recursion, no expressions: a path names fields and nothing else.
+ * Paths into a JSON document, as in `$ref` and in the fields of the deduplicate rule:
+ * `a.b`, `a[0].b`, `a["odd key"]`, `a[*].id` (every element), `a[$index].y` (the element that is being tested), and the same
+ * after a leading `$.`. A path only names fields: there are no wildcards for keys, no recursion and no expressions.
  */
 export type PathSegment =
   | { readonly kind: "key"; readonly key: string }
@@ -11,13 +11,13 @@ export type PathSegment =
   | { readonly kind: "each" }
   | { readonly kind: "element" }
 
-/** The longest path accepted, in characters. */
+/** Maximum length of a path, in characters. */
 export const maxPathLength = 256
 
 const name = /[^.[\]]+/y
 const bracket = /\[(?:(\d{1,9})|(\*)|(\$index)|"([^"\]]+)"|'([^'\]]+)')\]/y
 
-/** The segments of `text`, at least one; null when it is not a path. */
+/** The segments of `text`, at least one; null if it is not a path. */
 export const parsePath = (text: string): ReadonlyArray<PathSegment> | null => {
   if (!isUpTo(text, maxPathLength)) return null
   const segments: Array<PathSegment> = []
@@ -52,5 +52,5 @@ export const parsePath = (text: string): ReadonlyArray<PathSegment> | null => {
 
 const position = /^(?:0|[1-9]\d{0,8})$/
 
-/** The array index a dotted segment like the `0` of `items.0.sku` names, or -1. */
+/** The array index that a dotted segment names, such as the `0` of `items.0.sku`; or -1. */
 export const positionOf = (key: string): number => (position.test(key) ? Number(key) : -1)

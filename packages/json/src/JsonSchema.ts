@@ -13,5 +13,5 @@ const reading = new SchemaTransformation.Transformation<unknown, string>(
 
 const Text = Schema.String.pipe(Schema.decodeTo(Schema.Unknown, reading))
 
-/** A text of JSON that we wrote, as `Schema.fromJsonString` takes it, with all digits of its numbers. */
+/** Like `Schema.fromJsonString`, for JSON text that we wrote, but keeps all digits of numbers. */
 export const fromJsonText = <S extends Schema.Top>(schema: S) => Text.pipe(Schema.decodeTo(schema))

@@ -5,26 +5,26 @@ import { markingNumbers, mayRoundIn, unmarked } from "./NumberMarks.ts"
 import { runToEnd, type Resumable } from "@tidegate/runtime/Resumable"
 
 /**
- * The one way to read JSON that somebody else wrote. What a text costs to parse and to walk does not show in its length:
- * ten megabytes of brackets take seconds. So its characters are looked at first, which makes nothing and stops at the limit.
+ * The only way to read foreign JSON. The length of a text does not show what it costs to parse and walk: ten megabytes of brackets
+ * take seconds. So its characters are counted first, which allocates nothing and stops at the limit.
  */
 
-/** What a JSON text may amount to; docs/rules.md has what the figures were measured by. */
+/** Limits of a JSON text; docs/rules.md describes how the numbers were measured. */
 export interface JsonLimits {
-  /** The whole, the elements and the members. */
+  /** The whole value, all elements and all members. */
   readonly values: number
-  /** Lists and objects in each other. */
+  /** Nesting levels of lists and objects. */
   readonly levels: number
   /**
-   * Members of objects that have the same names in the same order as no other: such a member costs 1 µs, and one of an
-   * object like others a twentieth of it.
+   * Members of objects whose names and order occur in no other object: such a member costs 1 µs, and a member of an
+   * object like others a twentieth of that.
    */
   readonly unlikeMembers: number
-  /** Escapes in its texts: they make one that takes several times as long to be written again. */
+  /** Escapes in its texts: a text with escapes takes several times as long to write. */
   readonly escapes: number
 }
 
-/** Of a sender's or a target's body. */
+/** Limits of a sender's or a target's body. */
 export const bodyLimits: JsonLimits = {
   values: maxJsonValues,
   levels: 512,
@@ -32,15 +32,15 @@ export const bodyLimits: JsonLimits = {
   escapes: 1_000_000
 }
 
-/** Which of the limits a text goes beyond. Of a number's digits there is one limit for all texts. */
+/** The limit that a text exceeds. The limit of a number's digits is the same for all texts. */
 export type JsonExcess = keyof JsonLimits | "digits"
 
 export interface JsonMeasure {
-  /** Null: it is within the limits. */
+  /** Null if it is within the limits. */
   readonly excess: JsonExcess | null
-  /** Values seen, all of them when there is no excess. */
+  /** Values that were counted; all of them if no limit was exceeded. */
   readonly values: number
-  /** Whether there is a number in it that a plain one may not hold: most texts have none, and are parsed without looking. */
+  /** Whether it may contain a number that a JavaScript number cannot hold: most texts do not, and are parsed without a search. */
   readonly mayRound: boolean
 }
 
@@ -48,7 +48,7 @@ export type ParsedJson =
   | { readonly kind: "json"; readonly value: unknown; readonly values: number }
   | { readonly kind: JsonExcess | "invalid" }
 
-/** What is said of a body that goes beyond one of its limits. */
+/** The error message for a body that exceeds a limit. */
 export const excessIn = (excess: JsonExcess, limits: JsonLimits = bodyLimits): string =>
   ({
     values: `has more than ${limits.values} JSON values`,
@@ -61,7 +61,7 @@ export const excessIn = (excess: JsonExcess, limits: JsonLimits = bodyLimits): s
 const invalid: ParsedJson = { kind: "invalid" }
 
 /**
- * The value of JSON, as bytes or as text; what is beyond the limits is not parsed. A number that would be rounded is an `ExactNumber`. Never
+ * Parses JSON from bytes or text; beyond the limits it is not parsed. A number that would be rounded becomes an `ExactNumber`. Never
  * throws.
  */
 export const parseJson = (json: Uint8Array | string, limits: JsonLimits = bodyLimits): ParsedJson => {
@@ -72,7 +72,7 @@ export const parseJson = (json: Uint8Array | string, limits: JsonLimits = bodyLi
   return mayRound ? runToEnd(parsingDigits(text, values)) : parsed(text, values)
 }
 
-/** The same of bytes, in parts: looking at them, reading their text and parsing it take some ten milliseconds each where they are ten megabytes. */
+/** The same for bytes, resumable: counting, decoding and parsing take about ten milliseconds each for ten megabytes. */
 export function* parsingJson(bytes: Uint8Array, limits: JsonLimits = bodyLimits): Resumable<ParsedJson> {
   const { excess, mayRound, values } = measureJson(bytes, limits)
   if (excess !== null) return { kind: excess }
@@ -101,12 +101,12 @@ function* parsingDigits(text: string, values: number): Resumable<ParsedJson> {
 }
 
 /**
- * JSON that we wrote ourselves, of what was parsed with limits when it came: as `JSON.parse` reads it, with every digit. Throws for what is no
- * JSON. What has no such number costs a look at the text.
+ * Parses JSON that we wrote from input that was within the limits. Same as `JSON.parse`, but keeps every digit. Throws if it is not
+ * JSON. Without such numbers it costs one additional search of the text.
  */
 export const readJson = (text: string): unknown => (mayRoundIn(text) ? exactly(text) : JSON.parse(text))
 
-/** The same of what PostgreSQL writes of a `jsonb`, between two places: its numbers have no exponents. */
+/** The same for PostgreSQL's text of a `jsonb` in a range of bytes: its numbers have no exponents. */
 export const readJsonbBytes = (bytes: Uint8Array, from: number, to: number): unknown => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("utf8")
   return lookForDigits(bytes, from, to) === 0 ? JSON.parse(text) : exactly(text)
@@ -117,7 +117,7 @@ const exactly = (text: string): unknown => {
   return unmarked(JSON.parse(marked.text), marked.numbers)
 }
 
-/** The text of bytes; what is not UTF-8 in them is replaced. */
+/** Decodes bytes as UTF-8; invalid sequences are replaced. */
 export const utf8 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("utf8")
 
@@ -129,16 +129,16 @@ const closeList = 93
 const openObject = 123
 const closeObject = 125
 
-/** The shortest member there is, with its comma: `"":1,`. */
+/** The shortest possible member, with its comma: `"":1,`. */
 const shortestMember = 5
 
-/** Shapes of objects by their hash: one bit each, so many that few of the allowed ones share one. */
+/** A set of hashes of object shapes, one bit for each hash: large enough that few of the allowed shapes collide. */
 const shapeBits = 18
 const shapesSeen = new Uint32Array(2 ** (shapeBits - 5))
-/** Not known outside this process: nobody can make up names that hash to the same. */
+/** Secret to this process, so that nobody can choose names that collide. */
 const seed = (Math.floor(Math.random() * 2 ** 31) << 1) | 1
 
-/** Whether a hash is met for the first time since the bits were cleared. */
+/** Adds a hash to the set. Returns whether it was not in it. */
 const isNewShape = (hash: number): boolean => {
   const bit = Math.imul(hash ^ (hash >>> 15), seed) >>> (32 - shapeBits)
   const word = shapesSeen[bit >>> 5]!
@@ -148,25 +148,25 @@ const isNewShape = (hash: number): boolean => {
   return true
 }
 
-/** Of the objects and lists that are open, by level. Scratch space: a measurement does not yield. */
+/** State of the open objects and lists, by level. Shared scratch space, because a measurement is synchronous. */
 let hashes = new Int32Array(512)
 let members = new Int32Array(512)
 
-/** What a byte between texts means: 0 for what does not count, white space, digits and most letters among it; 2: perhaps an exponent. */
+/** The meaning of a byte outside of texts: 0 if it does not count (white space, digits and most letters); 2 if it may be an exponent. */
 const meanings = new Uint8Array(256)
 for (const byte of [quote, comma, openList, closeList, openObject, closeObject]) meanings[byte] = 1
 for (const letter of "eE") meanings[letter.charCodeAt(0)] = 2
 
-/** What the digits of a number consist of, and what a number does. */
+/** Bytes of a number's digits, and bytes of a number. */
 const digits = new Uint8Array(256)
 for (const letter of "0123456789.") digits[letter.charCodeAt(0)] = 1
 const numeric = Uint8Array.from(digits)
 for (const letter of "+-eE") numeric[letter.charCodeAt(0)] = 1
 
-/** Fewer digits, with a point among them, are never rounded. Of as many in a row, one stands where every so many bytes are looked at. */
+/** Numbers with fewer digits, including a point, are never rounded. A run of that many digits always covers one of the checked positions. */
 const manyDigits = 16
 
-/** Whether there are so many digits in a row between two places. 2: they are part of a number that is longer than one may be. */
+/** Whether a run of that many digits is in a range. 2: it belongs to a number that exceeds the length limit. */
 const lookForDigits = (bytes: Uint8Array, from: number, to: number): 0 | 1 | 2 => {
   let found: 0 | 1 = 0
   for (let at = from + manyDigits - 1; at < to; at += manyDigits) {
@@ -182,12 +182,12 @@ const lookForDigits = (bytes: Uint8Array, from: number, to: number): 0 | 1 | 2 =
   return found
 }
 
-/** So many digits of an exponent may lead beyond a double. */
+/** An exponent of this many digits may exceed a double. */
 const farExponent = 3
 
-/** What the exponent is that may be written behind a place, in the same words. */
+/** The same result for an exponent that may be written after a position. */
 const lookAtExponent = (bytes: Uint8Array, behind: number): 0 | 1 | 2 => {
-  // The letter of a word.
+  // A letter of a word.
   if (digits[bytes[behind - 1]!] !== 1) return 0
   let at = behind + 1
   if (bytes[at] === 43 || bytes[at] === 45) at++
@@ -201,8 +201,8 @@ const lookAtExponent = (bytes: Uint8Array, behind: number): 0 | 1 | 2 => {
 }
 
 /**
- * Counts what JSON bytes would be parsed to, without parsing them: what is JSON is counted exactly, anything else up to
- * the limits. Some 10 ms for ten megabytes.
+ * Counts the values of JSON bytes without parsing them. Valid JSON is counted exactly, anything else up to
+ * the limits. About 10 ms for ten megabytes.
  */
 export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure => {
   const { length } = bytes
@@ -210,14 +210,14 @@ export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure 
     hashes = new Int32Array(limits.levels + 1)
     members = new Int32Array(limits.levels + 1)
   }
-  // Shorter text has not as many members.
+  // A shorter text cannot have that many members.
   const looksAtShapes = length >= limits.unlikeMembers * shortestMember
   if (looksAtShapes) shapesSeen.fill(0)
   let values = 1
   let depth = 0
   let escapes = 0
   let unlike = 0
-  /** Whether a text that comes next is a member's name. */
+  /** Whether the next text is a member's name. */
   let atName = false
   let mayRound = false
   for (let i = 0; ; i++) {
@@ -243,7 +243,7 @@ export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure 
           }
           hash = Math.imul(hash ^ byte, seed)
         }
-        // The end of a name counts like a byte that there is not, or `"ab"` and `"a","b"` were one shape.
+        // The end of a name is hashed like a byte that cannot occur; otherwise `"ab"` and `"a","b"` would be one shape.
         hashes[depth] = Math.imul(hash ^ 0x100, seed) | 1
         if (++members[depth]! > limits.unlikeMembers) return { excess: "unlikeMembers", values, mayRound }
       } else {
@@ -282,7 +282,7 @@ export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure 
   }
 }
 
-/** Whether nothing but white space is before what closes a list or an object. */
+/** Whether a list or object is empty: only white space precedes its closing bracket. */
 const isClosed = (bytes: Uint8Array, from: number, closing: number): boolean => {
   let i = from
   let byte = bytes[i]
@@ -290,7 +290,7 @@ const isClosed = (bytes: Uint8Array, from: number, closing: number): boolean => 
   return byte === closing
 }
 
-/** Deeper than this, what walks a value by recursion could run out of stack. */
+/** Above this level, code that walks a value by recursion could overflow the stack. */
 const nestAtMost = 200
 
 /** Whether a value has too many values, or too many levels, to be walked value by value. */

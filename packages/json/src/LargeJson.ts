@@ -2,24 +2,27 @@ import { type JsonLimits, bodyLimits, measureJson, readJson, utf8 } from "./Json
 import { type PathSegment, positionOf } from "./JsonPath.ts"
 
 /**
- * A few values of a large JSON text. To parse ten megabytes holds the loop for as long as everybody may have it; to look where its values
- * are takes a fifth of that, and what is asked for is parsed alone.
+ * Reads a few values of a large JSON text. Parsing ten megabytes blocks the event loop for as long as is allowed at all. Locating
+ * the values takes a fifth of that, and only requested values are parsed.
  */
 
-/** Lists and objects of more bytes are gone into; smaller ones are parsed whole. */
+/** Lists and objects with more bytes are indexed; smaller ones are parsed as a whole. */
 const wholeBytes = 64 * 1024
 
-/** So many bytes are parsed of one text at the most, all that is asked for together. */
+/** Bytes of one text that are parsed, for all requested values together. */
 export const maxParsedBytes = 1024 * 1024
 
-/** Asked for more than is parsed. */
+/** Returned if the requested values exceed `maxParsedBytes`. */
 export const tooLarge = Symbol("too large")
 
-/** A list or object that is gone into. Five numbers an entry: where its name is, where its value is, and the place of that among those that are gone into. */
+/**
+ * An indexed list or object. An entry has five numbers: start and end of its name, start and end of its value, and the index of the
+ * value's own `Place` (-1: none).
+ */
 interface Place {
   readonly isObject: boolean
   readonly entries: Int32Array
-  /** Names that are written with escapes, once somebody has asked for a member. */
+  /** Members whose names contain escapes; computed when a member is first requested. */
   escaped?: ReadonlyMap<string, number>
 }
 
@@ -30,12 +33,12 @@ const [quote, comma, colon, openList, backslash, closeList, openObject, closeObj
   34, 44, 58, 91, 92, 93, 123, 125
 ] as const
 
-/** What ends a number or a word: 2 for white space, 1 for what has a meaning. */
+/** Bytes that end a number or a word: 2 for white space, 1 for punctuation. */
 const ends = new Uint8Array(256)
 for (const byte of [32, 10, 13, 9]) ends[byte] = 2
 for (const byte of [quote, comma, colon, openList, closeList, openObject, closeObject]) ends[byte] = 1
 
-/** Behind white space. */
+/** The index after white space. */
 const skipped = (bytes: Uint8Array, from: number): number => {
   const { length } = bytes
   let i = from
@@ -43,10 +46,10 @@ const skipped = (bytes: Uint8Array, from: number): number => {
   return i
 }
 
-/** How far a text is looked at byte by byte, before its end is searched for: most are short. */
+/** Bytes of a text that are checked one by one before a search for its end: most texts are short. */
 const nearBytes = 64
 
-/** Behind the quote that ends the text which begins behind `from`; -1: none does. */
+/** The index after the closing quote of the text that begins before `from`; -1 if it has none. */
 const endOfText = (bytes: Buffer, from: number): number => {
   let i = from
   for (;;) {
@@ -64,7 +67,7 @@ const endOfText = (bytes: Buffer, from: number): number => {
   }
 }
 
-/** Behind a number or a word; the same place when there is none. */
+/** The index after a number or a word; `from` if there is none. */
 const endOfWord = (bytes: Uint8Array, from: number): number => {
   const { length } = bytes
   let i = from
@@ -93,22 +96,25 @@ export class LargeJson {
     this.#root = root
   }
 
-  /** Null: it is not built like JSON, or goes beyond the limits. What a number or a text has in it is seen when it is asked for. */
+  /**
+   * Indexes a JSON text. Null if its structure is not JSON, or if it exceeds the limits. The content of numbers and texts is checked only
+   * when they are requested.
+   */
   static of(json: Uint8Array, limits: JsonLimits = bodyLimits): LargeJson | null {
     const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
-    // What is parsed of it later costs no more than the whole of a smaller one may.
+    // So any part that is parsed later costs no more than a smaller text within the limits.
     if (measureJson(bytes, limits).excess !== null) return null
     const { levels, values } = limits
     const places: Array<Place> = []
     const open: Array<{ readonly isObject: boolean; readonly start: number; readonly first: number }> = []
     let entries = new Int32Array(perEntry * 256)
-    /** Of entries in use. */
+    /** Numbers of `entries` in use. */
     let used = 0
     let count = 0
     let nameStart = 0
     let nameEnd = 0
     let i = 0
-    /** Whether the name of a member comes before the value. */
+    /** Whether the name of a member precedes the value. */
     let atName = false
     for (;;) {
       if (atName) {
@@ -119,7 +125,7 @@ export class LargeJson {
         i = behind + 1
         atName = false
       }
-      // A value, at its first byte.
+      // The first byte of a value.
       i = skipped(bytes, i)
       if (++count > values) return null
       const start = i
@@ -128,7 +134,7 @@ export class LargeJson {
       if (byte === openList || byte === openObject) {
         if (open.length === levels) return null
         const isObject = byte === openObject
-        // Its own name has to be kept until it is closed.
+        // The container's own name is kept until it is closed.
         if (used + perEntry > entries.length) entries = grown(entries)
         entries[used] = nameStart
         entries[used + 1] = nameEnd
@@ -144,7 +150,7 @@ export class LargeJson {
         if (i <= start) return null
       }
       let valueStart = start
-      // What it ends, and what that ends: up to the next value.
+      // Closes all containers that end here, up to the next value.
       for (;;) {
         const around = open.at(-1)
         if (around === undefined) {
@@ -152,7 +158,7 @@ export class LargeJson {
           i = skipped(bytes, i)
           return i === bytes.length ? new LargeJson(bytes, places, [valueStart, end, place]) : null
         }
-        // Where it begins itself, it is empty.
+        // If the value is the container itself, the container is empty.
         if (around.start !== valueStart) {
           if (used + perEntry > entries.length) entries = grown(entries)
           entries[used] = nameStart
@@ -184,8 +190,8 @@ export class LargeJson {
   }
 
   /**
-   * The value at a path, as far as the text was gone into: the rest of the path is to be walked in it. Undefined: nothing is there.
-   * One that is larger than what may still be parsed is `tooLarge`.
+   * The value at a path, as deep as the text is indexed, with the rest of the path, which the caller walks in that value. Undefined if there is
+   * none. `tooLarge` if it exceeds the bytes that may still be parsed.
    */
   reach(path: ReadonlyArray<PathSegment>): readonly [value: unknown, rest: ReadonlyArray<PathSegment>] {
     let [start, end, place] = this.#root
@@ -222,14 +228,14 @@ export class LargeJson {
     return found < entries.length ? [entries[found + 2]!, entries[found + 3]!, entries[found + 4]!] : null
   }
 
-  /** Of a name that is there twice, the last one counts. Names are compared as they are written: to parse each costs a text each. */
+  /** If a name occurs twice, the last one counts. Names are compared as written, because parsing would create a string for each of them. */
   #memberOf(place: Place, key: string): number | undefined {
     const escaped = (place.escaped ??= this.#escapedOf(place)).get(key) ?? nowhere
     const found = Math.max(escaped, neverPlain.test(key) ? nowhere : this.#plainOf(place, Buffer.from(`"${key}"`)))
     return found === nowhere ? undefined : found
   }
 
-  /** The last member whose name is written like this, quotes included. */
+  /** The last member whose name is written exactly like this, including quotes. */
   #plainOf({ entries }: Place, name: Buffer): number {
     for (let i = entries.length - perEntry; i >= 0; i -= perEntry) {
       const [start, end] = [entries[i]!, entries[i + 1]!]
@@ -238,7 +244,7 @@ export class LargeJson {
     return nowhere
   }
 
-  /** There are no more of them than escapes in a text. */
+  /** At most as many names as the limit of escapes. */
   #escapedOf({ entries }: Place): ReadonlyMap<string, number> {
     const names = new Map<string, number>()
     for (let i = 0; i < entries.length; i += perEntry) {
@@ -251,7 +257,7 @@ export class LargeJson {
   }
 }
 
-/** What a name has in it only with an escape. Any other control character is one that no text parses with. */
+/** Characters that a name can contain only as escapes. Texts with other control characters do not parse at all. */
 const neverPlain = /["\\]/
 
 const grown = (entries: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {

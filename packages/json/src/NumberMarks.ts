@@ -2,19 +2,19 @@ import { runToEnd, type Resumable } from "@tidegate/runtime/Resumable"
 import { type ExactNumber, isExactNumber, readNumber } from "./ExactNumber.ts"
 
 /**
- * How `JSON.parse` is kept from rounding: each number that it would round is replaced by a mark before, and the mark by the number afterwards. The
- * parser can tell the digits of every number to a function, which takes ten times as long.
+ * Keeps `JSON.parse` from rounding: each number that would be rounded is replaced by a mark before parsing, and the mark by the number afterwards.
+ * The parser can pass the source text of every number to a reviver function, but that takes ten times as long.
  */
 
-/** A text with marks, and what they stand for. */
+/** A text with marks, and the numbers that they stand for. */
 export interface Marked {
   readonly text: string
   readonly numbers: ReadonlyArray<number | ExactNumber>
 }
 
 /**
- * Marks are the whole numbers from here on, one by one. A number of the text that is between these is replaced by a mark, too: what is found
- * afterwards is nothing else. Each of them has an exponent, or as many digits as are looked at.
+ * Marks are the whole numbers from here on. A number of the text that is in this range is replaced by a mark, too, so that every mark
+ * found afterwards is ours. Each number in the range has an exponent, or enough digits to be checked.
  */
 const firstMark = 2 ** 52
 const behindMarks = 2 ** 53
@@ -27,14 +27,14 @@ const isNumeric = (code: number): boolean =>
 
 const wellFormed = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** A shorter number without an exponent is never rounded. */
+/** Shorter numbers without an exponent are never rounded. */
 const shortest = 16
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
 /**
- * Whether a text that `JSON.stringify` wrote may hold a number that would be rounded; what stands in its texts may look like one. It looks at few
- * of the characters: of many digits in a row, one stands at one of these places, and an exponent has its sign.
+ * Whether a text written by `JSON.stringify` may contain a number that would be rounded; the content of its strings may look like one. Only a few
+ * characters are checked: a long run of digits covers one of these positions, and an exponent has a sign.
  */
 export const mayRoundIn = (text: string): boolean => {
   for (let at = shortest - 1; at < text.length; at += shortest) {
@@ -49,7 +49,7 @@ export const mayRoundIn = (text: string): boolean => {
 
 const isOfDigits = (code: number): boolean => isDigit(code) || code === 46
 
-/** Whether there is one of three digits, with this sign. */
+/** Whether there is an exponent of three digits with this sign. */
 const hasFarExponent = (text: string, sign: string): boolean => {
   for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) {
     if (text[at - 1] === "e" && isDigit(text.charCodeAt(at - 2)) && isDigit(text.charCodeAt(at + 3))) return true
@@ -57,7 +57,7 @@ const hasFarExponent = (text: string, sign: string): boolean => {
   return false
 }
 
-/** Replaces the numbers that would be rounded. What is no JSON stays none. */
+/** Replaces the numbers that would be rounded. Invalid JSON stays invalid. */
 export function* markingNumbers(text: string): Resumable<Marked> {
   const numbers: Array<number | ExactNumber> = []
   const marked = yield* replacing(text, (number) => {
@@ -68,7 +68,7 @@ export function* markingNumbers(text: string): Resumable<Marked> {
   return { text: marked, numbers }
 }
 
-/** JSON as it would be written of what `JSON.parse` makes of it: with rounded numbers, and null for what is beyond them. */
+/** The JSON that `JSON.parse` and `JSON.stringify` would produce: with rounded numbers, and null for numbers that are too large. */
 export const roundNumbers = (json: string): string =>
   runToEnd(
     replacing(json, (number) => {
@@ -78,13 +78,13 @@ export const roundNumbers = (json: string): string =>
     })
   )
 
-/** A value as JSON with all digits, on platforms too whose `JSON.stringify` cannot write them. */
+/** Writes a value as JSON with all digits, also on platforms whose `JSON.stringify` cannot. */
 export const writeJson = (value: unknown, indent = 0): string => {
   const numbers: Array<string> = []
   const marked = JSON.stringify(
     value,
     function (this: Readonly<Record<string, unknown>>, name, shown: unknown) {
-      // Of an exact number, `shown` is what `toJSON` made of it.
+      // For an exact number, `shown` is already the result of `toJSON`.
       const number = this[name]
       if (!isExactNumber(number) && !(typeof number === "number" && isMark(number))) return shown
       return firstMark + numbers.push(String(number)) - 1
@@ -97,10 +97,10 @@ export const writeJson = (value: unknown, indent = 0): string => {
   )
 }
 
-/** Numbers between two turns: a millisecond or two. */
+/** Numbers between two yields: a millisecond or two. */
 const numbersAtOnce = 2_000
 
-/** The text with other numbers; null leaves one as it is. */
+/** Replaces numbers in the text; if `replacement` returns null the number stays. */
 function* replacing(text: string, replacement: (number: number | ExactNumber) => string | null): Resumable<string> {
   const pieces: Array<string> = []
   let taken = 0
@@ -132,7 +132,7 @@ function* replacing(text: string, replacement: (number: number | ExactNumber) =>
   return pieces.length === 0 ? text : pieces.join("") + text.slice(taken)
 }
 
-/** The quote that ends the text which begins there; the end, when none does. */
+/** The index of the closing quote of the text that begins there; the end of the input if it has none. */
 const endOfText = (text: string, from: number): number => {
   for (let i = from; ;) {
     const end = text.indexOf('"', i)
@@ -144,11 +144,11 @@ const endOfText = (text: string, from: number): number => {
   }
 }
 
-/** What was parsed, with the numbers where their marks are; it is changed in its place. */
+/** Replaces the marks in a parsed value by their numbers; the value is changed in place. */
 export const unmarked = (value: unknown, numbers: Marked["numbers"]): unknown => {
   if (typeof value === "number") return isMark(value) ? numbers[value - firstMark] : value
   if (typeof value !== "object" || value === null || numbers.length === 0) return value
-  // By hand: what is parsed may be nested deeper than the stack.
+  // Without recursion, because a parsed value may be nested deeper than the stack allows.
   const open: Array<object> = [value]
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     if (Array.isArray(at)) {
@@ -164,7 +164,7 @@ export const unmarked = (value: unknown, numbers: Marked["numbers"]): unknown =>
       const one = members[name]
       if (typeof one === "object" && one !== null) open.push(one)
       else if (typeof one === "number" && isMark(one)) {
-        // A member that is named `__proto__` is one like any other.
+        // A member may be named `__proto__`.
         if (name === "__proto__") Object.defineProperty(members, name, { value: unmarked(one, numbers) })
         else members[name] = unmarked(one, numbers)
       }

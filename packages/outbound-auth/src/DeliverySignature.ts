@@ -3,22 +3,22 @@ import type { KeyObject } from "node:crypto"
 import { Result } from "effect"
 import { signingKey } from "@tidegate/model/SigningKey"
 
-/** A team's signing secret, prepared once: a key for each of the two signatures of a delivery. */
+/** A prepared signing secret of a team: one key for each of a delivery's two signatures. */
 export interface SigningSecret {
   /** For `x-gateway-signature`: the UTF-8 bytes of the whole secret. */
   readonly gatewayKey: KeyObject
   /** For `webhook-signature`: the Standard Webhooks key of the same secret. */
   readonly webhookKey: KeyObject
-  /** The time (ms) from which on it signs nothing any more; null: it is the current one. */
+  /** The time (ms) at which it stops signing; null if it is the current secret. */
   readonly until: number | null
 }
 
-/** The minimum of the contract for a secret that a caller provides. */
+/** The contract's minimum length of a secret that a caller provides. */
 const minimumLength = 12
 
 /**
- * Prepares `secret`, or says what is wrong with it. Check with this when a secret is written, because a `whsec_` secret
- * that is not base64 has no Standard Webhooks key, and no receiver could verify what it signs.
+ * Prepares `secret`, or returns an error. Call it when a secret is written, because a `whsec_` secret
+ * that is not base64 has no Standard Webhooks key, and no receiver could verify its signatures.
  */
 export const prepareSigningSecret = (
   secret: string,
@@ -34,16 +34,16 @@ export const prepareSigningSecret = (
 }
 
 /**
- * The same secret as libraries of Standard Webhooks take it: they read base64 after `whsec_`. One that is in that form already is its own;
- * of any other the key is its UTF-8 bytes.
+ * The same secret in the form of Standard Webhooks libraries, which read base64 after `whsec_`. A secret that already has this form is
+ * returned unchanged; the key of any other secret is its UTF-8 bytes.
  */
 export const whsecOf = (secret: string): string =>
   secret.startsWith("whsec_") ? secret : `whsec_${Buffer.from(secret, "utf8").toString("base64")}`
 
 export interface Delivery {
-  /** The secrets in force, newest first; more than one while a rotation lasts. Never empty. */
+  /** The active secrets, newest first; more than one during a rotation. Never empty. */
   readonly secrets: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>]
-  /** The id of the root event: a retry repeats it, so that a receiver recognises what it has already processed. */
+  /** The id of the root event: retries repeat it, so that a receiver can recognise events that it has processed. */
   readonly webhookId: string
   /** Unix seconds of this attempt. */
   readonly timestampSeconds: number

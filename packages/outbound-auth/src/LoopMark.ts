@@ -3,14 +3,15 @@ import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Values } from "@tidegate/model/Message"
 
 /*
- * The header that tells how a request has come to be (in the spirit of RFC 8586): a list with one member for each gateway that it has come
- * through. This gateway's own names the first request of the chain and how often the chain has left the gateway, signed, so that nobody else can count
- * for it or take it back to nothing but by leaving it out. Members of others go on as they came: they need theirs, as this gateway needs its own.
+ * The loop mark: a header that counts how often a request has led back to the gateway (in the spirit of RFC 8586). It is a list with one
+ * member for each gateway on the way. This gateway's member names the first request of the chain and how often the chain has left the gateway. It
+ * is signed, so nobody else can change the count; others can only omit it. Members of other gateways are forwarded unchanged, because those
+ * gateways need them.
  */
 
-/** What a request says of the chain that it is in. */
+/** The chain that a request belongs to. */
 export interface Chain {
-  /** The request that the chain began with. */
+  /** The first request of the chain. */
   readonly root: string
   /** How often the chain has left this gateway. */
   readonly hops: number
@@ -18,25 +19,25 @@ export interface Chain {
   readonly others: ReadonlyArray<string>
 }
 
-/** Keys that marks are signed with: the first signs, all are taken. */
+/** The keys of loop marks: the first one signs, all are accepted. */
 export type LoopKeys = readonly [string, ...ReadonlyArray<string>]
 
-/** Members of one list, and its characters. A chain through more gateways is taken for endless. */
+/** Members of the list, and its characters. A chain through more gateways is treated as endless. */
 const maxMembers = 16
 const longest = 2_048
-/** Of a chain that is taken for endless, and the highest number that is written. */
+/** The count of a chain that is treated as endless, and the highest count that is written. */
 export const endless = 999
 
 const form = /^tidegate;r=(req_[0-9a-z]{26});n=([1-9]\d{0,2});s=([\w-]{22})$/
 
-/** The end of the digest is left out, so that nobody goes on from it where the key stopped. */
+/** The digest is cut, so that nobody can extend the signed text from it. */
 const signature = (key: string, root: string, hops: number): string =>
   hash("sha256", `${key} ${root} ${hops}`, "base64url").slice(0, 22)
 
 const isSigned = (keys: LoopKeys, root: string, hops: number, signed: string): boolean =>
   keys.some((key) => timingSafeEqual(Buffer.from(signature(key, root, hops)), Buffer.from(signed)))
 
-/** What the headers of the request `id` say. Without a member of this gateway's the chain begins with it. */
+/** Reads the chain from the headers of request `id`. Without a member of this gateway, the chain begins with this request. */
 export const readChain = (keys: LoopKeys, headers: Values, id: string): Chain => {
   const said = headers[loopHeader]
   if (said === undefined) return { root: id, hops: 0, others: [] }
@@ -55,7 +56,7 @@ export const readChain = (keys: LoopKeys, headers: Values, id: string): Chain =>
   return { ...chain, others }
 }
 
-/** The header of what leaves the gateway because of a request of that chain. */
+/** The header for requests that leave the gateway because of a request of that chain. */
 export const writeChain = (keys: LoopKeys, { hops, others, root }: Chain): string => {
   const next = Math.min(hops + 1, endless)
   const own = `tidegate;r=${root};n=${next};s=${signature(keys[0], root, next)}`

@@ -13,7 +13,7 @@ import { unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
 
 export type { DeliveryAuth, OutboundAuthType }
 
-/** Every way in which deliveries can authenticate. */
+/** Every kind of authentication for deliveries. */
 export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   noAuth,
   serviceSignature,
@@ -29,11 +29,11 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
 
 const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes.map((row) => [row.type, row]))
 
-/** The way of an `auth_type`; null is none. */
+/** The row of an `auth_type`; undefined if there is none. */
 export const outboundAuthOf = (authType: unknown): OutboundAuthType | undefined =>
   authType === null ? noAuth : byType.get(authType)
 
-/** How the deliveries to a destination authenticate, in canonical names. `disabled: true` switches it off. */
+/** How the deliveries to a destination authenticate, in canonical names. `disabled: true` turns authentication off. */
 export interface OutboundAuth {
   readonly auth_type: string | null
   readonly auth: Schema.JsonObject
@@ -41,7 +41,10 @@ export interface OutboundAuth {
 
 const Disabled = Schema.Boolean.annotate({ message: "must be true or false" })
 
-/** The schemas of a row's `auth`: complete, and disabled, which need not be complete. What is there must be right: the flag can go. */
+/**
+ * The schemas of a row's `auth`: the complete one, and the disabled one, which may be incomplete. Given values must be valid even when disabled,
+ * because the flag can be removed later.
+ */
 const schemasOf = ({ settings }: OutboundAuthType) => ({
   complete: Schema.Struct({ ...settings, disabled: Schema.optionalKey(Disabled) }),
   disabled: Schema.Struct({
@@ -54,7 +57,7 @@ const schemas = new Map(outboundAuthTypes.map((row) => [row, schemasOf(row)]))
 
 const everyType: ReadonlyArray<string> = outboundAuthTypes.map(({ type }) => type)
 
-/** Why an `auth_type` cannot be where these are allowed; null when it can. Null is NO_AUTH. */
+/** Why an `auth_type` is not allowed; null if it is. Null means NO_AUTH. */
 export const authTypeFault = (authType: unknown, allowed: ReadonlyArray<string>): string | null => {
   const row = outboundAuthOf(authType)
   return row !== undefined && allowed.includes(row.type)
@@ -63,8 +66,8 @@ export const authTypeFault = (authType: unknown, allowed: ReadonlyArray<string>)
 }
 
 /**
- * Checks the `config.auth_type` and `config.auth` of a written destination, whose type allows these. Masked secrets must have
- * been restored before. Without an `auth_type`, settings are an error and not ignored: their writer believes that they are
+ * Validates the `config.auth_type` and `config.auth` of a written destination, whose type supports `allowed`. Masked secrets must have
+ * been restored before. Settings without an `auth_type` are refused, not ignored, because their author believes that they are
  * sent.
  */
 export const validateOutboundAuth = (
@@ -97,8 +100,8 @@ export const validateOutboundAuth = (
 }
 
 /**
- * The same of settings as somebody has written them, where a name that is only nearly right is refused: `diabled` would leave on what was to be off.
- * What is stored is not judged so: a newer version may have written more.
+ * The same for newly written settings. Misspelt names are refused: `diabled` would leave the authentication on. Stored settings are
+ * not checked for that, because a newer version may have written more.
  */
 export const validateWrittenOutboundAuth = (
   authType: unknown,
@@ -109,7 +112,7 @@ export const validateWrittenOutboundAuth = (
   const row = authType === undefined ? undefined : outboundAuthOf(authType)
   if (row === undefined || !allowed.includes(row.type) || !Predicate.isObject(auth)) return validated
   const expanded = row.expand === undefined ? auth : Result.getOrElse(row.expand(auth as Schema.JsonObject), () => ({}))
-  // Whoever switches it off leaves what was read where it stands.
+  // With NO_AUTH the settings of any other type are accepted: an operator who turns authentication off may write back what a read returned.
   const rows = row === noAuth ? outboundAuthTypes : [row]
   const aliases = rows.flatMap(({ aliases, settings }) => Object.keys(settings).concat(Object.keys(aliases)))
   const own = { names: [...Object.keys(row.settings), "disabled"], aliases }
@@ -117,8 +120,8 @@ export const validateWrittenOutboundAuth = (
 }
 
 /**
- * What a destination's deliveries carry. Settings read back from storage go through `validateOutboundAuth` first: where they
- * could not be decrypted, the attempt fails instead of going out bare.
+ * The authentication of a destination's deliveries. Stored settings go through `validateOutboundAuth` first: if they
+ * could not be decrypted, the attempt fails instead of being sent without authentication.
  */
 export const compileOutboundAuth = ({ auth, auth_type }: OutboundAuth): DeliveryAuth =>
   auth["disabled"] === true ? nothing : (outboundAuthOf(auth_type)?.compile(auth as never) ?? nothing)

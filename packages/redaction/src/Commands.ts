@@ -1,17 +1,17 @@
 import type { IsSecretName } from "./SecretNames.ts"
 
-/** Secrets in commands that somebody has pasted: `curl -u name:password`, `--token x`. Each character is looked at a few times. */
+/** Finds secrets in pasted commands: `curl -u name:password`, `--token x`. Each character is read only a few times. */
 
-/** Flags of curl that take no value may stand before the `u` in one word: `-sSu name:password`. */
+/** curl flags without a value may precede the `u` in one word: `-sSu name:password`. */
 const flag = String.raw`-[0-46aBfgGiIjklLMnNOpqRsSvV#]{0,12}[uU][ \t]*|--(?:proxy-)?user[ \t=]+`
-/** A word as a shell reads it: some of it may be in quotes, with spaces. */
+/** A word as a shell reads it: parts of it may be in quotes, with spaces. */
 const word = String.raw`(?:"[^"\n]{0,1000}"?|'[^'\n]{0,1000}'?|\\.|[^\s"'\\]){1,1000}`
-/** `-u name:password`, with or without quotes: the name stays. */
+/** `-u name:password`, with or without quotes: the name is not masked. */
 const userFlag = new RegExp(
   String.raw`(?<=^|\s)(${flag})(?:("[^":\n]{0,256}:)(?:\\.|[^"\\\n]){1,1000}|('[^':\n]{0,256}:)[^'\n]{1,1000}|(["']?[^\s"':]{0,256}["']?:)${word})`,
   "g"
 )
-/** `--name value`; behind `=` a value is found by its name, as anywhere. */
+/** `--name value`; a value after `=` is found by its name, as in any text. */
 const namedFlag =
   /(?<=^|\s)(--?([a-zA-Z][\w-]{1,63})[ \t]+)("[^"\n]{1,1000}"?|'[^'\n]{1,1000}'?|[^\s"'-][^\s"']{0,1000})/g
 

@@ -1,12 +1,12 @@
 import type { Values } from "@tidegate/model/Message"
 import { maskSecret } from "./Masking.ts"
 
-/** Shorter ones stand in answers by chance, and hide nothing that could not be guessed. */
+/** Shorter values occur in answers by chance, and could be guessed anyway. */
 const minLength = 8
-/** Values that are looked for, at the most: each costs a search of every answer. */
+/** Maximum number of values to search for: each costs a search of every answer. */
 const most = 16
 
-/** A value as it may stand in an answer: as it is, in a JSON string, or in a URL. */
+/** The forms in which an answer may contain a value: unchanged, in a JSON string, or in a URL. */
 const formsOf = (secret: string): ReadonlyArray<string> => [
   secret,
   JSON.stringify(secret).slice(1, -1),
@@ -25,24 +25,24 @@ const hiddenOf = (secret: string): ReadonlyArray<Hidden> =>
     : [...new Set(formsOf(secret))].map((text) => ({ text, bytes: Buffer.from(text), mask: maskSecret(secret) }))
 
 /**
- * Takes the credentials of a delivery out of what its target has answered: some targets send back what they were sent, and what is kept of an answer
- * is read by whoever may read attempts, who need not be one that may read the credential.
+ * Masks the credentials of a delivery in its target's answer. Some targets echo what they received, and readers of attempts see the stored
+ * part of an answer, but may not be allowed to read the credentials.
  */
 export class Echoes {
   readonly #hidden: ReadonlyArray<Hidden>
 
-  /** The longest first: one may be part of another. */
+  /** The longest first, because one may be part of another. */
   private constructor(hidden: ReadonlyArray<Hidden>) {
     this.#hidden = hidden.toSorted((a, b) => b.bytes.length - a.bytes.length)
   }
 
-  /** Null: there is nothing to be hidden, and so nothing is searched. */
+  /** Null if there is nothing to mask, so nothing is searched. */
   static of(secrets: ReadonlyArray<string>): Echoes | null {
     const hidden = secrets.slice(0, most).flatMap(hiddenOf)
     return hidden.length === 0 ? null : new Echoes(hidden)
   }
 
-  /** What hides one more, too. */
+  /** Masks one secret more. */
   static with(echoes: Echoes | null, secret: string): Echoes {
     return new Echoes([...(echoes === null ? [] : echoes.#hidden), ...hiddenOf(secret)])
   }
@@ -53,7 +53,7 @@ export class Echoes {
     return shown
   }
 
-  /** `isCut`: what follows was not kept, so that it may end amid a credential. */
+  /** `isCut`: the value was cut here, so it may end in the middle of a credential. */
   bytes(value: Buffer, isCut: boolean): Buffer {
     let shown = value
     for (const { bytes, mask } of this.#hidden)

@@ -5,12 +5,12 @@ import type { FieldErrors } from "@tidegate/model/AuthSettings"
 import { outboundAuthTypes } from "@tidegate/outbound-auth/OutboundAuth"
 
 const hmac = ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds"]
-/** What providers that sign are told and is no secret. A test holds these names against their table. */
+/** Settings of providers that sign, but are not secret. A test compares these names with the provider table. */
 const ofProviders = ["public_key", "webhook_id", "topic_arn"]
 
 /**
- * The settings that may be read back, by inbound and outbound `auth_type`. Everything else is masked: it fails closed,
- * because a setting that is missing here is then unreadable, where one missing from a list of secrets would leak.
+ * The readable settings, by inbound and outbound `auth_type`. All others are masked. Fails closed, because a setting that is missing from
+ * this list is only unreadable, while one missing from a list of secrets would leak.
  */
 const readable: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
   [
@@ -27,16 +27,16 @@ const readableOf = (authType: unknown): ReadonlySet<string> => readable.get(auth
 
 const mark = "****"
 
-/** `****` and the last four characters; of fewer than eight only `****`, because four would be half of the secret. */
+/** `****` and the last four characters. A secret of fewer than eight characters becomes `****`, because four would be half of it. */
 export const maskSecret = (secret: string): string => {
   const characters = Array.from(secret)
   return characters.length < 8 ? mark : mark + characters.slice(-4).join("")
 }
 
-/** Anything a mask could be, or could have been cut to. */
+/** Any text that may be a mask or the beginning of one. */
 export const looksMasked = /^\*{4}[^]{0,4}$/u
 
-/** The mask of a value that is not readable. Numbers show nothing; what is null or a flag is no secret. */
+/** The mask of a value that is not readable. Numbers are masked completely; null and booleans are no secrets. */
 const maskLeaf = (value: string | number | boolean | null): string | boolean | null => {
   if (typeof value === "string") return maskSecret(value)
   return isJsonNumber(value) ? mark : value
@@ -46,7 +46,7 @@ const isArray = (value: Schema.Json | undefined): value is ReadonlyArray<Schema.
 const isRecord = (value: Schema.Json | undefined): value is { readonly [name: string]: Schema.Json } =>
   isJsonObject(value) && !isArray(value)
 
-/** A value is judged by the nearest name above it, at any depth: array elements by the name of their array. */
+/** The nearest name above a value decides, at any depth; for array elements it is the name of their array. */
 const maskAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): Schema.Json => {
   if (isArray(value)) return value.map((element) => maskAt(names, name, element))
   if (isRecord(value)) {
@@ -55,10 +55,7 @@ const maskAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): S
   return names.has(name) ? value : maskLeaf(value)
 }
 
-/**
- * The settings of `auth_type` as a read shows them: all names, readable values, masked secrets. Of an `auth_type` it
- * does not know, every value is masked.
- */
+/** The settings of `auth_type` for a read: all names, readable values, masked secrets. If the `auth_type` is unknown, every value is masked. */
 export const maskAuth = (authType: unknown, auth: Schema.Json): Schema.Json => maskAt(readableOf(authType), "", auth)
 
 const textsAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): ReadonlyArray<string> => {
@@ -67,19 +64,19 @@ const textsAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): 
   return typeof value === "string" && !names.has(name) ? [value] : []
 }
 
-/** The texts of `auth` that a read masks. */
+/** The texts of `auth` that are masked on read. */
 export const secretsIn = (authType: unknown, auth: Schema.Json): ReadonlyArray<string> =>
   textsAt(readableOf(authType), "", auth)
 
-/** Whether a written `auth` leaves a secret to what is stored: a mask stands for it. */
+/** Whether a written `auth` contains a mask instead of a secret, and so refers to the stored one. */
 export const hasMasks = (authType: unknown, auth: Schema.Json): boolean =>
   secretsIn(authType, auth).some((text) => looksMasked.test(text))
 
 /**
- * Puts the stored secrets back where a written `auth` repeats their masks, so that a record can be read, changed and
- * written back without knowing its secrets. Do this before the settings are validated.
+ * Restores the stored secrets where a written `auth` repeats their masks, so that a client can read, change and write back a record
+ * without knowing its secrets. Call it before the settings are validated.
  *
- * A mask that is not the one of the stored value in the same place is a field error and never taken for a secret. So
+ * A mask that differs from the mask of the stored value in the same place is a field error, and is never stored as a secret. So
  * a secret that itself looks like a mask (`****` and up to four characters) cannot be written.
  */
 export const restoreMasked = (

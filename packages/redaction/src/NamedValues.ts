@@ -2,8 +2,8 @@ import { unescape } from "node:querystring"
 import type { IsSecretName } from "./SecretNames.ts"
 
 /**
- * Secrets that are named in text which is no JSON, or broken: `password=x`, `Cookie: x`, `"token":"x"` with its quotes escaped or not,
- * `<secret>x</secret>`. Where a value ends is guessed, and rather too late than too early. Each character is looked at a few times.
+ * Masks named secrets in text that is not valid JSON: `password=x`, `Cookie: x`, `"token":"x"` with its quotes escaped or not,
+ * `<secret>x</secret>`. The end of a value is estimated, rather too late than too early. Each character is read only a few times.
  */
 export function* namedSecretsRemoved(
   text: string,
@@ -12,7 +12,7 @@ export function* namedSecretsRemoved(
 ): Generator<void, string, void> {
   let kept = ""
   let keptTo = 0
-  /** A name that stands as a value: `name: "password", value: "x"`. */
+  /** The name is itself a value: `name: "password", value: "x"`. */
   let isNamed = false
   const separators = /=>|[:=<]/g
   let seen = 0
@@ -46,12 +46,12 @@ export function* namedSecretsRemoved(
   return kept + text.slice(keptTo)
 }
 
-/** So many separators are looked at in one part of the work. */
+/** Separators that are checked between two yields. */
 const inOnePart = 256
 const blank = /\s/
 const nothing = /^\\*["'`]?(?:null|true|false|undefined|none|nil)?\\*["'`]?$/i
 
-/** What a list of names and values calls the two. */
+/** Member names that introduce a name or a value in a list of pairs. */
 export const nameNames = /^(?:name|key|field|header|label|param(?:eter)?)$/i
 export const valueNames = /^(?:value|val|content|data|text|string)$/i
 
@@ -65,7 +65,7 @@ const longestName = 128
 const word = /^[\\"'`]*([^\s\\"'`,;&<>{}[\]]*)/
 const inName = /[^\s"'`{,;&<>?()|=:]/
 
-/** The name that ends before a separator, without its quotes, and with what is escaped in it. Nothing before `least` is read. */
+/** The name that ends before a separator, without quotes and escapes. Text before `least` is not read. */
 const nameBefore = (text: string, separator: number, least: number): string => {
   let end = separator
   while (end > least && separator - end < 16 && /[\s"'`\\\])]/.test(text.charAt(end - 1))) end--
@@ -78,24 +78,24 @@ const nameBefore = (text: string, separator: number, least: number): string => {
   return plain.includes("%") ? unescape(plain) : plain
 }
 
-/** The mask in the quotes that the value had. */
+/** The mask, in the same quotes as the value. */
 const maskedLike = (text: string, from: number, mask: string): string => {
   const quote = /^\\*["'`]/.exec(text.slice(from, from + 16))?.[0] ?? ""
   return quote + mask + quote
 }
 
-/** Where the value that begins here ends. */
+/** The end of the value that begins here. */
 const valueEnd = (text: string, from: number, inLine: boolean): number => {
   const quote = /^(\\*)(["'`])/.exec(text.slice(from, from + 16))
   if (quote !== null) return quotedEnd(text, from + quote[0].length, quote[2]!, quote[1]!.length)
   const first = text.charAt(from)
   if (first === "{" || first === "[") return bracketedEnd(text, from)
-  // A scheme belongs to what follows it.
+  // An authentication scheme belongs to the value after it.
   const scheme =
     /^(?:bearer|basic|token|digest|negotiate|hmac)[ \t]+/i.exec(text.slice(from, from + 32))?.[0].length ?? 0
   const stop = inLine ? /[\s&;,"'<>]/g : /[\r\n<]/g
   stop.lastIndex = from + scheme
-  // A block of YAML is as long as it is indented; it goes on to the end.
+  // The length of a YAML block depends on its indentation: everything to the end of the text is masked.
   if (/^[|>][+-]?[ \t]*\r?\n/.test(text.slice(from, from + 16))) return text.length
   return stop.exec(text)?.index ?? text.length
 }
@@ -124,7 +124,7 @@ const bracketedEnd = (text: string, from: number): number => {
   return text.length
 }
 
-/** The XML element that begins here, and where what is in it does. */
+/** The name of the XML element that begins here, and the index of its content. */
 const elementAt = (text: string, at: number) => {
   const tag = /^([\w:.-]{1,128})(?:\s[^<>]{0,2000})?>/.exec(text.slice(at, at + 2200))
   if (tag === null || tag[0].endsWith("/>")) return null

@@ -8,8 +8,9 @@ import { redacted, redactedInPreviews } from "./SecretValues.ts"
 export { withoutSecretLooks } from "./SecretValues.ts"
 
 /**
- * A request as strangers may see it. Names and looks say what is secret; encodings are looked into (JSON in text, forms, percent-encoding,
- * base64), and what cannot be looked into is left out. It fails closed: what may be a secret is taken for one.
+ * Makes a request safe to show to strangers. Secrets are detected by name and by form, also within encodings (JSON in text, forms,
+ * percent-encoding, base64); content that cannot be decoded is removed. Fails closed: a possible secret is treated as one, because a leaked
+ * secret cannot be recalled.
  */
 
 export interface Redacted {
@@ -20,23 +21,23 @@ export interface Redacted {
   readonly headers: Values
   readonly query: Values
   readonly body: Schema.Json
-  /** Whether `body` is only the beginning, or was left out because nobody can tell what is in it. */
+  /** Whether `body` is only the beginning, or was removed because its content is unknown. */
   readonly body_truncated: boolean
 }
 
-/** Of a text that is no JSON, so much is shown; cut off before it is looked at, so that what is cut is looked at as it will be seen. */
+/** Characters of a non-JSON text that are shown. It is cut before it is searched, so that the search sees the text as readers will. */
 const textAtMost = 64 * 1024
 
-/** JSON of more bytes is left out: half of it cannot be judged, and to judge all of it would keep everybody waiting. */
+/** Bytes. Larger JSON is removed: half of it cannot be checked, and checking all of it would delay other work. */
 const jsonAtMost = 128 * 1024
 
 interface Options {
-  /** Names that are secret in this request, beside those that always are. */
+  /** Names that are secret in this request, in addition to the usual ones. */
   readonly secretNames: ReadonlyArray<string>
   readonly includeBody: boolean
 }
 
-/** The work in parts of a few milliseconds, because it may be long: between two of them others may have their turn (`inSlices`). */
+/** Redacts a request. Resumable, because it may take long: it yields every few milliseconds (`inSlices`). */
 export function* redaction(data: RequestData, options: Options): Generator<void, Redacted, void> {
   const redactor = new Redactor(options.secretNames)
   const path = yield* redactPath(redactor, data.path)
@@ -50,10 +51,10 @@ export function* redaction(data: RequestData, options: Options): Generator<void,
   }
 }
 
-/** The same at once. */
+/** The same without pauses. */
 export const redact = (data: RequestData, options: Options): Redacted => runToEnd(redaction(data, options))
 
-/** A single small value as strangers may see it, by the path that it stands at: a step that is called like a secret hides it. */
+/** A single small value that is safe to show, by its path: a secret name in the path hides it. */
 export const shownOf = (): ((path: string, value: Schema.Json) => Schema.Json) => {
   const redactor = new Redactor([], redactedInPreviews)
   return (path, value) => runToEnd(redactor.named(path, value))
@@ -65,13 +66,13 @@ function* redactValues(redactor: Redactor, values: Values): Generator<void, Valu
     const all: Array<string> = []
     for (const one of typeof value === "string" ? [value] : value)
       all.push((yield* redactor.named(name, one)) as string)
-    // A parameter without a value may be all there is: `?eyJ…`.
+    // A parameter without a value may consist of a secret alone: `?eyJ…`.
     shown.push([yield* redactor.text(name), typeof value === "string" ? all[0]! : all])
   }
   return Object.fromEntries(shown)
 }
 
-/** What follows a step that is called like a secret is one: `/reset-password/x`. */
+/** The segment after a segment with a secret name is a secret: `/reset-password/x`. */
 function* redactPath(redactor: Redactor, path: string): Generator<void, string, void> {
   let isSecret = false
   const steps: Array<string> = []
@@ -92,7 +93,7 @@ function* redactBody(
   if (data.encoding === "json") {
     return data.size_bytes > jsonAtMost ? leftOut : { body: yield* redactor.value(data.body), body_truncated: false }
   }
-  // JSON that was too costly to parse is not told from its text.
+  // JSON that was too large to parse is not recognised as JSON in its text form.
   if (typeof data.body !== "string" || data.reason !== undefined) return leftOut
   const isCut = data.body.length > textAtMost
   const text = isCut ? data.body.slice(0, textAtMost) : data.body

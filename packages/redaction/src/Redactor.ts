@@ -9,50 +9,53 @@ import { type IsSecretName, secretNames } from "./SecretNames.ts"
 import { anyLook, longText, redacted, secretLooksRemoved } from "./SecretValues.ts"
 import { secretColumnsRemoved } from "./Tables.ts"
 
-/** So many encodings around each other are looked into; what is in more is taken for a secret. */
+/** Nested encodings that are decoded; content in more of them is treated as a secret. */
 const maxLayers = 6
-/** What is nested deeper, encodings counted, is taken for a secret: nobody reads so deep, and looking into it would cost by its depth. */
+/** Levels, including those in encodings. Deeper values are treated as secrets: readers do not need them, and the search would take long. */
 const maxLevels = 256
-/** Values between two parts of the work. */
+/** Values between two yields. */
 const valuesAtOnce = 64
 
 const base64Token = /[\w+/-]{16,}(?:\r?\n[\w+/-]+)*={0,2}/g
 const percentToken = /[^\s"'<>]+/g
 const formText = /^[^\s=&<>{"]{1,256}=[^\s&]*(?:&[^\s=&]*(?:=[^\s&]*)?)*$/
-/** Too short for a secret that only its look gives away, and nothing is named in it. */
+/** Too short for a secret that is recognised by its form, and without characters that name a value. */
 const harmless = /^[\w .-]{0,11}$/
-/** What a text has in which something is named, encoded or written as in a language. */
+/** Characters that a text needs to name a value, or to contain an encoded value or a command option. */
 const mayHold = /[:=<%[{"\n]|[\w+/-]{16}|\s--?[a-zA-Z]/
-/** Nothing that is nested so deep is told at a glance. */
+/** Levels above which the fast check gives up. */
 const maxPlainLevels = 32
 const multipart = /^--[^\s]{1,100}\r?\n/
-/** Texts of this length, and so many of them, are remembered once they have been looked through. */
+/** Length and number of the texts whose result is remembered. */
 const remembered = { length: 64, texts: 1_000 }
-/** Those that have no secret, though they look as if they named one: headers of answers say the same time and again. By who knows the names. */
+/**
+ * Texts that were searched and contain no secret, although they look as if they named one: headers of answers repeat themselves. By the
+ * function that decides about names.
+ */
 const knownPlain = new WeakMap<IsSecretName, Set<string>>()
 
-/** Work in parts: between two of them others may have their turn. A part is a few milliseconds at the most. */
+/** Resumable work: it yields at least every few milliseconds. */
 type Work<A> = Generator<void, A, void>
 
-/** Takes secrets out of values, by what they are called, what they look like, and what is encoded in them. */
+/** Masks secrets in values, by their names, their form, and their encoded content. */
 export class Redactor {
   readonly isSecret: IsSecretName
   readonly #mask: string
   #level = 0
   #seen = 0
 
-  /** `names`: those that are secret beside those that always are, or who knows all of them and remembers names from one value to the next. */
+  /** `names`: additional secret names, or a function that knows all of them and keeps its cache from one value to the next. */
   constructor(names: ReadonlyArray<string> | IsSecretName = [], mask: string = redacted) {
     this.#mask = mask
     this.isSecret = typeof names === "function" ? names : secretNames(names)
   }
 
-  /** What is named so: a secret is masked, whatever it is; that there is none may be seen. */
+  /** Masks a value whose name is secret, whatever it is. Empty values stay, because they contain nothing. */
   *named(name: string, value: Schema.Json, layer = 0): Work<Schema.Json> {
     return this.isSecret(name) ? masked(value, this.#mask) : yield* this.value(value, layer)
   }
 
-  /** A JSON value; itself when nothing in it is secret. */
+  /** Redacts a JSON value; returns the same object if nothing in it is secret. */
   *value(value: Schema.Json, layer = 0): Work<Schema.Json> {
     if (typeof value === "string") return yield* this.text(value, layer)
     if (typeof value !== "object" || value === null) return value
@@ -71,7 +74,7 @@ export class Redactor {
     let isChanged = false
     const shown: Array<Schema.Json> = []
     for (const item of items) {
-      // Names and values may follow each other: ["Authorization", "Bearer x"].
+      // A list may contain names and values in turn: ["Authorization", "Bearer x"].
       const next = isNamed ? masked(item, this.#mask) : yield* this.value(item, layer)
       isNamed = !isNamed && this.#isSecretText(item)
       isChanged ||= next !== item
@@ -97,8 +100,8 @@ export class Redactor {
   }
 
   /**
-   * Whether a value plainly has no secret, told at a glance: of most it is, and they need not be taken apart. False says nothing. In one go: for values
-   * of some kilobytes.
+   * A fast check for values of a few kilobytes, without pauses: true means that the value contains no secret, which holds for most values and
+   * saves the full search. False means nothing.
    */
   isPlain(value: Schema.Json, level = 0): boolean {
     if (typeof value === "string") return isPlainText(value) || this.#isKnownPlain(value)
@@ -121,18 +124,18 @@ export class Redactor {
     if (known?.has(text) === true) return true
     if (runToEnd(this.text(text)) !== text) return false
     if (known === undefined) knownPlain.set(this.isSecret, (known = new Set()))
-    // Dates come and go.
+    // Texts such as dates never repeat, so the cache must not grow.
     if (known.size >= remembered.texts) known.clear()
     known.add(text)
     return true
   }
 
-  /** Whether a value is a name that says that another one is secret. */
+  /** Whether a value is a secret name, which makes another value secret. */
   #isSecretText(value: Schema.Json): boolean {
     return typeof value === "string" && value.length <= 128 && this.isSecret(value)
   }
 
-  /** Any text: JSON, a form, parts of a form, XML, or what people write, and whatever is encoded in it. */
+  /** Redacts any text: JSON, a form, a multipart form, XML or prose, and whatever is encoded in it. */
   *text(text: string, layer = 0): Work<string> {
     if (isPlainText(text)) return text
     if (layer > maxLayers) return this.#mask
@@ -155,7 +158,7 @@ export class Redactor {
     return next === value ? text : JSON.stringify(next)
   }
 
-  /** One JSON value a line. */
+  /** Text with one JSON value per line. */
   *#asLines(text: string, layer: number): Work<string | null> {
     if (!/^\s*[[{]/.test(text) || !text.includes("\n")) return null
     const lines: Array<string> = []
@@ -173,7 +176,7 @@ export class Redactor {
     return formText.test(text) ? yield* this.form(text, layer, written) : null
   }
 
-  /** A query or a form; what is not secret in it stays as it was written. */
+  /** A query or a form; parts that are not secret keep their spelling. */
   *form(text: string, layer = 0, write: (value: string) => string = (value) => value): Work<string> {
     const plain = (part: string) => unescape(part.replaceAll("+", " "))
     const pieces: Array<string> = []
@@ -200,7 +203,7 @@ export class Redactor {
     return next === plain ? written : write(next)
   }
 
-  /** The parts of a form that is sent as such; what has no end is a part to the end. */
+  /** The parts of a multipart form; a part without an end reaches to the end of the text. */
   *#parts(text: string, layer: number): Work<string> {
     const boundary = /^--[^\r\n]+/.exec(text)![0]
     const parts: Array<string> = []
@@ -219,7 +222,7 @@ export class Redactor {
     return parts.join(boundary)
   }
 
-  /** A table whose first line names a column that is secret; what else is in it is text. */
+  /** A table whose first line names a secret column; the rest of it is treated as prose. */
   *#asTable(text: string, layer: number): Work<string | null> {
     const shown = yield* secretColumnsRemoved(text, this.isSecret, this.#mask)
     return shown === null ? null : yield* this.#prose(shown, layer)
@@ -242,7 +245,7 @@ export class Redactor {
     return yield* secretLooksRemoved(unnamed, this.#mask)
   }
 
-  /** A token that may be base64. It is tried as a whole, and by the pieces that a path or line breaks make of it. */
+  /** A token that may be base64. It is decoded as a whole, and in the pieces between slashes or line breaks. */
   *#base64(token: string, layer: number): Work<string> {
     const whole = yield* this.#decoded(token, layer)
     if (whole !== token || !/[/\n]/.test(token)) return whole
@@ -250,7 +253,7 @@ export class Redactor {
   }
 
   *#decoded(token: string, layer: number): Work<string> {
-    // Compressed: nobody sees what is in it.
+    // Compressed (gzip): the content is unknown, so it is masked.
     if (/^H4sI[\w+/-]{12}/.test(token)) return this.#mask
     const isUrl = /[_-]/.test(token)
     const bytes = Buffer.from(token, isUrl ? "base64url" : "base64")
@@ -262,18 +265,18 @@ export class Redactor {
         return next === plain ? token : Buffer.from(next).toString(isUrl ? "base64url" : "base64")
       }
     }
-    // Bytes, perhaps with text in them, or text of two bytes a character: nothing of it is shown if there is a secret.
+    // Binary data, which may contain text, also in UTF-16: if it contains a secret, all of it is masked.
     yield
     const plain = bytes.toString("latin1").replaceAll("\u0000", "")
     return (yield* this.#plain(plain)) === plain ? token : this.#mask
   }
 }
 
-/** Whether there is nothing in a text that could be a secret, or hold one. */
+/** Whether a text can neither be nor contain a secret. */
 const isPlainText = (text: string): boolean =>
   harmless.test(text) || (text.length <= longText && !mayHold.test(text) && !anyLook.test(text))
 
-/** A text with each match replaced by what the work on it comes to. */
+/** Replaces each match in a text by the result of `work`. */
 function* replaced(text: string, pattern: RegExp, work: (match: string) => Work<string>): Work<string> {
   let kept = ""
   let keptTo = 0

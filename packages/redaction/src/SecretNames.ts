@@ -1,24 +1,24 @@
 import { credentialHeaders } from "@tidegate/verification/PresentedPlaces"
 import { providers } from "@tidegate/verification/Providers"
 
-/** Whether what has this name is kept to itself. */
+/** Whether values with this name are secret. */
 export type IsSecretName = (name: string) => boolean
 
-/** In any case, with whatever is between its letters and digits left out: `X-Api_Key`, `apiKey` and `ａｐｉkey` are one name. */
+/** Ignores case, width and all characters but letters and digits: `X-Api_Key`, `apiKey` and `ａｐｉkey` are one name. */
 const plain = (name: string): string =>
   name
     .normalize("NFKC")
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]/gu, "")
 
-/** Anywhere in a name. */
+/** Parts that make a name secret, anywhere in it. */
 const telling =
   /passw(?:or)?d|passphrase|passcode|secret|private_?key|apikey|accesskey|signingkey|encryptionkey|sharedkey|masterkey|authkey|authorization|credential|cookie|bearer|signature|hmac|jwt|sessionid|connectionstring|clientassertion|mnemonic|seedphrase/
 
-/** At its end. */
+/** Endings that make a name secret. */
 const ending = /(?:tokens?|pwd|sig|passwort|kennwort|otp)$/
 
-/** The whole of it. */
+/** Whole names that are secret. */
 const whole = new Set([
   "auth",
   "pass",
@@ -34,7 +34,7 @@ const whole = new Set([
   "csrf",
   "xsrf",
   "keyid",
-  // What providers sign and present with.
+  // Headers in which providers sign and present credentials.
   ...credentialHeaders.map(plain),
   ...providers.flatMap(({ verification }) =>
     verification.kind === "scheme" ? verification.schemes.map(({ header }) => plain(header)) : []
@@ -44,8 +44,8 @@ const whole = new Set([
 const isTelling = (name: string): boolean => telling.test(name) || ending.test(name) || whole.has(name)
 
 /**
- * The names that are secret, and those of `more`. A name that is a path (`user[password]`, `auth.token.value`) is secret when a step
- * of it is. It says too much rather than too little: a share is read by anybody.
+ * Decides about secret names: the usual ones and those in `more`. A name that is a path (`user[password]`, `auth.token.value`) is secret if
+ * one of its segments is. Rather too many names than too few, because anybody may read a share.
  */
 export const secretNames = (more: ReadonlyArray<string>): IsSecretName => {
   const added = new Set(more.map(plain).filter((name) => name !== ""))

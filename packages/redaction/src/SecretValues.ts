@@ -1,21 +1,21 @@
 import { runToEnd } from "@tidegate/runtime/Resumable"
 
-/** What is read in the place of a secret, in what is shared. */
+/** The mask of a secret in shared requests. */
 export const redacted = "[redacted]"
 
-/** The same in what is shown of runs of workflows, and of what filters are tried on. */
+/** The mask in workflow runs, and in tests of filters. */
 export const redactedInPreviews = "[REDACTED]"
 
 type Look = readonly [look: RegExp, before?: string, after?: string]
 
-/** Behind the name of a scheme, which may be a word like any other. */
+/** A value after the name of a scheme. The name may be an ordinary word, so this form alone does not prove a secret. */
 const schemed: Look = [/\b(bearer|basic)((?:\s|%20|\+){1,20})[\w.~+/=:%-]{6,}/gi, "$1$2"]
-/** Before the host of a URL, where there may be a name alone. */
+/** Credentials before the host of a URL, possibly a user name alone. */
 const userInfo: Look = [/\b([a-z][a-z0-9+.-]{1,30}:\/\/)[^\s/?#"'<>]*@/gi, "$1", "@"]
 
-/** Secrets that their look gives away, whatever they are called. Each is found in a time that grows with the text alone. */
+/** Forms by which secrets are recognised, whatever their names are. Each pattern runs in linear time. */
 const looks: ReadonlyArray<Look> = [
-  // Also cut off before its end.
+  // Also if the text was cut before the end mark.
   [/-----BEGIN [A-Z0-9 ]{0,40}KEY[A-Z0-9 ]{0,40}-----[^]*?(?:-----END [A-Z0-9 ]{0,80}-----|$)/g],
   schemed,
   userInfo,
@@ -33,16 +33,16 @@ const looks: ReadonlyArray<Look> = [
   [/\bSG\.[\w-]{10,}\.[\w-]{10,}/g]
 ]
 
-/** A JSON web token, or half of one. Without a dot it may be anything that begins like an object; that is not told here. */
+/** A JSON web token, or the beginning of one. Without a dot it may be any JSON object in base64; that is decided elsewhere. */
 const webToken = /\beyJ[\w-]{6,}(?:\.[\w-]*){0,4}/g
 
 export const longText = 4_096
 
-/** What a text has that has one of the looks: most have none of it, and are looked through once. */
+/** Matches any text that has one of these forms. Most texts have none, and are searched only once. */
 export const anyLook =
   /-----BEGIN|bearer|basic|:\/\/|slack\.com\/|discord|telegram|\d{8}:|_[\w+/=-]{8}|-[\w-]{10}|AKIA|ASIA|AIza|ya29\.|SG\.|eyJ/i
 
-/** A text without what looks like a secret. Of a long one, each look is a part of the work. */
+/** Masks secrets in a text by their form. In a long text it yields after each pattern. */
 export function* secretLooksRemoved(text: string, mask: string): Generator<void, string, void> {
   if (text.length <= longText && !anyLook.test(text)) return text
   let rest = text.replace(webToken, (token) => (token.includes(".") ? mask : token))
@@ -53,12 +53,12 @@ export function* secretLooksRemoved(text: string, mask: string): Generator<void,
   return rest
 }
 
-/** The same at once. */
+/** The same without pauses. */
 export const withoutSecretLooks = (text: string): string => runToEnd(secretLooksRemoved(text, redacted))
 
 const plainLooks = looks.filter((look) => look !== schemed && look !== userInfo).map(([look]) => look)
 
-/** Whether a text has what can hardly be anything but a secret: what is written may be refused for it. */
+/** Whether a text is almost certainly a secret: writes with such a text may be refused. */
 export const isPlainlySecret = (text: string): boolean =>
   anyLook.test(text) &&
   (/\beyJ[\w-]{6,}\.[\w-]+/.test(text) ||

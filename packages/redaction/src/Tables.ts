@@ -1,16 +1,16 @@
 import type { IsSecretName } from "./SecretNames.ts"
 
-/** Columns of a table in text (CSV and its kin) that are named as secrets are. */
+/** Masks columns with secret names in text tables (CSV and similar). */
 
-/** The longest first line that names columns, and the most columns that are looked at. */
+/** Longest head line, and maximum number of columns. */
 const longestHead = 4_096
 const maxColumns = 1_000
-/** Rows between two parts of the work. */
+/** Rows between two yields. */
 const rowsAtOnce = 256
 
 const separators = [",", ";", "\t", "|"] as const
 
-/** A cell as it is written, with its quotes; and where it ends: at a separator, at the end of the row or of the text. */
+/** A cell as it is written, with its quotes, and its end: a separator, the end of the row, or the end of the text. */
 interface Cell {
   readonly to: number
   readonly ends: boolean
@@ -20,7 +20,7 @@ const cellAt = (text: string, from: number, separator: string): Cell => {
   let at = from
   if (text[at] === '"') {
     at++
-    // What has no end is a cell to the end of the text: it is masked rather too far than not far enough.
+    // A quoted cell without an end reaches to the end of the text: rather too much is masked than too little.
     for (; at < text.length; at++) {
       if (text[at] !== '"') continue
       if (text[at + 1] !== '"') break
@@ -32,12 +32,12 @@ const cellAt = (text: string, from: number, separator: string): Cell => {
   return { to: at, ends: text[at] !== separator }
 }
 
-/** Lines before the head: blank ones, and the one that tells a spreadsheet the separator. */
+/** Lines before the head: blank ones, and the one that tells a spreadsheet program the separator. */
 const beforeHead = /^(?:[ \t\ufeff]*\r?\n|\ufeff?sep=.\r?\n){0,100}/
 
 const nameOf = (written: string): string => written.trim().replaceAll('"', "")
 
-/** The numbers of the columns that are secret, by the first line of a table; null: it is none, or has none that is. */
+/** Indexes of the secret columns, by the first line of a table; null if it is no table, or has none. */
 const secretColumns = (
   text: string,
   isSecret: IsSecretName
@@ -53,7 +53,7 @@ const secretColumns = (
     for (let column = 0; column < maxColumns; column++) {
       const { ends, to } = cellAt(head, from, separator)
       const name = nameOf(head.slice(from, to))
-      // A name is a word or two: what is longer is a sentence, and no head of a table.
+      // A column name is a word or two. A longer text is a sentence, so the line is no head.
       if (name.length > 64) return null
       if (isSecret(name)) columns.add(column)
       if (ends) break
@@ -64,7 +64,7 @@ const secretColumns = (
   return null
 }
 
-/** A table with the cells of its secret columns masked; null: it is none, or has no such column. */
+/** The table with its secret columns masked; null if it is no table, or has no such column. */
 export function* secretColumnsRemoved(
   text: string,
   isSecret: IsSecretName,

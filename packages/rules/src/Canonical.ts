@@ -9,31 +9,31 @@ import { Predicate } from "effect"
  */
 
 /**
- * Values that one digest may hold, where 64 characters of text count like one more, and an object once more for each of its
- * keys, which have to be sorted. More than a body that is parsed at all comes to; 40 ms at worst.
+ * Values that one digest may contain. 64 characters of text count as one more, and an object counts each of its keys again,
+ * because they have to be sorted. More than any body that is parsed contains; 40 ms at worst.
  */
 const maxWork = 400_000
 
-/** Longer texts are digested as they are: to write one as JSON takes several times as long. */
+/** Longer texts are hashed directly, because writing them as JSON takes several times as long. */
 const longText = 65_536
 
-/** Levels of one value: far above real data, far below the stack's end. */
+/** Nesting levels of one value: far above real data, and far below a stack overflow. */
 const maxDepth = 500
 
-/** Places that are left out of a digest, as a tree of steps. */
+/** Places that a digest leaves out, as a tree of path segments. */
 export interface Omission {
-  /** The place itself, with all that is below. */
+  /** The place itself is left out, with everything below it. */
   whole: boolean
-  /** By key of an object; in an array, a key that is a number is an index. */
+  /** By the key of an object; for an array, a numeric key is an index. */
   readonly keys: Map<string, Omission>
   readonly indexes: Map<number, Omission>
-  /** Below every element of an array. */
+  /** Applies below every element of an array. */
   each: Omission | null
 }
 
 export const omitNothing = (): Omission => ({ whole: false, keys: new Map(), indexes: new Map(), each: null })
 
-/** Adds one place to what `omission` leaves out. */
+/** Adds one place to those that `omission` leaves out. */
 export const omit = (omission: Omission, path: ReadonlyArray<PathSegment>): void => {
   let at = omission
   for (const segment of path) at = stepInto(at, segment)
@@ -54,18 +54,18 @@ type Omissions = ReadonlyArray<Omission>
 
 const none: Omissions = []
 
-/** Null: what stands there is left out. */
+/** Null if the value itself is left out. */
 const choose = (found: ReadonlyArray<Omission | null | undefined>): Omissions | null => {
   const chosen = found.filter(Predicate.isNotNullish)
   return chosen.some(({ whole }) => whole) ? null : chosen
 }
 
 export interface Digest {
-  /** Adds a value, without what is to be left out. A place that is left out of an array keeps its position. */
+  /** Adds a value, without the omitted places. Elements after an omitted one keep their index. */
   readonly add: (value: unknown, omission?: Omission) => void
-  /** Pays for work done elsewhere on behalf of this digest; false when there is none left. */
+  /** Counts work done elsewhere for this digest; false if the limit is used up. */
   readonly spend: (work: number) => boolean
-  /** SHA-256 in base64url, 43 characters; null when the values were too many, too large or nested too deep. */
+  /** SHA-256 in base64url, 43 characters; null if there were too many values, or too large or too deeply nested ones. */
   readonly end: () => string | null
 }
 
@@ -99,7 +99,7 @@ export const startDigest = (): Digest => {
   const addText = (value: string): void => {
     if (!spend(value.length >> 6)) return
     if (value.length <= longText || !value.isWellFormed()) return write(JSON.stringify(value))
-    // No JSON begins like this, and the length says where it ends.
+    // No JSON begins like this, and the length marks the end.
     hash.update(`${text}text ${value.length}:`).update(value)
     text = ""
   }
@@ -153,8 +153,8 @@ export const startDigest = (): Digest => {
 }
 
 /**
- * What `path` finds in `value`: undefined when nothing; with `[*]`, a list with what each element has there, in which
- * null stands for an element that has nothing. Own properties only.
+ * The value at `path`; undefined if there is none. With `[*]` it is a list of each element's value, with null for elements that
+ * have none. Own properties only.
  */
 export const findAt = (value: unknown, path: ReadonlyArray<PathSegment>, digest: Digest, from = 0): unknown => {
   const segment = path[from]

@@ -8,35 +8,34 @@ import { equalTo, equalToReference, type Operator, operatorNames, operatorOf, ty
 import type { PatternBounds } from "./PatternBounds.ts"
 
 /**
- * The compiler of one condition of the filter language into closures.
+ * Compiles a condition of the filter language into closures.
  *
- * - A plain value: the value equals it, or an element of the array does. A list: each of its items is met by some
- *   element. An object: all of its keys hold; `{}` holds for everything. A key that is not there holds for nothing but
- *   `$exist: false`, also where that stands in an `$or` or `$and` of the key.
- * - An object of operators asks about the value as a whole, and each operator looks into an array by itself. An object
- *   with field names asks about an object, so an array of objects needs one element that meets all of its keys.
- * - A key with dots that is not literally there is a path; a missing step anywhere on it makes the key missing.
- * - An operator's name without `$` is an operator unless the value is an object that has a key of that name (at the
- *   top of a body: unless it is an object at all), or unless its operand is none the operator takes: then it is that
- *   field. With `$` it is always the operator.
+ * - A plain value matches an equal value, or an array with an equal element. A list matches if each of its items is matched by some
+ *   element. An object matches if all of its keys match; `{}` matches everything. A missing key matches only `$exist: false`,
+ *   also if that is in an `$or` or `$and` of the key.
+ * - An object of operators tests the value as a whole, and each operator searches an array by itself. An object
+ *   with field names tests an object, so an array of objects needs one element that matches all of its keys.
+ * - A key with dots that does not exist literally is a path; if any segment is missing, the key is missing.
+ * - An operator's name without `$` is an operator, with two exceptions, in which it is a field: the value is an object with a key of
+ *   that name (at the top of a body: any object), or the operator does not accept the operand. With `$` it is always the operator.
  */
 
-/** What a condition is about: it decides what a name without `$` means. */
+/** The kind of value that a condition tests: it decides what a name without `$` means. */
 export type Subject =
   /** Any JSON at the top of a document. */
   | "document"
   /** An object whose keys are names and never operators: the parsed query. */
   | "record"
-  /** A workflow's run context: a record that has a request as `trigger`. What asks about that alone may be written without it. */
+  /** A workflow's run context: a record whose `trigger` is a request. A condition about the request alone may omit `trigger`. */
   | "context"
   /** A record whose names are compared in lower case. */
   | "headers"
-  /** A text, which has no fields: the path, the method. */
+  /** A text without fields: the path or the method. */
   | "text"
   /** A value inside a document. */
   | "nested"
 
-/** What the parts of a request are. */
+/** The kind of each part of a request. */
 const partsOfRequest: { readonly [part: string]: Exclude<Subject, "nested"> } = {
   headers: "headers",
   body: "document",
@@ -44,12 +43,12 @@ const partsOfRequest: { readonly [part: string]: Exclude<Subject, "nested"> } = 
   path: "text"
 }
 
-/** Whether a name in a condition can be an operator's, with or without its sign. */
+/** Whether a name in a condition can be an operator, with or without `$`. */
 export const isOperator = (name: string): boolean => operatorOf(name) !== undefined
 
 type Members = { readonly [key: string]: unknown }
 
-/** Whether it asks about parts of a request, and names nothing else. */
+/** Whether a condition names parts of a request, and nothing else. */
 export const isOfRequest = (condition: unknown): condition is Members => {
   if (!isJsonObject(condition)) return false
   const names = Object.keys(condition)
@@ -62,8 +61,8 @@ interface Part extends Condition {
 }
 
 /**
- * Compiles a condition that is within the limits, in parts of a pattern each: they are what takes long. `path` is where it stands in what the user wrote.
- * Throws `ConditionInvalid`.
+ * Compiles a condition that is within the limits. Resumable: it yields after each pattern, because patterns take the most time. `path` is the
+ * place in the user's input. Throws `ConditionInvalid`.
  */
 export const compilingCondition = (
   condition: unknown,
@@ -93,7 +92,7 @@ class Compiler {
     return { test: equalTo(condition), absent: false }
   }
 
-  /** Of the request that a run's context has as `trigger`. */
+  /** Compiles a condition on the request that is the `trigger` of a run's context. */
   private *request(condition: Members, path: string): Resumable<Condition> {
     const tests: Array<Test> = []
     for (const [name, asked] of Object.entries(condition)) {
@@ -162,7 +161,7 @@ class Compiler {
     return { ...(yield* this.field(subject === "headers" ? key.toLowerCase() : key, operand, path)), field: true }
   }
 
-  /** An operator's name without `$`: which of its two readings holds is up to the value. */
+  /** An operator's name without `$`: the tested value decides which of the two meanings applies. */
   private *ambiguous(operator: Operator, key: string, operand: unknown, atTop: boolean, path: string): Resumable<Part> {
     const asOperator = yield* this.operator(operator, operand, path)
     const asField = yield* this.field(key, operand, path)
@@ -193,8 +192,8 @@ class Compiler {
   }
 
   /**
-   * How to read the value a path names in the document under test; the whole text may be a literal key of it. The
-   * first `[$index]` of a path is the index taken in the outermost array around the value being tested, and so on.
+   * Reads the value at a path of the tested document; the whole text may be a literal key of it. The first `[$index]` of a path is the index
+   * in the outermost array around the tested value, and so on.
    */
   private reference(text: unknown, path: string): Read {
     if (typeof text !== "string") return refuse(path, "takes a path as text")
@@ -227,7 +226,7 @@ class Compiler {
 const isReference = (operand: unknown): operand is { readonly $ref: unknown } =>
   isJsonObject(operand) && Object.hasOwn(operand, "$ref") && Object.keys(operand).length === 1
 
-/** Whether the operator can be asked with this operand: with another one, its name without `$` is a field. */
+/** Whether the operator accepts this operand: if not, its name without `$` is a field. */
 export const takes = (operator: Operator, operand: unknown): boolean =>
   isReference(operand) ? operator.compileReference !== null : operator.accepts(operand)
 
@@ -252,13 +251,13 @@ const any =
     return false
   }
 
-/** A list as a condition: each item is met by some element of the array. */
+/** A list as a condition: each item is matched by some element of the array. */
 const list = (items: ReadonlyArray<Test>): Test => {
   const every = all(items.map((item) => (value, scope) => Array.isArray(value) && someElement(value, item, scope)))
   return (value, scope) => Array.isArray(value) && every(value, scope)
 }
 
-/** The test of an object's field. Own keys only: nothing is read from a prototype. */
+/** The test of an object's field. Own keys only: prototypes are not read. */
 const field = (key: string, child: Condition): Test => {
   const path = key.length <= maxPathLength ? key.split(".") : [key]
   const follow = path.length === 1 || path.includes("") ? null : followPath(path, child)
@@ -270,7 +269,7 @@ const field = (key: string, child: Condition): Test => {
   }
 }
 
-/** A dotted path. In an array a step is an index where its name is a number, otherwise the key of any element. */
+/** A dotted path. In an array, a numeric segment is an index; any other is a key of any element. */
 const followPath = (path: ReadonlyArray<string>, child: Condition): Test =>
   path.reduceRight((rest: Test, key): Test => {
     const position = positionOf(key)

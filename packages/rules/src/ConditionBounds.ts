@@ -4,18 +4,18 @@ import { below, refuse } from "./ConditionInvalid.ts"
 import { isComposite } from "./Equality.ts"
 import { operatorOf } from "./Operators.ts"
 
-/** Levels of objects and lists in one condition. */
+/** Nesting levels of one condition. */
 const maxDepth = 10
-/** Values in all conditions of a filter; a list of plain values under an operator, like `$in`'s, counts once. */
+/** Values in all conditions of a filter; a list of plain values under an operator such as `$in` counts once. */
 const maxNodes = 200
 /** Bytes of all conditions of a filter, as JSON. */
 const maxBytes = 65_536
-/** Of what is stored: it once was so many characters, of up to six bytes and two quotes. */
+/** Limit of stored conditions: an older version limited characters, of which each takes up to six bytes, and two quotes. */
 const maxStored = 8 * maxBytes + 1_024
 
 /**
- * What the conditions of one filter may amount to, checked before anything is compiled: it bounds compiling, storing
- * and matching, and everything after it may recurse over a condition.
+ * The limits of one filter's conditions, checked before anything is compiled. They limit the cost of compiling, storing and matching, and
+ * allow later code to use recursion.
  */
 export class ConditionBounds {
   private readonly most: number
@@ -26,7 +26,7 @@ export class ConditionBounds {
     this.most = isStored ? maxStored : maxBytes
   }
 
-  /** Throws `ConditionInvalid` where `condition`, standing at `path`, goes beyond a limit or is not JSON. */
+  /** Throws `ConditionInvalid` if `condition`, at `path`, exceeds a limit or is not JSON. */
   check(condition: unknown, path: string): void {
     this.value(condition, path, 1)
   }
@@ -62,7 +62,7 @@ export class ConditionBounds {
       Number.isFinite(value) ||
       isExactNumber(value)
     if (!json) refuse(path, "is not a JSON value")
-    // With the sign behind it. A text that is too long is not written for it.
+    // Plus the separator after it. A text that is too long anyway is not written as JSON.
     const isLong = typeof value === "string" && value.length > this.most
     this.add(isLong ? value.length : Buffer.byteLength(JSON.stringify(value)) + 1, path)
   }

@@ -1,19 +1,19 @@
 import { Schema } from "effect"
 
-/** A condition that is not valid. `path` names the place, like `total.$gt` or `$or[0].type`. */
+/** An invalid condition. `path` names the place, like `total.$gt` or `$or[0].type`. */
 export class ConditionInvalid extends Schema.TaggedError<ConditionInvalid>()("ConditionInvalid", {
   path: Schema.String,
   message: Schema.String
 }) {}
 
-/** Refuses the condition at `path`. Compiling throws; the package's public functions return a `Result`. */
+/** Refuses the condition at `path`. Compilers throw it; the package's public functions return a `Result`. */
 export const refuse = (path: string, message: string): never => {
   throw new ConditionInvalid({ path, message })
 }
 
 const plainKey = /^[\w$-]{1,64}$/
 
-/** The path of what stands under `key`. */
+/** The path of the value under `key`. */
 export const below = (path: string, key: string | number): string => {
   if (typeof key === "number") return `${path}[${key}]`
   if (plainKey.test(key)) return path === "" ? key : `${path}.${key}`

@@ -12,17 +12,17 @@ import { type ReplyRoot, replyRoots } from "./ReplyRoots.ts"
 import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
 
 /**
- * A source's custom response: which of its rules answers a request, and what with. It is about the answer only: the
- * request was accepted and is routed whatever the status says.
+ * A source's custom response: which of its rules answers a request, and with what. It determines the answer only: the
+ * request was accepted and is routed, whatever the status is.
  */
 
 const maxRules = 50
-/** Of each body, in bytes of UTF-8, before its placeholders are filled. */
+/** Bytes of UTF-8 of each body, before its placeholders are filled. */
 const maxBodyBytes = 65_536
-/** In the bodies of all rules and of the fallback, as they are written: some ten milliseconds. */
+/** Placeholders in the bodies of all rules and of the fallback, as written: about ten milliseconds. */
 const maxPlaceholders = 20_000
 
-/** What is asked about, and what placeholders read. */
+/** The request as matchers and placeholders read it. */
 export interface ReplyInput extends FilterInput {
   readonly method: string
   readonly requestId: string
@@ -35,17 +35,17 @@ export interface CustomReply {
   readonly contentType: string
   /** The other headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
-  /** Empty for a status that has no body. */
+  /** Empty if the status allows no body. */
   readonly body: string
 }
 
 export interface CompiledCustomResponse {
   /**
-   * The answer to a request. Null when the plain acknowledgement is the answer: no rule matches and there is no
-   * fallback, or what was chosen would be longer than a rendered template may be. That is not a fault: with an error
-   * its sender would send again what has been accepted.
+   * The answer to a request. Null if the default acknowledgement is used: no rule matches and there is no
+   * fallback, or the chosen body would exceed the limit of rendered templates. The latter is no error, because an error answer would make
+   * the sender repeat a request that was accepted.
    *
-   * Reads `input.body` at most once, and only when a rule or a placeholder is about it.
+   * Calls `input.body` at most once, and only if a rule or a placeholder reads the body.
    */
   readonly respond: (input: ReplyInput) => CustomReply | null
 }
@@ -66,9 +66,9 @@ const mediaTypes: Readonly<Record<ResponseContentType, string>> = {
 const escapes: Readonly<Record<ResponseContentType, Escape>> = { json: jsonEscape, text: textEscape, xml: xmlEscape }
 
 /**
- * Compiles a custom response, written or stored; `path` of what is wrong is the place in it, like
- * `rules[2].match.body.$regex`. Members that nobody knows are refused, because a rule whose `match` is misspelt would
- * answer everybody. What `isStored` was within the limits of its time. In parts, one for each rule and pattern.
+ * Compiles a custom response; the `path` of an error is the place in it, like `rules[2].match.body.$regex`. Unknown members are
+ * refused, because a rule with a misspelt `match` would answer every request. `isStored`: it was valid when it was written, so limits that
+ * were added since do not apply. Resumable: yields after each rule and pattern.
  */
 export function* compilingCustomResponse(
   written: unknown,
@@ -119,7 +119,7 @@ export function* compilingCustomResponse(
   return Result.succeed({ respond: (input) => respond(matchers, replies, fallback.success, input) })
 }
 
-/** The same at once, of what is written now. */
+/** The same without pauses, for a newly written one. */
 export const compileCustomResponse = (written: unknown): Result.Result<CompiledCustomResponse, Complaint> =>
   runToEnd(compilingCustomResponse(written))
 
@@ -155,7 +155,7 @@ const compileReply = (
       path: bodyPath,
       message: `${message} (at character ${at})`
     }))
-    // Null continues no number, and x no escape: what is JSON with them is JSON with any value.
+    // Null does not extend a number, and x is no escape: if the text is JSON with these, it is JSON with any values.
     if (contentType === "json" && text !== "" && !isJson(body.fill("null", "x"))) {
       return yield* complain(bodyPath, 'is not valid JSON: correct it, or set content_type to "text"')
     }

@@ -2,7 +2,7 @@ import { Predicate, Result, Schema, SchemaIssue } from "effect"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { below } from "./ConditionInvalid.ts"
 
-/** What is wrong with something written, and where in it. */
+/** An error in written input, and its place. */
 export interface Complaint {
   readonly path: string
   readonly message: string
@@ -11,7 +11,7 @@ export interface Complaint {
 export const complain = (path: string, message: string): Result.Result<never, Complaint> =>
   Result.fail({ path, message })
 
-/** Between what is said of a member that nobody knows, and the names that there are: the issue does not know its own. */
+/** Separates the message about an unknown member from the valid names, because the schema's issue does not list them. */
 const mark = "\u0000"
 
 const namesIn = ({ ast }: SchemaIssue.UnexpectedKey): string =>
@@ -22,7 +22,7 @@ const meantBy = (message: string, key: unknown): string => {
   return said + (typeof key === "string" ? didYouMean(key, names) : "")
 }
 
-/** Decodes `written` by its schema; `what` it is, for the message that refuses members nobody knows. Never with a value. */
+/** Decodes `written` by its schema. `what` names the input in the message about unknown members. Messages never contain values. */
 export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   written: unknown,
@@ -30,7 +30,7 @@ export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
 ): Result.Result<S["Type"], Complaint> =>
   Result.mapError(decodeAll(schema, written, what), ([first]) => first ?? { path: "", message: "is not valid" })
 
-/** Like `decode`, with all that is wrong. */
+/** Like `decode`, but returns all errors. */
 export const decodeAll = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   written: unknown,

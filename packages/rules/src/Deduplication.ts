@@ -7,27 +7,26 @@ import { compilingFilter, type FilterInput } from "./Filter.ts"
 import { PatternBounds } from "./PatternBounds.ts"
 
 /**
- * Which requests of a connection are the same, by its deduplicate rule. Where that cannot be told a request has no key
- * and is delivered: fails open, because a second delivery can be recognised by its receiver, and an event that was
- * taken for a duplicate is missing.
+ * Detects duplicates by a connection's deduplicate rule. A request whose key cannot be computed is delivered: fails open, because
+ * a receiver can recognise a second delivery, but an event that was wrongly treated as a duplicate is missing.
  */
 export interface Deduplication {
   /**
-   * Equal for requests that agree in the fields of the rule: SHA-256 in base64url, 43 characters. It is unique within
-   * one connection only. Null when the request takes no part: it does not match the rule's predicates, has none of the
-   * included fields, or is more than a key may cost.
+   * Equal for requests that agree in the fields of the rule: SHA-256 in base64url, 43 characters. Unique within
+   * one connection only. Null if the rule does not apply to the request: it does not match the rule's predicates, has none of the
+   * included fields, or exceeds the cost limit of a key.
    *
-   * Without fields, the method, path, query and body count, and no header: what senders and proxies put there (ids,
-   * times, signatures, hops) differs between two deliveries of the same thing. A header counts when it is included.
+   * Without fields, method, path, query and body count, but no headers: senders and proxies add headers (ids, times,
+   * signatures, hops) that differ between two deliveries of the same content. A header counts if it is included.
    */
   readonly key: (request: FilterInput) => string | null
-  /** Milliseconds from the first request of a key in which the others are duplicates. */
+  /** Milliseconds after the first request with a key in which further ones are duplicates. */
   readonly windowMs: number
 }
 
 /**
- * Compiles a stored rule; it was valid when it was written. One that no longer is makes no keys (and so fails open).
- * In parts, as `compilingFilter`.
+ * Compiles a stored rule, which was valid when it was written. If it is not valid any more, it returns no keys (and so fails open).
+ * Resumable, like `compilingFilter`.
  */
 export function* compilingDeduplication(rule: DeduplicateRule): Resumable<Deduplication> {
   const predicates = Result.getOrNull(
@@ -59,13 +58,13 @@ const fieldOf = (text: string): Field | null => {
     : { root: root.key, rest }
 }
 
-/** The fields, each once; null when one is not a path. */
+/** The fields, each once; null if one is not a valid path. */
 const fieldsOf = (texts: ReadonlyArray<string>): ReadonlyArray<Field> | null => {
   const fields = [...new Set(texts)].map(fieldOf)
   return fields.every(Predicate.isNotNull) ? fields : null
 }
 
-/** What a root names; undefined for an unknown one. */
+/** The value of a root; undefined if the root is unknown. */
 const rootOf = (request: FilterInput, root: string): unknown => {
   switch (root) {
     case "body":
@@ -83,14 +82,14 @@ const rootOf = (request: FilterInput, root: string): unknown => {
   }
 }
 
-/** A digest that begins with what it is of: a rule that is changed makes no keys that the old one made. */
+/** A digest that begins with the rule's kind and fields: a changed rule never produces keys of the old one. */
 const digestOf = (kind: string, texts: ReadonlyArray<string>): Digest => {
   const digest = startDigest()
   digest.add([kind, ...texts])
   return digest
 }
 
-/** A field that is missing counts as null; a request in which all of them are has no key, else all such were one. */
+/** A missing field counts as null. A request without any of the fields has no key, because otherwise all such requests would be duplicates. */
 const fieldsKey = (texts: ReadonlyArray<string>): KeyOf | null => {
   const fields = fieldsOf(texts)
   if (fields === null) return null
@@ -108,7 +107,7 @@ const fieldsKey = (texts: ReadonlyArray<string>): KeyOf | null => {
 
 const wholeRoots = ["method", "path", "query", "body"]
 
-/** The request but for what is excluded; without a key when that is everything. */
+/** A digest of the request without the excluded parts; no key if everything is excluded. */
 const wholeKey = (texts: ReadonlyArray<string>): KeyOf | null => {
   const fields = fieldsOf(texts)
   if (fields === null) return null

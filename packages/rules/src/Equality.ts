@@ -11,21 +11,21 @@ import { Predicate } from "effect"
 import type { Scope } from "./Evaluation.ts"
 
 /**
- * Equality and order of the filter language. Numbers and numeric texts are interchangeable, because headers and query
- * values are always texts and people write numbers; nothing else is: `true` is neither `1` nor `"true"`, and an empty
- * text is not zero. Numbers are the decimals that they are written as, with all their digits: `1.0` is `1`, and
- * `9007199254740993` is not `9007199254740992`.
+ * Equality and order of the filter language. Numbers and numeric texts are equal if their values are, because headers and query
+ * values are always texts and people write numbers. Nothing else is converted: `true` is neither `1` nor `"true"`, and an empty
+ * text is not zero. Numbers are compared as decimals with all their digits: `1.0` equals `1`, and
+ * `9007199254740993` differs from `9007199254740992`.
  */
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** The number a decimal text stands for; NaN, which equals nothing, when it is none. */
+/** The value of a decimal text; NaN, which equals nothing, if it is none. */
 export const toNumber = (text: string): number | ExactNumber => {
   if (text.length === 0 || text.length > longestNumber || text.charCodeAt(0) > 57) return Number.NaN
   return decimal.test(text) ? readNumber(text) : Number.NaN
 }
 
-/** A list or an object: what is no scalar. */
+/** Whether a value is a list or an object. */
 export const isComposite = (value: unknown): boolean => Predicate.isObjectOrArray(value) && !isExactNumber(value)
 
 /** Equality of two scalars; an array or an object equals nothing here. */
@@ -36,7 +36,7 @@ export const looselyEqual = (a: unknown, b: unknown): boolean => {
 }
 
 /**
- * Equality of two JSON values of any shape: the order of keys does not count, and below the top scalars are compared
+ * Equality of two JSON values of any shape: the order of keys does not matter, and below the top level scalars are compared
  * strictly (an `$eq` with an object is an exact comparison).
  */
 export const deeplyEqual = (a: unknown, b: unknown, scope: Scope): boolean => {
@@ -64,8 +64,8 @@ export const deeplyEqual = (a: unknown, b: unknown, scope: Scope): boolean => {
 }
 
 /**
- * The sign of `a - b`: numbers and numeric texts by value, two texts by code unit; NaN, which satisfies no comparison,
- * for everything else.
+ * The sign of `a - b`: numbers and numeric texts by value, two texts by code unit. For everything else NaN, which satisfies no
+ * comparison.
  */
 export const order = (a: unknown, b: unknown): number => {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0
@@ -77,7 +77,7 @@ export const order = (a: unknown, b: unknown): number => {
   return isJsonNumber(left) && isJsonNumber(right) ? compareNumbers(left, right) : Number.NaN
 }
 
-/** Whether one of a fixed list of scalars equals the value: what `looselyEqual` says of each, in constant time. */
+/** Whether one of a fixed list of scalars equals the value: same result as `looselyEqual` with each, but in constant time. */
 export const memberOf = (members: ReadonlyArray<unknown>): ((value: unknown) => boolean) => {
   const strict = new Set(members)
   const texts = new Numbers(members.filter(Predicate.isString).map(toNumber))
@@ -109,12 +109,12 @@ class Numbers {
   }
 }
 
-/** The longest text that may stand for a number. */
+/** Maximum length of a text that is read as a number. */
 const longestNumber = 64
 
 /**
- * Pays for the comparison of two values of which one is a text: with another text it is compared character by character, with a number read as one,
- * which takes much longer. A number with digits of its own is read, too, and compared by them.
+ * Counts the cost of a comparison with a text: two texts are compared character by character; a text and a number are compared by parsing the
+ * text, which takes much longer. A number with more digits than a double is parsed as well.
  */
 export const pay = (a: unknown, b: unknown, scope: Scope): boolean => {
   if (typeof a === "string") {
@@ -133,16 +133,16 @@ const payForNumber = ({ length }: string, scope: Scope): boolean =>
 const payForDigits = (number: ExactNumber, scope: Scope): boolean => scope.spend((String(number).length + 3) >> 2)
 
 /**
- * Texts up to this length are found in linear time by `String.includes`; for a longer one it can compare the whole of
- * it at every place where it could begin.
+ * `String.includes` finds a text up to this length in linear time; a longer one may be compared completely at every position where it
+ * could begin.
  */
 const linearSearch = 250
 
-/** Whether `text` contains `part`; false when looking for it would cost more than the evaluation may. */
+/** Whether `text` contains `part`; false if the search would exceed the cost limit. */
 export const contains = (text: string, part: string, scope: Scope): boolean => {
   const places = text.length - part.length + 1
   if (places <= 0) return false
-  // Up to 6 ns for each place: the engine stops wherever the first character of the part is.
+  // Up to 6 ns for each position: the engine stops at every occurrence of the first character.
   const cost = part.length <= linearSearch ? text.length >> 3 : (places * part.length) / 32
   return scope.spend(cost) && text.includes(part)
 }

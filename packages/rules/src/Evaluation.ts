@@ -1,32 +1,32 @@
 /**
- * What a compiled condition runs on. A condition is a tree of closures, built once; matching a document allocates
- * nothing unless it fails, and is bounded whatever the document: `Scope` counts the work.
+ * The runtime of compiled conditions. A condition is a tree of closures that is built once. Matching allocates
+ * nothing unless the match fails, and its cost is limited for any document: `Scope` counts the steps.
  */
 
-/** Whether a value that is there (never `undefined`) satisfies a condition. */
+/** Whether an existing value (never `undefined`) satisfies a condition. */
 export type Test = (value: unknown, scope: Scope) => boolean
 
 export interface Condition {
   readonly test: Test
-  /** What the condition says of a key that is not there: only `$exist: false` says yes. */
+  /** The result for a missing key: true only for `$exist: false`. */
   readonly absent: boolean
 }
 
 /**
- * Work allowed to one evaluation, in steps of 5–35 ns, so that it is over long before 50 ms: everybody waits for it. A document that needs more does not
- * match, whatever the condition. Fails closed, because what an operator wanted kept out cannot be called back once it
- * is delivered, while an ignored event stays on record and can be replayed.
+ * Steps of 5–35 ns that one evaluation may take, so that it ends well before 50 ms: it blocks the event loop. A document that needs more does not
+ * match, whatever the condition is. Fails closed, because an unwanted delivery cannot be recalled, while an ignored event stays on record and can
+ * be replayed.
  */
 export const stepsPerEvaluation = 1_000_000
 
-/** Arrays in arrays, and levels of a deep comparison: far above real data, far below the stack's end. */
+/** Nested arrays, and levels of a deep comparison: far above real data, and far below a stack overflow. */
 const maxNesting = 64
 
-/** The state of one evaluation. One instance serves one compiled condition or filter, one evaluation at a time. */
+/** The state of one evaluation. Each compiled condition or filter has one instance, for one evaluation at a time. */
 export class Scope {
-  /** The document `$ref` reads from. */
+  /** The document from which `$ref` reads. */
   root: unknown = null
-  /** How many arrays enclose the value being tested, and the index taken in each: what `[$index]` stands for. */
+  /** Number of arrays around the tested value, and the index in each: the values of `[$index]`. */
   depth = 0
   readonly indexes: Array<number> = []
   private steps = 0
@@ -35,34 +35,34 @@ export class Scope {
     this.steps = stepsPerEvaluation
   }
 
-  /** Points at the next document of the evaluation. */
+  /** Sets the next document of the evaluation. */
   over(root: unknown): void {
     this.root = root
     this.depth = 0
   }
 
-  /** Forgets the document, so that a compiled condition keeps none alive. */
+  /** Drops the document, so that a compiled condition does not keep it in memory. */
   end(): void {
     this.root = null
   }
 
-  /** Pays for `steps` of work; false when the evaluation has used up what it may. */
+  /** Counts `steps` of work; false if the limit is used up. */
   spend(steps: number): boolean {
     this.steps -= steps
     return this.steps >= 0
   }
 
-  /** What the evaluation has cost so far. */
+  /** Steps of the evaluation so far. */
   get spent(): number {
     return Math.min(stepsPerEvaluation - this.steps, stepsPerEvaluation)
   }
 
-  /** Whether the evaluation stayed within its limits: a result reached beyond them does not count. */
+  /** Whether the evaluation stayed within its limits; otherwise its result is not used. */
   get completed(): boolean {
     return this.steps >= 0
   }
 
-  /** Steps into an array, or into a level of a deep comparison; false when that is too deep or too much work. */
+  /** Enters an array, or a level of a deep comparison; false if it is too deep or too much work. */
   enter(size: number): boolean {
     if (this.depth === maxNesting) this.steps = -1
     if (!this.spend(size + 1)) return false
@@ -79,7 +79,7 @@ export class Scope {
   }
 }
 
-/** Whether `test` holds for some element of `values`. */
+/** Whether some element of `values` passes `test`. */
 export const someElement = (values: ReadonlyArray<unknown>, test: Test, scope: Scope): boolean => {
   if (!scope.enter(values.length)) return false
   let found = false
@@ -91,7 +91,7 @@ export const someElement = (values: ReadonlyArray<unknown>, test: Test, scope: S
   return found
 }
 
-/** The test on the value itself or, for an array, on any of its elements (and of the arrays in it). */
+/** Applies the test to the value itself or, for an array, to each of its elements (and of the arrays in it). */
 export const anyElement = (test: Test): Test => {
   const any: Test = (value, scope) => (Array.isArray(value) ? someElement(value, any, scope) : test(value, scope))
   return any

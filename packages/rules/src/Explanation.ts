@@ -12,44 +12,44 @@ import { operatorOf } from "./Operators.ts"
 import { type ConditionTarget, conditionTargets } from "./StoredFilter.ts"
 
 /**
- * Why a filter lets a request pass, or does not. Each operator is asked alone, by the engine itself, of the place that it stands
- * at: what an explanation says of one is what the engine says.
+ * Explains why a request passes a filter or not. Each operator is evaluated alone, by the filter engine itself, at its place. So
+ * the explanation of an operator is always the engine's own result.
  */
 
-/** What one operator says. */
+/** The result of one operator. */
 export interface Explained {
   readonly target: ConditionTarget
-  /** Of the value in its target; empty: the target itself. */
+  /** Path of the value within its target; empty for the target itself. */
   readonly path: string
-  /** Null: a list, each item of which some element has to meet, or an object all of which one element has to meet. */
+  /** Null for a list, of which each item has to be matched by some element, and for an object that one element has to match completely. */
   readonly operator: string | null
   readonly expected: Json
-  /** What is there; null when nothing is. Of what is in an array, the values of its first elements. */
+  /** The value that was found; null if there is none. In an array, the values of its first elements. */
   readonly actual: Json
   readonly matched: boolean
 }
 
 export interface Explanation {
   readonly matched: boolean
-  /** Null: the filter does not ask about it. */
+  /** Null: the filter has no condition on this target. */
   readonly targets: Readonly<Record<ConditionTarget, boolean | null>>
   readonly explanation: ReadonlyArray<Explained>
 }
 
-/** Operators that are told about; the conditions may hold more. */
+/** Operators in an explanation; the conditions may have more. */
 export const maxExplained = 50
 
 /** Characters of a value that are shown. */
 export const shownCharacters = 200
 
-/** Of a value so much is looked at before it is cut: it may be as large as a request. */
+/** Characters and values that are copied before a value is cut, because it may be as large as a request. */
 const looked = { characters: 1_000, values: 100 }
 
-/** Places looked at to find what is in arrays. */
+/** Places that are searched for the values in arrays. */
 const maxPlaces = 1_000
 const maxElements = 20
 
-/** A value as it may be shown, by the path that it stands at: without what is secret. */
+/** Returns a value that is safe to show, by its path: without secrets. */
 export type Shown = (path: string, value: Json) => Json
 
 type Fields = { readonly [key: string]: unknown }
@@ -59,8 +59,8 @@ const subjects = { headers: "headers", body: "document", query: "record", path: 
 const isObject = (value: unknown): value is Fields => isJsonObject(value)
 
 /**
- * Judges a request by conditions and explains it. The evaluation is that of a connection, limits included; the explanation has as
- * many steps again, and ends where these do. A part of the work is one operator.
+ * Evaluates a request by conditions and explains the result. The evaluation is the same as for a connection, with the same limits. The
+ * explanation may take as many steps again, and ends at that limit. Resumable: yields for each operator.
  */
 export function* explain(
   conditions: FilterConditions,
@@ -110,7 +110,7 @@ class Explainer {
     return this.#found.length >= maxExplained || !this.#scope.completed
   }
 
-  /** Whether every operator in it holds, each by itself. */
+  /** Whether every operator in the condition matches by itself. */
   *#value(condition: unknown, subject: Subject, keys: ReadonlyArray<string>, path: string): Resumable<boolean> {
     if (!isObject(condition)) {
       return yield* this.#leaf(condition, keys, path, Array.isArray(condition) ? null : "$eq", condition)
@@ -122,7 +122,7 @@ class Explainer {
       if (this.#isOver) return each
       each = (yield* this.#part(key, operand, subject, keys, path)) && each
     }
-    // Each holds for some element of an array, and all together for none.
+    // Each part matches some element of an array, but no element matches all parts.
     if (each && parts.length > 1 && !this.#isOver && !(yield* this.#holds(condition, keys))) {
       return yield* this.#leaf(condition, keys, path, null, condition)
     }
@@ -144,7 +144,7 @@ class Explainer {
         each = (yield* this.#value(item, subject, keys, path)) && each
       }
       if (key === "$or") return whole
-      // Each holds by itself, and all together do not; so does none of them where there is nothing.
+      // Each item matches by itself, but not all together; or the value is missing and so none of them matches.
       if (each && operand.length !== 1 && !this.#isOver && !(yield* this.#holds({ [key]: operand }, keys))) {
         return yield* this.#leaf({ [key]: operand }, keys, path, key, operand)
       }
@@ -157,7 +157,7 @@ class Explainer {
     return yield* this.#value(operand, "nested", [...keys, key], below(path, key))
   }
 
-  /** Without its `$`, a name is what the engine takes it for: a field where the value has one of that name. */
+  /** Resolves a name without `$` as the engine does: it is a field if the value has one of that name. */
   #isOperator(key: string, operand: unknown, subject: Subject, keys: ReadonlyArray<string>): boolean {
     const operator = operatorOf(key)
     if (operator === undefined) return false
@@ -188,7 +188,7 @@ class Explainer {
     return matched
   }
 
-  /** What the engine says of this one branch. Conditions were compiled as a whole: none of their parts is refused. */
+  /** The engine's result for this branch alone. The conditions were compiled as a whole, so no part of them is refused. */
   *#holds(condition: unknown, keys: ReadonlyArray<string>): Resumable<boolean> {
     yield
     const branch = keys.reduceRight((inner, key) => ({ [key]: inner }), condition)
@@ -203,7 +203,7 @@ class Explainer {
   }
 }
 
-/** What is at a place; of elements of arrays, those of the first. */
+/** The value at a place; for arrays, the values of the first elements. */
 const valueAt = (document: unknown, keys: ReadonlyArray<string>): unknown => {
   let left = maxPlaces
   const step = (value: unknown, key: string): unknown => {
@@ -222,7 +222,7 @@ const valueAt = (document: unknown, keys: ReadonlyArray<string>): unknown => {
   return keys.reduce(step, document)
 }
 
-/** As much of a value as is looked at. */
+/** Copies the beginning of a value, up to the limit. */
 const beginningOf = (value: unknown): Json => {
   let { characters, values } = looked
   const take = (value: unknown): Json => {
@@ -254,7 +254,7 @@ const beginningOf = (value: unknown): Json => {
   return take(value)
 }
 
-/** The value, or the beginning of its text when it is longer than what is shown. */
+/** The value, or the beginning of its text if it is too long to show. */
 const cut = (value: Json): Json => {
   if (typeof value !== "string" && (typeof value !== "object" || value === null)) return value
   const text = typeof value === "string" ? value : JSON.stringify(value)

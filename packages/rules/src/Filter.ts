@@ -10,20 +10,20 @@ import { PatternBounds } from "./PatternBounds.ts"
 import { ConditionBounds } from "./ConditionBounds.ts"
 
 /**
- * The filter engine: connection rules, stored filters, custom-response matchers and workflow conditions all run on it.
- * The language is described at the compiler (Condition.ts); a compiled condition is plain synchronous code without
- * side effects, and its work per document is bounded (Evaluation.ts).
+ * The filter engine: connection rules, stored filters, custom-response matchers and workflow conditions all use it. The
+ * language is described at the compiler (Condition.ts). A compiled condition is synchronous code without side effects, and its work per
+ * document is limited (Evaluation.ts).
  */
 
 export interface FilterOptions {
-  /** What its `$regex` patterns may be, shared by all that are compiled with it; those of what is written now unless told. */
+  /** The limits of `$regex` patterns, shared by everything that is compiled with them. Default: the limits for new input. */
   readonly patterns?: PatternBounds
 }
 
 /**
- * One condition over one document, compiled. `subject` says what the document is: `document` (any JSON, the default),
+ * Compiles one condition on one document. `subject` is the kind of document: `document` (any JSON, the default),
  * `record` (an object whose keys are names, like a parsed query or a run's context), `headers`, or `text`.
- * The matcher must not be called from within itself. In parts of a pattern each, as `compilingFilter`.
+ * The matcher must not be called from within itself. Resumable, like `compilingFilter`.
  */
 export const compilingConditions = (
   conditions: unknown,
@@ -44,25 +44,25 @@ export const compilingConditions = (
     }
   })
 
-/** The parts of a request a filter looks at, in the order they are reported. `method` is for matchers only. */
+/** The parts of a request that a filter can test, in the order in which they are reported. `method` is for matchers only. */
 export type FilterTarget = "method" | "headers" | "body" | "query" | "path"
 
-/** What a filter is asked about. */
+/** The request as a filter reads it. */
 export interface FilterInput {
   readonly method?: string
-  /** Names in lower case, as the HTTP server gives them: a header in another spelling is not found. */
+  /** Names in lower case, as the HTTP server provides them: other spellings are not found. */
   readonly headers: Values
   /** The parsed query; a repeated key is an array. */
   readonly query: Values
   readonly path: string
   /**
-   * The parsed body, or its whole text when it is not JSON. Called only by a filter that looks at the body, at most
-   * once per evaluation: whoever evaluates several filters remembers the result.
+   * The parsed body, or its whole text if it is not JSON. Called only if the filter tests the body, and at most
+   * once per evaluation: a caller that evaluates several filters should cache the result.
    */
   readonly body: () => Json
 }
 
-/** The stored filter that conditions were copied of, and its version. */
+/** The stored filter, and its version, from which conditions were copied. */
 export interface JudgedBy {
   readonly filter_id: string
   readonly hash: string
@@ -77,15 +77,15 @@ interface TargetTest {
 
 const none: ReadonlyArray<FilterTarget | JudgedBy> = []
 
-/** One or several filters, all of which must let a request pass. Made by `compileFilter` and `allOf`. */
+/** One or several filters; a request has to pass all of them. Created by `compileFilter` and `allOf`. */
 export class CompiledFilter {
   readonly tests: ReadonlyArray<TargetTest>
   private readonly scope = new Scope()
 
-  /** Whether it asks for the body, which may have to be parsed first. */
+  /** Whether the filter tests the body, which may have to be parsed first. */
   readonly looksAtBody: boolean
 
-  /** Of the last time that it was asked, in steps; one evaluation has at most a million. */
+  /** Steps of the last evaluation; at most a million. */
   cost = 0
 
   constructor(tests: ReadonlyArray<TargetTest>) {
@@ -94,8 +94,8 @@ export class CompiledFilter {
   }
 
   /**
-   * The targets that do not match, each once, and behind them the stored filters whose they are; none when the request passes.
-   * Every target is looked at, because an ignored event lists all that failed. Must not be called from within `input.body`.
+   * The targets that do not match, each once, followed by the stored filters of the failed conditions; empty if the request passes.
+   * Every target is tested, because an ignored event lists all that failed. Must not be called from within `input.body`.
    */
   failingTargets(input: FilterInput): ReadonlyArray<FilterTarget | JudgedBy> {
     const { scope, tests } = this
@@ -120,9 +120,9 @@ export class CompiledFilter {
 }
 
 /**
- * The index of the first of `filters` that lets `input` pass, or -1; the limit on work is one for them together, and
- * behind the one that exceeds it no condition holds. A filter is left at its first target that does not match, and the body, which may have to be parsed first, is looked at
- * last. Must not be called from within `input.body`.
+ * The index of the first of `filters` that `input` passes, or -1. The filters share one step limit; after it is used up no condition matches. A
+ * filter ends at its first target that does not match, and the body is tested last, because it may have to be parsed. Must not be
+ * called from within `input.body`.
  */
 export const firstPassing = (filters: ReadonlyArray<CompiledFilter>, input: FilterInput): number => {
   let body: Json | undefined
@@ -142,23 +142,23 @@ export const firstPassing = (filters: ReadonlyArray<CompiledFilter>, input: Filt
   return found
 }
 
-/** Evaluations are synchronous and one at a time. */
+/** Shared, because evaluations are synchronous and run one at a time. */
 const sharedScope = new Scope()
 
-/** The same filter, which tells of what it does not let pass by whose conditions. */
+/** The same filter, but its failures name the stored filter. */
 export const judgedBy = (filter: CompiledFilter, by: JudgedBy): CompiledFilter =>
   new CompiledFilter(filter.tests.map((one) => ({ ...one, by })))
 
-/** The filter that lets pass what all of `filters` let pass; the limit on work is one for them together. */
+/** A filter that passes a request if all of `filters` do; they share one step limit. */
 export const allOf = (filters: ReadonlyArray<CompiledFilter>): CompiledFilter =>
   new CompiledFilter(filters.flatMap((filter) => filter.tests))
 
 type Conditions = { readonly [target in FilterTarget]?: unknown }
 
 /**
- * Compiles the conditions of a filter or a matcher, in parts of a pattern each; all targets given must match, and a target that is absent is not
- * looked at. `method` takes a list too, meaning one of it. The path of an error starts with the target:
- * `body.total.$gt`. A filter without any target matches everything here: whether that is allowed is the caller's rule.
+ * Compiles the conditions of a filter or a matcher. All given targets must match; absent targets are not tested. `method` also accepts a
+ * list of alternatives. The path of an error begins with the target: `body.total.$gt`. A filter without targets matches everything; the caller
+ * decides whether that is allowed. Resumable: yields after each pattern.
  */
 export const compilingFilter = (
   conditions: Conditions,
@@ -188,13 +188,13 @@ export const compilingFilter = (
     return new CompiledFilter(tests)
   })
 
-/** The same at once, of what is written now: patterns are bounded then. */
+/** The same without pauses, for new input, whose patterns are limited. */
 export const compileFilter = (
   conditions: Conditions,
   options?: FilterOptions
 ): Result.Result<CompiledFilter, ConditionInvalid> => runToEnd(compilingFilter(conditions, options))
 
-/** As `compileFilter`. */
+/** The same without pauses. */
 export const compileConditions = (
   ...given: Parameters<typeof compilingConditions>
 ): Result.Result<(document: Json) => boolean, ConditionInvalid> => runToEnd(compilingConditions(...given))

@@ -5,21 +5,21 @@ import type { PatternBounds } from "./PatternBounds.ts"
 import { contains, deeplyEqual, isComposite, looselyEqual, memberOf, order, pay, toNumber } from "./Equality.ts"
 import { anyElement, anyNode, type Scope, type Test } from "./Evaluation.ts"
 
-/** The value a `$ref` operand stands for in this evaluation; undefined when the document has none there. */
+/** Reads the value of a `$ref` operand in this evaluation; undefined if the document has none there. */
 export type Read = (scope: Scope) => unknown
 
-/** An operator that tests one value. `$or`, `$and`, `$not` and a bare `$ref` are structure and live in Condition. */
+/** An operator that tests one value. `$or`, `$and`, `$not` and a bare `$ref` are handled in Condition. */
 export interface Operator {
-  /** The operand in words, for the message that refuses another one. */
+  /** Description of valid operands, for the error message. */
   readonly takes: string
   readonly accepts: (operand: unknown) => boolean
-  /** The test for an accepted operand, or what is wrong with it. */
+  /** Returns the test for an operand, or an error message. */
   readonly compile: (operand: unknown, patterns: PatternBounds) => Test | string
-  /** Whether compiling one is a part of the work of its own. */
+  /** Whether compiling takes so long that the compiler yields after it. */
   readonly isLong?: true
-  /** The test when the operand is a `$ref`; null where the operand must be known when the rule is written. */
+  /** Returns the test for a `$ref` operand; null if the operand must be known when the rule is written. */
   readonly compileReference: ((read: Read) => Test) | null
-  /** Whether the operator accepts a key that is not there. */
+  /** Whether the operator matches a missing key. */
   readonly acceptsAbsence?: (operand: unknown) => boolean
 }
 
@@ -32,7 +32,7 @@ const not =
   (value, scope) =>
     !test(value, scope)
 
-/** The exact opposite of an operator, for a key that is there. */
+/** The exact opposite of an operator, for an existing key. */
 const opposite = (operator: Operator): Operator => {
   const { compileReference } = operator
   return {
@@ -45,7 +45,7 @@ const opposite = (operator: Operator): Operator => {
   }
 }
 
-/** Equality with a fixed scalar: `looselyEqual`, with the operand's share of the work done. */
+/** Equality with a fixed scalar: `looselyEqual`, with the operand prepared in advance. */
 export const equalTo = (operand: unknown): Test => {
   if (typeof operand === "string") {
     const number = toNumber(operand)
@@ -71,7 +71,7 @@ export const equalTo = (operand: unknown): Test => {
   return anyElement((value) => value === operand)
 }
 
-/** Equality with whatever the document holds at `read`'s place; nothing there equals nothing. */
+/** Equality with the document's value at `read`; a missing value equals nothing. */
 export const equalToReference = (read: Read): Test =>
   anyNode((value, scope) => {
     const operand = read(scope)
@@ -145,7 +145,7 @@ const affix = (has: (text: string, part: string) => boolean): Operator => ({
     })
 })
 
-/** Part of a text, or a member of an array. */
+/** Whether a text contains a part, or an array contains an element. */
 const containing: Operator = {
   takes: "a text or a number",
   accepts: isNumberOrText,
@@ -168,19 +168,19 @@ const containing: Operator = {
   }
 }
 
-/** The longest text `$regex` looks at, in characters; a longer one does not match. */
+/** Maximum length of a text that `$regex` searches, in characters; a longer one does not match. */
 const maxSubjectLength = 65_536
 
-/** Instructions of the largest compiled pattern: their number times the text's length bounds a search. */
+/** Maximum instructions of a compiled pattern: their number times the length of the text limits the cost of a search. */
 const maxProgramSize = 2_000
-/** Steps that a search costs however short the text is. */
+/** Steps for each search, however short the text is. */
 const toBegin = 4
 /** The sum of all counted repetitions in a pattern. */
 const maxRepetitions = 1_000
 
 /**
- * RE2 syntax, so no look-around and no back-references, and time linear in the text. The search runs the engine's NFA
- * and not its DFA: a DFA keeps up to 8 MB of states per pattern, and one that outgrows that is several times slower.
+ * RE2 syntax: no look-around and no back-references, and linear time. The search uses RE2's NFA
+ * instead of its DFA: a DFA keeps up to 8 MB of states per pattern, and becomes several times slower when that is full.
  */
 const regex: Operator = {
   takes: "a pattern as text",
@@ -206,7 +206,7 @@ const regex: Operator = {
   compileReference: null
 }
 
-/** What counted repetitions add up to, known before compiling: expanding many large ones takes long by itself. */
+/** Sum of all counted repetitions, computed before compiling, because expanding many large ones takes long. */
 const repetitions = (pattern: string): number =>
   pattern
     .matchAll(/\{(\d+)(?:,(\d*))?\}/g)
@@ -238,7 +238,7 @@ const noneOf = opposite(oneOf)
 const startsWith = affix((text, part) => text.startsWith(part))
 const endsWith = affix((text, part) => text.endsWith(part))
 
-/** Every spelling but for the `$`, which is optional (see Condition for what a name without it means). */
+/** Every spelling without the `$`, which is optional (see Condition for the meaning of a name without it). */
 const spellings: ReadonlyMap<string, Operator> = new Map([
   ["eq", equal],
   ["neq", notEqual],
@@ -259,9 +259,9 @@ const spellings: ReadonlyMap<string, Operator> = new Map([
   ["exists", exist]
 ])
 
-/** What there is, for who has written something else. */
+/** The valid names, for error messages. */
 export const operatorNames =
   "$eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $contains, $startsWith, $endsWith, $regex, $exist, $or, $and, $not, $ref"
 
-/** The operator a key spells, with or without `$`. */
+/** The operator with this name, with or without `$`. */
 export const operatorOf = (key: string): Operator | undefined => spellings.get(key.startsWith("$") ? key.slice(1) : key)

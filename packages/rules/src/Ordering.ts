@@ -5,24 +5,24 @@ import { Result } from "effect"
 import { complain, type Complaint } from "./Decode.ts"
 import type { FilterInput } from "./Filter.ts"
 
-/** By what a connection's events are kept in order. */
+/** The ordering key of a connection's events. */
 export interface OrderingKey {
   /**
-   * Equal for requests with the same value at the path, which are then in one line: a short hash, so two values may share a line,
-   * which costs them time and nothing else. Null for one that has no text, number or boolean there, or a text that is too long: it
-   * is in no line.
+   * Equal for requests with the same value at the path; such events are delivered one after the other. A short hash: two different values may
+   * share it, which only delays them. Null if the request has no text, number or boolean there, or a text that is too long: the event
+   * is then delivered without an order.
    */
   readonly of: (request: FilterInput) => string | null
-  /** Whether it has to parse the body. */
+  /** Whether the body has to be parsed. */
   readonly looksAtBody: boolean
 }
 
-/** The longest value that is a key, in bytes. */
+/** Maximum length of a key's value, in bytes. */
 const longestKey = 1_024
-/** Characters of a hash that are kept: 66 bits. */
+/** Characters of the hash that are used: 66 bits. */
 const kept = 11
 
-/** A path to one value in body, headers or query. */
+/** Compiles a path to one value in body, headers or query. */
 export const compileOrdering = (path: string): Result.Result<OrderingKey, Complaint> => {
   const [root, ...rest] = parsePath(path) ?? []
   if (root?.kind !== "key" || rest.length === 0) {
@@ -60,7 +60,7 @@ const valueAt = (value: unknown, path: ReadonlyArray<PathSegment>): unknown => {
   return found
 }
 
-/** A number and its text are one key: senders write ids in either way. */
+/** A number and its text have the same key, because senders write ids in both ways. */
 const keyOf = (value: unknown): string | null => {
   const isExact = isExactNumber(value)
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean" && !isExact) return null

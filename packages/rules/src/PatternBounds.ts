@@ -1,18 +1,24 @@
 import { isUpTo } from "@tidegate/model/Characters"
 import { patternCost } from "@tidegate/runtime/PatternCost"
 
-/** What patterns may cost that belong together: those of one filter, of all rules of a connection as they are written, or of all conditions of a workflow. */
+/** Cost limits of a group of patterns: those of one filter, of all newly written rules of a connection, or of all conditions of a workflow. */
 
 /** Characters of one pattern. */
 const longest = 512
-/** The longest that ever could be: what was stored then goes on. */
+/** The longest pattern that any version allowed: stored patterns stay valid. */
 const longestStored = 1_024
-/** Of one pattern, and of all of a filter or of a connection's rules: ten milliseconds, or two or three times as much while the engine is new. */
+/**
+ * Microseconds, for one pattern and for all patterns of a filter or of a connection's rules together: ten milliseconds, or two to three times as
+ * much while the engine is cold.
+ */
 const maxCost = 10_000
-/** What each pattern costs, however little is in it, and what reading it does: flags alone come to nothing, and thousands of them to a tenth of a second. */
+/**
+ * Fixed cost of each pattern, and characters that are read per unit of cost: flags alone cost nothing by the estimate, but thousands of such
+ * patterns take a tenth of a second.
+ */
 const smallest = 4
 const charactersRead = 16
-/** Of all of a workflow, which is compiled in turns. */
+/** For all patterns of a workflow, which is compiled in several event-loop iterations. */
 const maxCostOfWorkflow = 100_000
 
 export class PatternBounds {
@@ -26,32 +32,35 @@ export class PatternBounds {
     this.#left = all
   }
 
-  /** Of what is written now. */
+  /** Limits for new input. */
   static written(): PatternBounds {
     return new PatternBounds(longest, maxCost, maxCost)
   }
 
-  /** Of a workflow that is written now. */
+  /** Limits for a new workflow. */
   static ofWorkflow(): PatternBounds {
     return new PatternBounds(longest, maxCost, maxCostOfWorkflow)
   }
 
-  /** Of what is stored: it was within the limits of its time. It is compiled in turns, because there is no bound of all. */
+  /**
+   * Limits for stored patterns, which were valid when they were written. Their total is not limited, so they are compiled in several event-loop
+   * iterations.
+   */
   static stored(): PatternBounds {
     return new PatternBounds(longestStored, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /** Whether it is of what is stored, and need not keep to what is the limit now. */
+  /** Whether the limits are those of stored patterns, so that newer limits do not apply. */
   get isStored(): boolean {
     return this.#longest === longestStored
   }
 
-  /** Whether they are more than there may be: whoever was told so once need not hear it of each. */
+  /** Whether the total is exceeded. The error is reported once, not for each further pattern. */
   get isExceeded(): boolean {
     return this.#left < 0
   }
 
-  /** Counts a pattern; why it cannot be one of them, otherwise. */
+  /** Counts a pattern. Returns why it is refused, or null. */
   refusal(pattern: string): string | null {
     if (!isUpTo(pattern, this.#longest)) return `the pattern is longer than ${this.#longest} characters`
     const cost = patternCost(pattern) + smallest + pattern.length / charactersRead

@@ -1,6 +1,6 @@
 import type { TemplateRoots } from "@tidegate/interpolation/Template"
 
-/** What the placeholders of a custom response can begin with. */
+/** The roots of placeholders in a custom response. */
 export const replyRoots = {
   body: "any",
   headers: "headers",

@@ -4,12 +4,12 @@ import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "./Filter.ts"
 
-/** What rules are asked about. */
+/** The request as rules read it. */
 export interface RequestInput extends FilterInput {
   readonly method: string
 }
 
-/** What rules are asked about; the body and the query are parsed when the first rule asks for them. */
+/** The request as rules read it; body and query are parsed on first use. */
 export const requestInput = (request: MessageHead, body: Uint8Array): RequestInput => {
   let parsedBody: { readonly value: Json } | undefined
   let parsedQuery: ReturnType<typeof parseQuery> | undefined
@@ -28,13 +28,13 @@ const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
   contentType === undefined ? "unknown" : /[/+]json\b/i.test(contentType) ? "json" : "text"
 
 /**
- * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
- * says it is JSON and is not stays text, and so does one that costs too much to parse: it is never rejected for that.
+ * The body as rules read it: parsed if it is JSON (or has no content type and can be parsed), else its text. A body that
+ * claims to be JSON and is not stays text, and so does one that costs too much to parse: the request is never rejected for that.
  */
 export const parseBody = (headers: Values, body: Uint8Array): Json =>
   isText(headers) ? utf8(body) : read(parseJson(body), body)
 
-/** The same in parts, of one that may be large. */
+/** The same, resumable, for a body that may be large. */
 export function* parsingBody(headers: Values, body: Uint8Array): Resumable<Json> {
   return isText(headers) ? utf8(body) : read(yield* parsingJson(body), body)
 }

@@ -6,22 +6,22 @@ import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint } from "./Decode.ts"
 import { type ReplyRoot, replyRoots } from "./ReplyRoots.ts"
 
-/** The headers that an operator may give an answer of the gateway. */
+/** The headers that an operator may add to an answer of the gateway. */
 
 const maxHeaders = 50
-/** Of all names and values together, in characters, written and rendered: what clients take without being told. */
+/** Characters of all names and values together, written or rendered: a size that clients accept by default. */
 const maxCharacters = 8_192
 
 const forbidden: ReadonlyMap<string, string> = new Map([
   ...[...hopByHop].map((name) => [name, "is about one connection only"] as const),
   ...["content-length", "content-encoding", "host", "date"].map((name) => [name, "is the gateway's to set"] as const),
   ["content-type", "is set by content_type"],
-  // The API may have the origin of the ingress URLs: what changes an origin for a browser is not a source's.
+  // The API may have the same origin as the ingress URLs: a source must not set headers that affect a whole origin in browsers.
   ...[...originWide, ...policies].map((name) => [name, "cannot be set by a source"] as const)
 ])
 
 /**
- * With every custom response: an operator's XML or text, with a sender's values in it, must not run as a page that
+ * Added to every custom response: an operator's XML or text with a sender's values in it must not run as a page that
  * shares its origin with the API and the dashboard.
  */
 const inert = { "content-security-policy": inertPolicy, "x-content-type-options": "nosniff" }
@@ -29,10 +29,10 @@ const inert = { "content-security-policy": inertPolicy, "x-content-type-options"
 const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const value = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Headers by lower-case name; null when placeholders make them longer than they may be. */
+/** Headers by lower-case name; null if placeholders make them longer than the limit. */
 export type CompiledHeaders = (read: (root: ReplyRoot) => unknown) => Readonly<Record<string, string>> | null
 
-/** Compiles headers whose values may hold placeholders; `path` is where they stand. */
+/** Compiles headers whose values may contain placeholders; `path` is their place in the input. */
 export const compileHeaders = (
   written: Readonly<Record<string, string>>,
   path: string
@@ -73,6 +73,6 @@ const render = (
     if (size > maxCharacters) return null
     headers.push([header, text])
   }
-  // Not by assignment: a header may be called __proto__.
+  // Not by assignment, because a header may be named __proto__.
   return { ...Object.fromEntries(headers), ...inert }
 }

@@ -3,22 +3,22 @@ import { Result } from "effect"
 import { compileStatusExpressions, type StatusExpressionInvalid } from "./StatusExpression.ts"
 
 /**
- * When a failed delivery is tried again. Pure: the caller passes the time and the random number, so a schedule of days
+ * When a failed delivery is retried. Pure: the caller passes the time and the random number, so a schedule of days
  * is computed, and tested, at once. All times are Unix milliseconds.
  */
 
-/** A retry rule, ready to be asked. */
+/** A compiled retry rule. */
 export interface RetryPolicy {
   readonly strategy: RetryStrategy
   /** Retries after the first attempt. */
   readonly count: number
   /** Milliseconds. */
   readonly interval: number
-  /** Whether a response with this status is tried again. */
+  /** Whether a response with this status is retried. */
   readonly covers: (status: number) => boolean
 }
 
-/** Compiles a valid rule; fails only on a `response_status_codes` that is not. */
+/** Compiles a valid rule; fails only if `response_status_codes` is invalid. */
 export const compileRetry = (rule: RetryRule): Result.Result<RetryPolicy, StatusExpressionInvalid> =>
   Result.map(compileStatusExpressions(rule.response_status_codes ?? []), (covers) => ({
     strategy: rule.strategy,
@@ -27,21 +27,21 @@ export const compileRetry = (rule: RetryRule): Result.Result<RetryPolicy, Status
     covers
   }))
 
-/** How an attempt failed: the response's status (never 2xx) and Retry-After header, or null when none came. */
+/** How an attempt failed: the response's status (never 2xx) and Retry-After header; null if there was no response. */
 export interface FailedAttempt {
   readonly status: number | null
   readonly retryAfter: string | null
-  /** Whether the target has refused it for now, and says how long that lasts: it holds the whole destination. */
+  /** Whether the target refuses requests for now and names the duration: this pauses the whole destination. */
   readonly refusedForNow?: boolean
 }
 
-/** Why an event is not tried again. */
+/** Why an event is not retried. */
 export type FinalReason =
   /** The connection has no retry rule. */
   | "NO_RETRY_RULE"
   /** 410: the endpoint is gone. */
   | "GONE"
-  /** The rule does not name this status. */
+  /** The rule does not cover this status. */
   | "STATUS_NOT_COVERED"
   /** The destination sent `Retry-After: -1`. */
   | "CANCELLED_BY_DESTINATION"
@@ -54,12 +54,12 @@ export type RetryDecision =
   | { readonly final: false; readonly retryAt: number }
   | { readonly final: true; readonly reason: FinalReason }
 
-/** Nothing is tried later than this after the first attempt. */
+/** Milliseconds after the first attempt after which no retry is made. */
 export const retryWindow = 7 * 24 * 60 * 60 * 1_000
 
 /**
- * So many attempts an event or a step may have that is refused for now, whatever its rule's count is: a target that takes no more at the moment
- * says nothing of the event. It is as many as a rule can ask for.
+ * Maximum attempts of an event whose target refuses requests for now, whatever the rule's count is, because an overloaded target
+ * says nothing about the event. It equals the largest count that a rule allows.
  */
 export const maxRefused = 50
 
@@ -70,15 +70,15 @@ export const isForNow = (status: number): boolean => status === 429 || status ==
 const jitterFrom = 5_000
 const jitter = 0.1
 
-/** The shortest wait a destination may ask for, the same as a rule may: `Retry-After: 0` is no reason to hammer it. */
+/** The shortest wait that a destination may request, equal to the shortest of a rule: `Retry-After: 0` must not cause a flood of retries. */
 const shortestWait = 1_000
 
 const ended = (reason: FinalReason): RetryDecision => ({ final: true, reason })
 
 /**
- * What follows the failure of attempt `attemptNumber` (1 for the first). Retry-After, on any status that is tried
- * again, replaces the rule's wait, longer or shorter; it counts as a retry like any other. Refused for now, it is tried again also when the
- * count is used up. `random` is in [0, 1).
+ * Decides what follows the failure of attempt `attemptNumber` (1 for the first). Retry-After, on any status that is
+ * retried, replaces the rule's wait, whether longer or shorter; it counts as a retry like any other. If the target refuses requests for now, the
+ * event is retried even if the count is used up. `random` is in [0, 1).
  */
 export const nextRetry = (
   policy: RetryPolicy | null,
@@ -110,19 +110,19 @@ const day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 const month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 const time = "\\d\\d:\\d\\d:\\d\\d"
 
-/** The three forms of an HTTP date: the current one, RFC 850's, and asctime's, which leaves the zone (GMT) out. */
+/** The three forms of an HTTP date: the current one, that of RFC 850, and that of asctime, which omits the zone (GMT). */
 const httpDate = new RegExp(
   `^(?:${day}, \\d\\d ${month} \\d{4} ${time} GMT|${day}[a-z]*day, \\d\\d-${month}-\\d\\d ${time} GMT|${day} ${month} [ \\d]\\d ${time} \\d{4})$`
 )
 
 /**
- * What a Retry-After header asks for: milliseconds from `now` (0 for a date that has passed), `"cancel"` for `-1`, and
- * null when it is neither seconds nor an HTTP date: then the rule's own wait holds.
+ * The value of a Retry-After header: milliseconds from `now` (0 for a past date), `"cancel"` for `-1`, and
+ * null if it is neither seconds nor an HTTP date: then the rule's own wait is used.
  */
 export const parseRetryAfter = (value: string, now: number): number | "cancel" | null => {
   const text = value.trim()
   if (text === "-1") return "cancel"
-  // A fraction is against the standard, and what some APIs say.
+  // The standard does not allow a fraction, but some APIs send one.
   if (/^\d{1,15}(?:\.\d{1,9})?$/.test(text)) return Math.ceil(Number(text) * 1_000)
   if (!httpDate.test(text)) return null
   const at = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`)

@@ -20,13 +20,11 @@ import { PatternBounds } from "./PatternBounds.ts"
 import { compileRetry, type RetryPolicy } from "./Retry.ts"
 import { isLinkAsRead } from "./StoredFilter.ts"
 
-/**
- * A connection's rules as a whole: what may be written, the order they are kept in, and their compiled form.
- */
+/** A connection's rules as a whole: validation, order and compiled form. */
 
 /**
- * Why a rules array is not valid: the API's 400 RULE_INVALID. `rule_index` is the rule's place in the array as written,
- * null when it is the array itself; `path` is the place in that rule, like `body.total.$gt`.
+ * Why a rules array is invalid: the API's 400 RULE_INVALID. `rule_index` is the rule's index in the array as written,
+ * null if the error concerns the array itself; `path` is the place in that rule, like `body.total.$gt`.
  */
 export class RuleInvalid extends Schema.TaggedError<RuleInvalid>()("RuleInvalid", {
   rule_index: Schema.NullOr(Schema.Int),
@@ -40,23 +38,23 @@ const ruleInvalid = (rule_index: number | null, { path, message }: Complaint): R
 const invalid = (rule_index: number, complaint: Complaint): Result.Result<never, RuleInvalid> =>
   Result.fail(ruleInvalid(rule_index, complaint))
 
-/** The order rules are evaluated, stored and read back in. */
+/** The order in which rules are evaluated, stored and read. */
 const evaluationOrder: ReadonlyArray<RuleType> = ["deduplicate", "transform", "filter", "delay", "retry"]
 
-/** Rules of one connection. */
+/** Maximum number of rules of a connection. */
 const maxRules = 50
 
 type JudgedRules = Result.Result<ReadonlyArray<Rule>, readonly [RuleInvalid, ...ReadonlyArray<RuleInvalid>]>
 
-/** What else may be wrong with a rule that is valid by itself; null: nothing. */
+/** An additional check of a rule that is valid by itself; returns null if it passes. */
 type Further = (rule: Rule, written: unknown) => Complaint | null
 
 /**
- * The rules as they are stored, or what is wrong with each that is: each one valid, defaults filled in, `transformation` read as `transform`, in evaluation
- * order (filters among themselves as written). Conditions are kept as they were written, whatever the spelling; a
- * target that is null counts as not given. A filter may name a `filter_id` instead of targets: the caller copies that
- * filter's conditions in before it stores the rule. One that is written back as it was read is such a link again.
- * Each is compiled once, and their patterns are bounded together, whatever else is wrong. In parts of a rule each.
+ * Validates rules. Returns them in their stored form, or the errors of all invalid ones. Stored form: defaults are filled in,
+ * `transformation` becomes `transform`, and the rules are in evaluation order (filters among themselves as written). Conditions keep their
+ * spelling; a null target counts as absent. A filter may have a `filter_id` instead of targets: the caller copies that
+ * filter's conditions before it stores the rule. If such a rule is written back as it was read, it becomes a link again.
+ * Each rule is compiled once, and all patterns share one limit, even if other errors exist. Resumable: yields after each rule.
  */
 export function* judgingRules(input: unknown, further: Further = () => null): Resumable<JudgedRules> {
   const whole = (message: string) => Result.fail([ruleInvalid(null, { path: "", message })] as const)
@@ -80,7 +78,7 @@ export function* judgingRules(input: unknown, further: Further = () => null): Re
     : Result.fail([first, ...others])
 }
 
-/** The same at once. */
+/** The same without pauses. */
 export const judgeRules = (...given: Parameters<typeof judgingRules>): JudgedRules => runToEnd(judgingRules(...given))
 
 const repeated = ({ type }: Rule, before: ReadonlyArray<Rule>): Complaint | null =>
@@ -88,7 +86,7 @@ const repeated = ({ type }: Rule, before: ReadonlyArray<Rule>): Complaint | null
     ? { path: "type", message: `there can be only one ${type} rule` }
     : null
 
-/** The same, with the first that is wrong. */
+/** The same, but returns only the first error. */
 export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule>, RuleInvalid> =>
   Result.mapError(judgeRules(input), ([first]) => first)
 
@@ -135,7 +133,7 @@ const normalizeDeduplicate = (written: Fields, patterns: PatternBounds): Result.
     return rule
   })
 
-/** A place in the request: `body.items[*].id`, `headers.x-event-id`, `query`. */
+/** Whether a text is a place in the request: `body.items[*].id`, `headers.x-event-id`, `query`. */
 const isRequestPath = (text: string): boolean => {
   const [root, ...rest] = parsePath(text) ?? []
   if (root?.kind !== "key" || rest.some((segment) => segment.kind === "element")) return false
@@ -185,26 +183,26 @@ const normalizeRetry = (written: Fields): Result.Result<Rule, Complaint> =>
   })
 
 /**
- * The work a request must not wait for. The door commits a pending route for the connection instead of an event, and
- * what comes of it is decided behind the sender's back, in this order.
+ * Rules that take too long for ingress. Ingress commits a routing job for the connection instead of an event, and the connection's
+ * actor evaluates these rules later, in this order.
  */
 export interface SlowRules {
   readonly deduplicate: DeduplicateRule | null
   readonly transform: TransformRule | null
-  /** Sees the transformed request, if there is a transformation. */
+  /** Tests the transformed request, if there is a transformation. */
   readonly filter: CompiledFilter | null
 }
 
-/** A connection's rules as the event path uses them. */
+/** A connection's rules in the form that routing uses. */
 export interface CompiledRules {
   /**
-   * The filter a door evaluates before it commits a request: null when there is none, and when it belongs to `slow`.
-   * It stands behind a transformation there, whose output it sees; and behind a deduplication too, although it needs
-   * only the inbound request: duplicates are found first, so a duplicate that would also miss the filter is recorded as
-   * the duplicate it is.
+   * The filter that ingress evaluates before it commits a request. Null if there is none, or if it belongs to `slow`:
+   * after a transformation, because it tests the transformed request; and after a deduplication, although it needs
+   * only the inbound request: duplicates are detected first, so a duplicate that would also fail the filter is recorded as
+   * a duplicate.
    */
   readonly filter: CompiledFilter | null
-  /** Null when the door can decide everything. */
+  /** Null if ingress can decide everything. */
   readonly slow: SlowRules | null
   /** Milliseconds from an event's creation to its first attempt. */
   readonly delay: number
@@ -212,9 +210,8 @@ export interface CompiledRules {
 }
 
 /**
- * Compiles stored rules. They were valid when they were written, so an error means that they were changed since or that
- * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through. In parts, as
- * `compilingFilter`.
+ * Compiles stored rules. They were valid when they were written, so an error means that they were changed since, or that
+ * the link of a filter was never resolved. Fails closed, because a missing filter would pass every request. Resumable, like `compilingFilter`.
  */
 export function* compilingRules(rules: ReadonlyArray<Rule>): Resumable<Result.Result<CompiledRules, RuleInvalid>> {
   const filters: Array<CompiledFilter> = []
@@ -265,7 +262,7 @@ export function* compilingRules(rules: ReadonlyArray<Rule>): Resumable<Result.Re
   })
 }
 
-/** The same at once. */
+/** The same without pauses. */
 export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> =>
   runToEnd(compilingRules(rules))
 
@@ -276,7 +273,7 @@ const compiledRetry = (rule: RetryRule, index: number): Result.Result<RetryPolic
       new RuleInvalid({ rule_index: index, path: below("response_status_codes", at), message })
   )
 
-/** The retries of stored rules, for who has nothing to do with the others. */
+/** The retry policy of stored rules; the other rules are not compiled. */
 export const retryOf = (rules: ReadonlyArray<Rule>): Result.Result<RetryPolicy | null, RuleInvalid> => {
   const index = rules.findIndex(({ type }) => type === "retry")
   return index === -1 ? Result.succeed(null) : compiledRetry(rules[index] as RetryRule, index)

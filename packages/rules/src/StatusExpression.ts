@@ -1,6 +1,6 @@
 import { Predicate, Result } from "effect"
 
-/** Why a list of status expressions is not valid, and which of them (its index). */
+/** Why a list of status expressions is invalid, and the index of the invalid one. */
 export interface StatusExpressionInvalid {
   readonly index: number
   readonly message: string
@@ -39,9 +39,9 @@ const compileForm = (form: string): StatusTest | null => {
 }
 
 /**
- * Compiles `response_status_codes`: the forms `404` (also as a number), `500-599`, `>400`, `>=500`, `<=499`, `<500`,
- * each excluding what it names with a leading `!`. A status is covered when a form names it and no `!` form does; with
- * only `!` forms, every status they do not name is.
+ * Compiles `response_status_codes`: the forms `404` (also as a number), `500-599`, `>400`, `>=500`, `<=499`, `<500`;
+ * a leading `!` excludes the statuses. A status is covered if a form includes it and no `!` form excludes it; with
+ * only `!` forms, every other status is covered.
  */
 export const compileStatusExpressions = (
   expressions: ReadonlyArray<string | number>

@@ -2,9 +2,9 @@ import { isJsonObject } from "@tidegate/json/ExactNumber"
 import type { FilterConditions, FilterRule } from "@tidegate/model/Rule"
 import { startDigest } from "./Canonical.ts"
 
-/** Stored filters, and the copies of them that the rules of connections hold. */
+/** Stored filters, and the copies of them in connections' rules. */
 
-/** What conditions can be about. */
+/** The parts of a request that conditions can test. */
 export const conditionTargets = ["headers", "body", "query", "path"] as const
 export type ConditionTarget = (typeof conditionTargets)[number]
 
@@ -13,7 +13,7 @@ export interface FilterVersion {
   readonly id: string
   readonly name: string
   readonly conditions: FilterConditions
-  /** What the version is known by. */
+  /** Hash of the version's conditions, which identifies it. */
   readonly hash: string
 }
 
@@ -22,25 +22,25 @@ type Written = { readonly [target in ConditionTarget]?: unknown }
 const asksNothing = (condition: unknown): boolean =>
   condition === undefined || condition === null || (isJsonObject(condition) && Object.keys(condition).length === 0)
 
-/** The conditions that ask for something: a target that is null, or an empty object, does not. */
+/** The conditions that test something: a null target or an empty object does not. */
 export const askedOf = (written: Written): FilterConditions =>
   Object.fromEntries(
     conditionTargets.flatMap((target) => (asksNothing(written[target]) ? [] : [[target, written[target]]]))
   )
 
-/** The conditions of a rule, its own or those it has copied. */
+/** The conditions of a rule, its own or the copied ones. */
 const conditionsOf = (rule: Written): FilterConditions =>
   Object.fromEntries(conditionTargets.flatMap((target) => (rule[target] === undefined ? [] : [[target, rule[target]]])))
 
-/** The same for conditions that are equal, however they were written. */
+/** Equal for equal conditions, whatever their spelling. */
 export const conditionsHash = (conditions: FilterConditions): string => {
   const digest = startDigest()
   digest.add(conditions)
-  // Conditions are bounded far below what a digest can hold.
+  // Conditions are limited to far less than a digest can hold.
   return `sha256:${Buffer.from(digest.end() ?? "", "base64url").toString("hex")}`
 }
 
-/** A link to a filter as it is stored: with that filter's conditions, by which alone requests are judged. */
+/** The stored form of a link to a filter: with a copy of its conditions. Only the copy is evaluated. */
 export const linkedRule = ({ conditions, hash, id, name }: FilterVersion, at: Date): FilterRule => ({
   type: "filter",
   filter_id: id,
@@ -48,6 +48,6 @@ export const linkedRule = ({ conditions, hash, id, name }: FilterVersion, at: Da
   ...conditions
 })
 
-/** Whether a link says no more than it did when it was read: its conditions are those of its snapshot. */
+/** Whether a link was written back unchanged: its conditions are those of its snapshot. */
 export const isLinkAsRead = (rule: FilterRule): boolean =>
   rule.filter_snapshot !== undefined && rule.filter_snapshot.hash === conditionsHash(conditionsOf(rule))

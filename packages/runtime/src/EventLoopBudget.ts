@@ -1,18 +1,18 @@
 import { Effect } from "effect"
 
 /**
- * Long work on what strangers sent, in parts: everyone in a process shares one event loop, on which leases are refreshed
- * and senders are answered. All long work together has a few milliseconds of each turn of the loop, and no part is begun
- * beyond them; what waits goes on in the order it came. Work that is asked for rarely or is short need not ask.
+ * Long work on untrusted input is split into steps, because a process has one event loop that also refreshes leases and answers senders. All
+ * long work together gets a few milliseconds of each event-loop iteration (the event-loop budget), and no step starts after that. Waiting
+ * work continues in the order in which it came. Rare or short work need not use the budget.
  */
 
-/** Milliseconds of one turn of the loop. A part that is longer than that has a turn to itself. */
+/** Milliseconds of one event-loop iteration. A longer step has an iteration to itself. */
 const sliceMs = 8
 
-/** On the monotonic clock; null while nobody has asked in this turn. */
+/** When the budget of this iteration ends, on the monotonic clock; null while no work has asked for it. */
 let end: number | null = null
 const waiting: Array<() => void> = []
-/** How many of those that wait have begun. */
+/** How many of the waiting callbacks have started. */
 let begun = 0
 let isScheduled = false
 
@@ -22,7 +22,7 @@ const schedule = (): void => {
   setImmediate(begin)
 }
 
-/** A new turn: those that wait go on, until its time is over. */
+/** A new iteration: waiting callbacks run until its budget is spent. */
 const begin = (): void => {
   isScheduled = false
   end = null
@@ -32,7 +32,7 @@ const begin = (): void => {
     begun++
     next()
   }
-  // Now and then, so that neither a long queue is copied for each that leaves it, nor what has left it is kept.
+  // Compacted only at times: copying a long queue for each callback would be slow, and finished callbacks must not be kept for long.
   if (begun === waiting.length || begun > 1_000) {
     waiting.splice(0, begun)
     begun = 0
@@ -41,8 +41,8 @@ const begin = (): void => {
 }
 
 /**
- * Whether long work has used up its part of this turn of the loop: what is left goes on in `inLaterTurn`. Who has worked says
- * `since` when (`performance.now()`), and it is counted; without, this only asks, and costs nothing while nobody works long.
+ * Whether long work has spent the budget of this event-loop iteration; if so, continue with `inLaterTurn`. `since`: when the caller's work
+ * started (`performance.now()`), which is then counted. Without `since` this only checks, and costs nothing while there is no long work.
  */
 export const isBudgetSpent = (since?: number): boolean => {
   if (end === null) {
@@ -53,13 +53,13 @@ export const isBudgetSpent = (since?: number): boolean => {
   return performance.now() >= end
 }
 
-/** Goes on in a later turn, behind those that wait already. `go` must not throw. */
+/** Runs `go` in a later event-loop iteration, after those that already wait. `go` must not throw. */
 export const inLaterTurn = (go: () => void): void => {
   waiting.push(go)
   schedule()
 }
 
-/** Waits for a later turn, whatever has been done in this one. */
+/** Waits for a later event-loop iteration, even if the budget of this one is not spent. */
 export const laterTurn: Effect.Effect<void> = Effect.callback<void>((resume) => {
   let isOn = true
   inLaterTurn(() => {
@@ -70,11 +70,11 @@ export const laterTurn: Effect.Effect<void> = Effect.callback<void>((resume) => 
   })
 })
 
-/** Between two parts of long work that went on since then: waits for the next turn when this one is over. */
+/** Call it between two steps of long work that started at `since`: waits for the next event-loop iteration if the budget is spent. */
 export const yieldIfSpent = (since: number): Effect.Effect<void> =>
   Effect.suspend(() => (isBudgetSpent(since) ? laterTurn : Effect.void))
 
-/** Long work that yields between its parts, each of a few milliseconds, gone on with in as many turns as it takes. */
+/** Runs long work to its end. It yields between its steps, each of a few milliseconds, and takes as many event-loop iterations as it needs. */
 export const inSlices = <A>(work: Iterator<void, A, void>): Effect.Effect<A> =>
   Effect.suspend(() => {
     if (isBudgetSpent()) return Effect.andThen(laterTurn, inSlices(work))
@@ -87,8 +87,8 @@ export const inSlices = <A>(work: Iterator<void, A, void>): Effect.Effect<A> =>
   })
 
 /**
- * Milliseconds of the processor that this thread has used. What is bounded by it takes as long on a machine that is busy with other work:
- * only what is done between two readings in one turn of the loop is one's own.
+ * Milliseconds of processor time that this thread has used. Unlike elapsed time it does not grow while other processes use the machine.
+ * Only the difference of two readings in one event-loop iteration is the caller's own work.
  */
 export const cpuMillis = (): number => {
   const { system, user } = process.threadCpuUsage()

@@ -1,10 +1,10 @@
 /**
- * Bytes that come piece by piece, kept in one buffer of at most `limit` bytes: a body that comes byte by byte would otherwise
- * cost hundreds of bytes for each. A first piece is kept as it is, because most bodies come in one.
+ * Collects the pieces of a body in one buffer of at most `limit` bytes: a body that comes byte by byte would otherwise cost hundreds of
+ * bytes for each. A first piece is kept without a copy, because most bodies come in one piece.
  */
 export class GatheredBytes {
   readonly #limit: number
-  /** What was gathered is its first `#length` bytes. */
+  /** Its first `#length` bytes are the collected ones. */
   #buffer: Buffer = nothing
   #length = 0
 
@@ -16,12 +16,12 @@ export class GatheredBytes {
     return this.#length
   }
 
-  /** The memory that is held, in bytes: at most twice the length, and at most the limit. */
+  /** Bytes of memory in use: at most twice the length, and at most the limit. */
   get held(): number {
     return this.#buffer.length
   }
 
-  /** Keeps as much of a piece as there is room for; whether that was all of it. */
+  /** Adds as much of a piece as fits. Returns whether all of it fitted. */
   add(piece: Buffer): boolean {
     const room = this.#limit - this.#length
     const kept = piece.length > room ? piece.subarray(0, room) : piece
@@ -36,14 +36,14 @@ export class GatheredBytes {
     return kept === piece
   }
 
-  /** All that was gathered, in a buffer that holds nothing else. */
+  /** Returns the collected bytes, in a buffer that holds nothing else. */
   take(): Buffer {
     if (this.#buffer.length !== this.#length) this.#grow(this.#length)
     return this.#buffer
   }
 
   #grow(capacity: number): void {
-    // Not from the pool, whose slabs outlive what was cut from them.
+    // Not from Node's pool, whose slabs stay in memory as long as any slice of them.
     const grown = Buffer.allocUnsafeSlow(capacity)
     this.#buffer.copy(grown, 0, 0, this.#length)
     this.#buffer = grown

@@ -1,29 +1,29 @@
-/** So many batches must have been slow: one alone (a checkpoint, a collection) is no sign of load. */
+/** Batches that must be slow in a row: a single one (a checkpoint, a garbage collection) is no sign of load. */
 const batches = 4
-/** So many times as long as the quickest is slow. */
+/** A batch is slow if it takes this many times as long as the fastest one. */
 const slow = 4
-/** Nobody waits longer than this for company (ms). */
+/** Longest gathering time (ms). */
 const maxMs = 16
-/** After so long (ms) the quickest is the quickest since: a database that has moved further away is not loaded for ever. */
+/** After this time (ms) the fastest batch is determined again: if the database has become slower for good, it does not count as loaded for ever. */
 const memoryMs = 600_000
 
 /**
- * For how long it pays to gather before the next batch. As long as batches take about as long as the quickest has, not at all: nobody waits for
- * company. When they take several times as long, whoever works them off is busy, with this process' batches or with others'; then small
- * batches cost everybody the most, and gathering for as long as a batch takes makes each of them larger.
+ * How long to gather before the next batch. While batches take about as long as the fastest one did, the answer is 0: nothing waits. When
+ * they take several times as long, the server is busy, with this process's batches or with others'. Then small batches are the most expensive,
+ * and gathering for as long as a batch takes makes each one larger.
  */
 export class GatheringTime {
   readonly #last = new Float64Array(batches)
   #count = 0
   /** Milliseconds; 0: begin at once. */
   ms = 0
-  /** How many times as long as the quickest all of the last batches have taken. */
+  /** Ratio of the recent batches' time to the fastest one's: the smallest of them. */
   timesSlower = 1
   #quickest = Number.POSITIVE_INFINITY
   #quickestSince = Number.POSITIVE_INFINITY
   #since = 0
 
-  /** A batch has taken so long (ms), and is over at `now`. */
+  /** Records that a batch took `ms` milliseconds and ended at `now`. */
   took(ms: number, now: number): void {
     this.#last[this.#count % batches] = ms
     this.#count++

@@ -2,21 +2,21 @@ import type { Resumable } from "./Resumable.ts"
 import { patternCost } from "./PatternCost.ts"
 
 /**
- * About how many bytes of heap a JSON value and what is compiled from it take: rather more than less, told once by whoever keeps it in
- * a cache. The figures are measured, on 64 bits.
+ * Estimates how many bytes of heap a JSON value and its compiled form take; rather too many than too few. A cache asks once for
+ * each entry. The numbers were measured on a 64-bit system.
  */
 
-/** Of a value with its name: itself, and the test, template or object that is made of it. */
+/** Bytes of a value with its name, including the test, template or object that is compiled from it. */
 const perValue = 200
-/** Of a placeholder `{{…}}` in a text. */
+/** Bytes of a placeholder `{{…}}` in a text. */
 const perPlaceholder = 400
-/** Of a pattern of RE2, and of each microsecond of what compiling it costs. */
+/** Bytes of an RE2 pattern, and bytes for each microsecond that compiling it costs. */
 const perPattern = 8_000
 const perCost = 100
-/** Patterns are no longer than that. */
+/** Maximum length of a pattern. */
 const longestPattern = 1_024
 
-/** Values between two parts. */
+/** Values between two yields. */
 const inOnePart = 2_000
 
 const placeholdersIn = (text: string): number => {
@@ -25,19 +25,19 @@ const placeholdersIn = (text: string): number => {
   return count
 }
 
-/** A text of ASCII alone has a byte a character, any other two; with a quarter more, for its pieces. */
+/** An ASCII text takes one byte for each character, any other two; a quarter is added for its pieces. */
 const bytesOfText = (text: string): number =>
   1.25 * text.length * (Buffer.byteLength(text) === text.length ? 1 : 2) + perPlaceholder * placeholdersIn(text)
 
-/** What a text is compiled to besides, where its name says that it is a pattern. */
+/** Bytes of the pattern that a text is compiled to, if its name says that it is a pattern. */
 const bytesOfPattern = (name: string, text: string): number =>
   text.length <= longestPattern && name.endsWith("regex") ? perPattern + perCost * patternCost(text) : 0
 
-/** The bytes that a JSON value holds, with what is compiled from it; in parts. */
+/** The bytes of a JSON value and its compiled form. Resumable. */
 export function* weighing(value: unknown): Resumable<number> {
   let bytes = 0
   let seen = 0
-  /** What has still to be weighed, each behind the name it has. */
+  /** Names and values that are not weighed yet; each value follows its name. */
   const left: Array<unknown> = [value]
   const names: Array<string> = [""]
   while (left.length > 0) {
@@ -62,6 +62,6 @@ export function* weighing(value: unknown): Resumable<number> {
   return Math.ceil(bytes)
 }
 
-/** The bytes that a pattern of RE2 takes once it is compiled; `isCaseless`: told so beside the pattern. */
+/** The bytes of a compiled RE2 pattern; `isCaseless`: the case-insensitive option is set outside of the pattern. */
 export const bytesOfProgram = (pattern: string, isCaseless = false): number =>
   perPattern + perCost * patternCost(pattern, isCaseless)

@@ -1,6 +1,6 @@
-/** A class of Unicode has hundreds of ranges. */
+/** Number of ranges for a Unicode class, which has hundreds. */
 const unicodeClass = 64
-/** Characters that are compared without regard to case are looked up one by one, up to the last that has a case. */
+/** Case-insensitive characters are looked up one by one, up to the last character that has letter case. */
 const lastCased = 0x1e943
 const casesEach = 25
 
@@ -10,13 +10,13 @@ const groupHead = /\?(?:[a-z-]*[:)]|P?<[^>]*>)/iy
 const rangeEnd = /-(?:\\x\{([0-9a-f]+)\}|\\x([0-9a-f]{2})|\\([0-7]{1,3})|([^]))/giu
 
 /**
- * About what it costs to compile a pattern of RE2, in microseconds and rather more than less, told by its text: one for each character as its
- * repetitions repeat it, and more for what has many ranges. The engine has no bound of its own: a few hundred characters can keep it, and everybody,
- * busy for half a second. `isCaseless`: told so beside the pattern.
+ * Estimates the cost of compiling an RE2 pattern, in microseconds, from its text; rather too much than too little. It counts one for each
+ * character, multiplied by the repetitions around it, and more for classes with many ranges. RE2 has no such limit itself: a few hundred
+ * characters can block the event loop for half a second. `isCaseless`: the case-insensitive option is set outside of the pattern.
  */
 export const patternCost = (pattern: string, isCaseless = false): number => {
   const open: Array<number> = []
-  /** Of the group that is open, and of what stands last in it. */
+  /** Cost of the open group, and of its last element. */
   let sum = 0
   let last = 0
   let cost = 0
@@ -27,7 +27,7 @@ export const patternCost = (pattern: string, isCaseless = false): number => {
   for (let at = 0; at < pattern.length; at++) {
     const c = pattern[at]!
     if (c === "\\" && pattern[at + 1] === "Q") {
-      // What is quoted means itself.
+      // Quoted text (`\Q…\E`) is literal.
       const end = pattern.indexOf("\\E", at + 2)
       const quoted = (end < 0 ? pattern.length : end) - at - 2
       if (quoted > 0) {
@@ -49,7 +49,7 @@ export const patternCost = (pattern: string, isCaseless = false): number => {
       groupHead.lastIndex = at + 1
       const head = groupHead.exec(pattern)?.[0] ?? ""
       at += head.length
-      // Flags alone are no group.
+      // `(?i)` sets flags and opens no group.
       if (head.endsWith(")")) sum = open.pop()!
     } else if (c === ")") {
       const inner = sum + 1
@@ -83,9 +83,9 @@ export const patternCost = (pattern: string, isCaseless = false): number => {
   return cost
 }
 
-/** Where a class of characters ends that begins at `from`. */
+/** The index at which the character class that begins at `from` ends. */
 const endOfClass = (pattern: string, from: number): number => {
-  // A bracket that stands first is one of the characters.
+  // A bracket in the first position is a member of the class.
   let at = from + (pattern[from + 1] === "^" ? 2 : 1)
   if (pattern[at] === "]") at++
   for (; at < pattern.length; at++) {

@@ -1,7 +1,7 @@
-/** Something that is come by in parts of a few milliseconds: others may have their turn between them (`inSlices`). */
+/** A computation that yields every few milliseconds, so that other work can run in between (`inSlices`). */
 export type Resumable<A> = Generator<void, A, void>
 
-/** What comes of it, where nobody waits or it is known to be short. */
+/** Runs a computation to its end without pauses. Use it where nothing else waits for the event loop, or if the work is known to be short. */
 export const runToEnd = <A>(work: Iterator<void, A, void>): A => {
   for (;;) {
     const part = work.next()

@@ -1,9 +1,9 @@
-/** Moments that a test in the same process can await instead of sleeping; each has just been, whatever came of it. */
+/** Moments that a test in the same process can await instead of sleeping. Each means that the step has just ended, successfully or not. */
 export type Moment = "sweep" | "refill" | "reload" | "commit" | "count"
 
 const waiting = new Map<Moment, Array<() => void>>()
 
-/** Said by the program. Nobody listens in production, and then this is one comparison. */
+/** Called by the production code. Without a listening test it costs one comparison. */
 export const passed = (moment: Moment): void => {
   if (waiting.size === 0) return
   const listeners = waiting.get(moment) ?? []
@@ -11,7 +11,7 @@ export const passed = (moment: Moment): void => {
   for (const listener of listeners) listener()
 }
 
-/** The next time that the moment comes. To be asked before one looks whether it is still to come. */
+/** Resolves the next time that the moment occurs. Call it before checking whether the moment is still to come. */
 export const next = (moment: Moment): Promise<void> =>
   new Promise((resolve) => {
     waiting.set(moment, [...(waiting.get(moment) ?? []), resolve])

@@ -1,6 +1,6 @@
 /**
- * What processes keep of what strangers have written, bounded in bytes. All caches of a process share one room, because one heap holds
- * them: what the settings of one team weigh is told when they are loaded, and nothing is counted when they are used.
+ * Caches of values from untrusted input, limited in bytes. All caches of a process share one limit, because they share one heap. The weight of
+ * an entry is determined when it is loaded; nothing is counted when it is used.
  */
 
 interface Entry {
@@ -9,22 +9,22 @@ interface Entry {
   readonly value: unknown
   readonly owner: string
   readonly bytes: number
-  /** Asked for since somebody last looked for what may go. */
+  /** Used since the last search for entries to evict. */
   isUsed: boolean
 }
 
-/** What one owner keeps, the oldest first. */
+/** The entries of one owner, the oldest first. */
 interface Owned {
   readonly entries: Set<Entry>
   bytes: number
 }
 
-/** What an entry takes besides what it holds: its places in maps. */
+/** Bytes of an entry besides its value: its slots in maps. */
 const perEntry = 300
 
 /**
- * The bytes that caches may hold together. Beyond them the owner that holds the most lets its oldest entry go that nobody has used since
- * anybody looked: who fills the room pushes out what is its own, and nobody else's.
+ * The byte limit that caches share. Above it, the owner that holds the most loses its oldest entry that was not used since the last check. So an
+ * owner that fills the caches evicts its own entries, not those of others.
  */
 export class CacheRoom {
   #most: number
@@ -43,13 +43,13 @@ export class CacheRoom {
     return this.#most
   }
 
-  /** How many bytes there are from here on. */
+  /** Changes the limit, in bytes. */
   resize(most: number): void {
     this.#most = most
     this.#clear()
   }
 
-  /** Takes an entry in, and lets others go for it; false: it alone is more than there is room for. */
+  /** Adds an entry and evicts others if necessary; false: it alone exceeds the limit. */
   take(entry: Entry): boolean {
     if (entry.bytes > this.#most) return false
     let owned = this.#owners.get(entry.owner)
@@ -69,7 +69,7 @@ export class CacheRoom {
     if (owned.entries.size === 0) this.#owners.delete(entry.owner)
   }
 
-  /** `kept` has just come. */
+  /** Evicts until the limit holds. `kept` is the new entry, which stays. */
   #clear(kept?: Entry): void {
     while (this.#bytes > this.#most) {
       const entry = this.#toLetGo(kept)
@@ -88,7 +88,7 @@ export class CacheRoom {
   }
 }
 
-/** The first that has not been used; those that have are asked about once, and go to the end. */
+/** The first entry that was not used; used ones are unmarked and moved to the end. */
 const oldestOf = (entries: Set<Entry>, kept: Entry | undefined): Entry | null => {
   let left = 2 * entries.size
   for (const entry of entries) {
@@ -101,21 +101,21 @@ const oldestOf = (entries: Set<Entry>, kept: Entry | undefined): Entry | null =>
   return null
 }
 
-/** The room of this process. Whoever starts it says how large it is by its heap. */
+/** The limit of this process. The start-up code sets it by the size of the heap. */
 export const processRoom = new CacheRoom(256 * 1_048_576)
 
-/** The owner of what belongs to no team. */
+/** The owner of entries that belong to no team. */
 export const nobody = ""
 
 /**
- * A map that may forget: it holds at most so many entries, and with all other caches of its room so many bytes. Whoever keeps something says
- * whose it is, and what it weighs (`HeldBytes.ts`). Of two that may go, the one that was used lately stays.
+ * A map that may evict entries: it holds at most a number of entries, and together with the other caches at most a number of bytes. Callers
+ * give the owner and the weight of each entry (`HeldBytes.ts`). Recently used entries stay longer.
  */
 export class WeighedCache<Key, A> {
   readonly #entries = new Map<Key, Entry>()
   readonly #most: number
   readonly #room: CacheRoom
-  /** The same, in the order in which they may go. */
+  /** The same entries, in eviction order. */
   readonly #order = new Set<Entry>()
   readonly #cache = {
     forget: (entry: Entry): void => {
@@ -140,7 +140,7 @@ export class WeighedCache<Key, A> {
     return entry.value as A
   }
 
-  /** Keeps it; not, when it alone is more than there is room for. */
+  /** Adds an entry, unless it alone exceeds the limit. Returns the value. */
   set(key: Key, value: A, { bytes, owner }: { readonly bytes: number; readonly owner: string }): A {
     this.delete(key)
     const entry: Entry = { cache: this.#cache, key, value, owner, bytes: bytes + perEntry, isUsed: false }

@@ -1,14 +1,14 @@
 import type { Schema } from "effect"
 import type { MessageHead, Values } from "@tidegate/model/Message"
 
-/** What a handler is given and what it gives back. */
+/** The request that a handler receives, and the shape of what it returns. */
 export interface TransformRequest extends MessageHead {
   /** The JSON value, or the text of a body that is not JSON. */
   readonly body: Schema.Json
   readonly parsed_query: Values
 }
 
-/** Where code may run: see `Sandbox`. */
+/** Which kind of V8 context code may run in: see `Sandbox`. */
 export type Isolation = "sealed" | "fresh"
 
 /** One run of one team's code over one request. */
@@ -16,13 +16,13 @@ export interface Call {
   readonly teamId: string
   /** At most 1 MiB; longer code is SYNTAX_ERROR. */
   readonly code: string
-  /** Equal for equal code only: what is kept warm is looked up by team and hash. */
+  /** Two calls have the same hash only if their code is equal: warm isolates are looked up by team and hash. */
   readonly codeHash: string
-  /** `fresh`: never in a sealed realm, because its author wants that or it was found to differ there. */
+  /** `fresh`: the call never runs in a reused context, because the author chose that or because the code behaved differently there. */
   readonly isolation: Isolation
-  /** The code is loaded, which adds its handler, and is called for nothing: the request comes back as it is. In a fresh world. */
+  /** The code is loaded, which registers its handler, but the handler is not called: the request is returned unchanged. Runs in a fresh context. */
   readonly isLoadedOnly?: boolean
-  /** `process.env` and `context.env` of the code. */
+  /** Available to the code as `process.env` and `context.env`. */
   readonly env: Readonly<Record<string, string>>
   readonly request: TransformRequest
   readonly context: {
@@ -49,7 +49,7 @@ export interface ExecutionError {
   readonly code: ExecutionErrorCode
   readonly name: string
   readonly message: string
-  /** Of the team's code, from 1; null when it is not known. */
+  /** Line of the team's code, from 1; null if unknown. */
   readonly line: number | null
 }
 
@@ -62,30 +62,30 @@ export interface LogLine {
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "fatal"
 
-/** How a call ended. Either `request` or `error` is null. */
+/** The result of a call. Either `request` or `error` is null. */
 export interface Execution {
   readonly request: TransformRequest | null
-  /** The returned body as JSON, unless it is the one that was given. `isText`: it is a text, or goes on as one. */
+  /** The returned body as JSON; null if it is the body that was passed in. `isText`: the body is a text, or is forwarded as one. */
   readonly written: { readonly json: string; readonly isText: boolean } | null
   readonly error: ExecutionError | null
   readonly logs: ReadonlyArray<LogLine>
-  /** That of the highest line (`log` counts as `info`), `info` when there is none, `fatal` when there is an error. */
+  /** The level of the most severe log line (`log` counts as `info`). Without lines it is `info`; with an error it is `fatal`. */
   readonly logLevel: LogLevel
-  /** What was left out of the logs, and other remarks for the author of the code. */
+  /** Warnings for the author of the code, for example that log lines were dropped. */
   readonly warnings: ReadonlyArray<string>
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly finishedAt: number
-  /** Milliseconds with a fraction; waiting for a turn is not in it. */
+  /** Milliseconds with a fraction; time spent in the queue is not included. */
   readonly durationMs: number
-  /** Bytes by which the call grew the heap it ran on; 0 when it was collected meanwhile or cannot be known. */
+  /** Bytes by which the call grew the heap; 0 if garbage was collected meanwhile or if it cannot be measured. */
   readonly memoryBytes: number
-  /** Why the code does not run in a sealed realm, when it was found to differ there: to be remembered with it. */
+  /** Why the code must not run in a reused context, if it behaved differently there. The caller stores it with the code. */
   readonly pinned: string | null
 }
 
 export interface SyntaxProblem {
   readonly message: string
-  /** From 1; null when it is not known. */
+  /** Line from 1; null if unknown. */
   readonly line: number | null
 }

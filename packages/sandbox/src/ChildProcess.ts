@@ -14,50 +14,50 @@ import type { Answer, Ran } from "./Messages.ts"
 import { makePriority } from "./Priority.ts"
 
 /**
- * How an order ended. `time` and `memory`: it was killed here. `crash`: the child broke down. `killed`: somebody else ended
- * it, or the system did for want of memory.
+ * How an order ended. `time` and `memory`: this module killed the child. `crash`: the child crashed. `killed`: something else ended it,
+ * for example the system because memory ran out.
  */
 export type Ending =
   | { readonly type: "checked"; readonly problem: SyntaxProblem | null }
-  /** Those of its calls that were run: the first of them at least. */
+  /** Results of the calls that ran: always at least the first call. */
   | { readonly type: "ran"; readonly results: ReadonlyArray<Result> }
   | { readonly type: "died"; readonly cause: "time" | "memory" | "crash" | "killed" }
 
 export interface Result {
   readonly ran: Ran
-  /** The body that it returned, when that is another one. */
+  /** The returned body, if it differs from the one that was passed in. */
   readonly body: string
 }
 
 export interface Child {
   readonly pid: number
   /**
-   * Gives it the one order that it may have at a time. `wallMs`: when the code in it is told to stop. `isSlow`: it is known to take
-   * long, and gives way from the beginning.
+   * Sends an order; a child has at most one at a time. `wallMs`: time limit of the code. `isSlow`: the code is known to be slow, so
+   * the child gets a low priority from the start.
    */
   readonly order: (frame: Frame, wallMs: number, isSlow: boolean, done: (ending: Ending) => void) => void
-  /** To be called every few milliseconds while an order is out: has it give way when it takes long, kills it over its time or its memory. */
+  /** Call every few milliseconds while an order is running: it lowers the priority of a slow child and kills one that exceeds its time or memory. */
   readonly watch: () => void
-  /** Bytes of memory, as far as this platform tells. */
+  /** Bytes of resident memory; null where the platform does not report them. */
   readonly residentBytes: () => number | null
-  /** It gives way to others, and cannot be had back: see `Priority`. */
+  /** The priority was lowered and cannot be raised again: see `Priority`. */
   readonly isStuck: () => boolean
-  /** Lets it end when it is idle. */
+  /** Lets the child end once it is idle. */
   readonly retire: () => void
-  /** Ends it at once. */
+  /** Kills the child at once. */
   readonly kill: () => void
   readonly gone: Promise<void>
 }
 
 export interface ChildOptions {
-  /** Bytes of heap that it keeps warm between calls. */
+  /** Bytes of heap that the child keeps warm between calls. */
   readonly warmBytes: number
-  /** Bytes of resident memory that no child exceeds for longer than the watch takes to notice. */
+  /** Bytes of resident memory above which the child is killed. It may exceed them only until the next watch interval. */
   readonly maxResidentBytes: number
-  /** Its priority, as the system counts it, while it works for what takes long: the higher, the more it gives way. */
+  /** The operating system's nice value of the child while it runs slow code: higher means lower priority. */
   readonly niceness: number
   readonly onReady: () => void
-  /** Once, however it ended; `complaint` is the end of what it wrote to its standard error. */
+  /** Called once, however the child ended; `complaint` is the end of its standard error output. */
   readonly onGone: (complaint: string) => void
 }
 
@@ -66,11 +66,11 @@ const sources = fileURLToPath(new URL("child/program.mjs", import.meta.url))
 const folderOf = (name: string, require: NodeJS.Require): string => dirname(realpathSync(require.resolve(name)))
 
 /**
- * What a child may read is its own source and the engine; it may write nothing, open no socket, start no process and no
- * thread. Addons are allowed because the engine is one: what must hold is V8, and behind it there is little to take.
+ * A child may read its own source and the engine. It may not write files, open sockets, or start processes or threads. Addons are
+ * allowed because the engine is one. So V8 is the security boundary, and a process behind it has little worth stealing.
  *
- * TurboFan is off: its loops do without the checks by which V8 stops code, so that a loop that only allocates ran past both
- * its time and its memory; and most of V8's broken promises were found in it. Maglev stays.
+ * TurboFan is off: its loops omit the checks by which V8 stops code, so a loop that only allocates exceeded both its time and its
+ * memory; and most V8 vulnerabilities were found in it. Maglev stays on.
  */
 const makeArguments = (): ReadonlyArray<string> => {
   const require = createRequire(import.meta.url)
@@ -84,7 +84,7 @@ const makeArguments = (): ReadonlyArray<string> => {
     "--permission",
     "--allow-addons",
     ...readable,
-    // By it the loader tells which C library it runs on.
+    // The loader reads it to detect the C library.
     "--allow-fs-read=/etc/alpine-release",
     `--import=${sources}`,
     program
@@ -93,13 +93,13 @@ const makeArguments = (): ReadonlyArray<string> => {
 
 let childArguments: ReadonlyArray<string> | undefined
 
-/** A small file of /proc, read again and again without opening it. Null where there is none. */
+/** A small file of /proc that is opened once and read many times. Null where it does not exist. */
 const openProc = (path: string) => {
   let file: number | null = null
   try {
     file = openSync(path, "r")
   } catch {
-    // Not Linux: the deadline and the isolates' own limits remain.
+    // Not Linux: the time limit and the isolates' own limits remain.
   }
   const buffer = Buffer.alloc(4_096)
   return {
@@ -118,16 +118,16 @@ const openProc = (path: string) => {
   }
 }
 
-/** Under pressure the system takes a child before it takes the gateway. */
+/** Tells the system to kill a child rather than the gateway when memory runs out. */
 const offerToSystem = (pid: number): void => {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, "1000")
   } catch {
-    // Not allowed or not Linux: it takes whom it likes.
+    // Not permitted, or not Linux: the system chooses.
   }
 }
 
-/** What a run comes to whose headers or query are more than is read of it. */
+/** The result of a run whose headers or query have more values than are parsed. */
 const tooManyValues = (): Ran => ({
   error: {
     code: "OUTPUT_TOO_LARGE",
@@ -148,21 +148,21 @@ const tooManyValues = (): Ran => ({
   verdict: null
 })
 
-/** From a process that runs the code of strangers: as foreign as what they send. Throws for what is not JSON. */
+/** Parses JSON from a child. Children run foreign code, so their output is as untrusted as a sender's. Throws if it is not JSON. */
 const foreign = <A>(text: string, tooMuch: () => A): A => {
   const parsed = parseJson(text)
   if (parsed.kind === "invalid") throw new SyntaxError("not JSON")
   return parsed.kind === "json" ? (parsed.value as A) : tooMuch()
 }
 
-/** Each is read by itself: one that is more than is read is one result, not those beside it. */
+/** Each result is parsed by itself: if one is too large, only that one fails, not its neighbours. */
 const resultsOf = (texts: ReadonlyArray<string>): ReadonlyArray<Result> =>
   Array.from({ length: texts.length / 2 }, (_, index) => ({
     ran: foreign(texts[2 * index] ?? "", tooManyValues),
     body: texts[2 * index + 1] ?? ""
   }))
 
-/** The order that is out, with what the child had used when it was first looked at. */
+/** The running order, with the child's usage when it was first measured. */
 interface Out {
   readonly done: (ending: Ending) => void
   readonly wallMs: number
@@ -170,20 +170,20 @@ interface Out {
   readonly before: { readonly cpuMs: number | null; readonly residentBytes: number | null } | null
 }
 
-/** Clock ticks of /proc are 100 a second on every Linux that Node runs on. */
+/** /proc counts 100 clock ticks a second on every Linux that Node supports. */
 const tickMs = 10
 const complaintBytes = 2_000
-/** Signals that a process does not give itself when it breaks down. */
+/** Signals that come from outside, not from a crash of the process. */
 const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
-/** From here on an order is not quick (ms, of the processor where that is known). */
+/** From this time on an order counts as slow (ms; processor time where it is known). */
 const quickMs = 20
-/** How long beyond its time a call may go without an answer: compiling, and the passage of large bodies, are in it. */
+/** How long a call may exceed its time without an answer: this covers compiling and the transfer of large bodies. */
 const graceMs = 750
 
-/** Starts a child. It counts as ready when it says so. Throws when no process can be started at all. */
+/** Starts a child. It reports by itself when it is ready. Throws if no process can be started. */
 export const startChild = (options: ChildOptions): Child => {
   childArguments ??= makeArguments()
-  // One time zone everywhere, and nothing of this process' environment.
+  // The same time zone everywhere, and nothing of this process's environment.
   const env = { TZ: "UTC" }
   const process_ = spawn(process.execPath, [...childArguments, String(options.warmBytes)], {
     stdio: ["pipe", "pipe", "pipe", "pipe"],
@@ -195,7 +195,7 @@ export const startChild = (options: ChildOptions): Child => {
   const status = openProc(`/proc/${pid}/status`)
   const stat = openProc(`/proc/${pid}/stat`)
   let out: Out | undefined
-  /** Why it was killed here; null when it was not. */
+  /** Why this module killed the child; null if it did not. */
   let reason: "time" | "memory" | "crash" | null = null
   let complaint = ""
   let isGone = false
@@ -231,7 +231,7 @@ export const startChild = (options: ChildOptions): Child => {
       resolve()
     }
     process_.on("exit", end)
-    // It was never started.
+    // The process was never started.
     process_.on("error", (error) => {
       complaint ||= error.message
       if (process_.pid === undefined) end()
@@ -245,7 +245,7 @@ export const startChild = (options: ChildOptions): Child => {
     else if (answer.type === "checked") finish(answer)
     else {
       const results = resultsOf(texts)
-      // What runs nothing of a batch would be given it again and again.
+      // Otherwise a child that answers without results would be sent the same batch for ever.
       if (results.length === 0) throw new SyntaxError("no results")
       finish({ type: "ran", results })
     }
@@ -254,7 +254,7 @@ export const startChild = (options: ChildOptions): Child => {
     try {
       read(chunk)
     } catch {
-      // Not what a child says: it is not one of ours any more.
+      // A child never writes such output, so this process can no longer be trusted.
       kill("crash")
     }
   })
@@ -262,7 +262,7 @@ export const startChild = (options: ChildOptions): Child => {
   process_.stderr.on("data", (text: string) => {
     complaint = (complaint + text).slice(-complaintBytes)
   })
-  // It ended while it was written to; its exit tells.
+  // The child ended while it was written to; the exit handler reports it.
   process_.stdin.on("error", () => {})
   process_.stdout.on("error", () => {})
   const sent = process_.stdio[3] as Writable
@@ -295,13 +295,13 @@ export const startChild = (options: ChildOptions): Child => {
       if (lateMs < quickMs) return
       const cpu = cpuMs()
       const isKnown = cpu !== null && typeof before?.cpuMs === "number"
-      // A quick one that others keep waiting may be as late.
+      // Fast code can be as late when it waits for the processor.
       if (!isKnown || cpu - before.cpuMs >= quickMs) priority.giveWay()
       if (lateMs < callLimits.ms + graceMs) return
-      // A child that got no time to run is not slow, and one that has had it is not waited for any longer.
+      // A child that got no processor time is not slow. One that used its time is not waited for any longer.
       const isUsedUp = isKnown && cpu - before.cpuMs >= callLimits.dueMs + graceMs
       if (!isUsedUp && lateMs < (isKnown ? callLimits.longestMs : wallMs) + graceMs) return
-      // The collector at work on what does not fit looks like code that does not end.
+      // A garbage collector that runs out of heap looks like code that does not end.
       const grownBytes = (resident ?? 0) - (before?.residentBytes ?? resident ?? 0)
       kill(grownBytes > 2 * callLimits.memoryMib * 1_048_576 ? "memory" : "time")
     },

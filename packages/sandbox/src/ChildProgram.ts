@@ -15,14 +15,14 @@ const strip = (): Promise<string> =>
 let stripped: Promise<string> | undefined
 
 /**
- * The children's program without its types. One that strips them itself, as Node would have it, keeps the stripper: 28 MB, and 150 ms
- * of CPU to start. Nor is it loaded into this process, which often has none. So it is done once, by a process that ends; nothing is written
- * where a child might read what another has changed.
+ * The children's program without its types. If each child stripped the types itself, as Node would, it would keep the stripper: 28 MB,
+ * and 150 ms of CPU at start. This process often needs no stripper either. So a short-lived process strips once. Nothing is written to
+ * disk, because one child could then read what another has changed.
  */
 export const childProgram = (): Promise<string> => {
   const program = (stripped ??= strip())
   program.catch(() => {
-    // The next child that starts has it tried again.
+    // The next child that starts tries again.
     if (stripped === program) stripped = undefined
   })
   return program

@@ -2,61 +2,61 @@ import { startChild } from "./ChildProcess.ts"
 import type { Child } from "./ChildProcess.ts"
 
 export interface ChildrenOptions {
-  /** With work at the same time. */
+  /** Children that work at the same time. */
   readonly children: number
-  /** Ready beyond those, to take the place of one that dies. */
+  /** Idle children beyond those, which replace one that dies. */
   readonly spares: number
-  /** How long one is kept without work. */
+  /** Milliseconds for which a child is kept without work. */
   readonly idleMs: number
-  /** Calls that wait for one. */
+  /** Calls that wait for a child. */
   readonly waiting: () => number
   readonly maxResidentBytes: number
   readonly niceness: number
-  /** One has become free for work. */
+  /** A child has become free. */
   readonly onFree: () => void
-  /** None can be started, again and again. */
+  /** Starting children has failed several times in a row. */
   readonly onHopeless: (reason: string) => void
 }
 
-/** A child and what is known of it. */
+/** A child and its state. */
 export interface Member {
   readonly child: Child
-  /** Keys of the code that it was sent, with the characters of each, the last used last. */
+  /** Keys of the code that the child has, with the characters of each; the most recently used is last. */
   readonly codes: Map<string, number>
   readonly bornAt: number
   state: "starting" | "idle" | "busy" | "leaving"
-  /** When it was given its last work, or started. */
+  /** When its last work began, or when it was started. */
   startedAt: number
   calls: number
 }
 
 /**
- * Bytes of heap that is kept warm, by one child and by all together. A process comes to about 80 MiB and this and a third:
- * 200 transformations in turn keep the default pool, the gateway's own memory included, under 1 GiB.
+ * Bytes of heap that is kept warm, by one child and by all together. A process takes about 80 MiB plus 1.3 times this. With that, 200
+ * transformations in turn keep the default pool, including the gateway's own memory, under 1 GiB.
  */
 const warmBytesOfOne = 64 * 1_048_576
 const warmBytesOfAll = 128 * 1_048_576
 const watchEveryMs = 10
-/** An idle child that holds more than this part of what it may is replaced. */
+/** An idle child that uses more than this share of its memory limit is replaced. */
 const leaveAt = 0.6
 const checkMemoryEvery = 64
-/** One that cannot come back to the front is replaced after so long: starting another costs what a thousand quick calls do. */
+/** A child that cannot get its priority back is replaced after this time: starting another costs as much as a thousand fast calls. */
 const stuckMs = 30_000
 const firstRestartMs = 50
 const longestRestartMs = 5_000
-/** Starts that fail in a row before calls are told so rather than kept waiting. */
+/** Failed starts in a row after which calls fail instead of waiting. */
 const hopeless = 3
 
 /**
- * The processes of the pool. There are as many as had work at once of late, and the spares: none before the first call, and none
- * when there has been no call for `idleMs`.
+ * The processes of the pool: as many as worked at the same time recently, plus the spares. There are none before the first call,
+ * and none after `idleMs` without a call.
  */
 export const makeChildren = (options: ChildrenOptions) => {
   const members = new Set<Member>()
   let busy = 0
-  /** As many as are kept, spares not counted. */
+  /** Children to keep, without the spares. */
   let kept = 0
-  /** The most that were wanted at once since the last look. */
+  /** The most that were needed at once since the last check. */
   let wanted = 0
   let isClosing = false
   let failedStarts = 0
@@ -108,14 +108,14 @@ export const makeChildren = (options: ChildrenOptions) => {
 
   const reason = (): string => `no sandbox process can be started: ${complaint.slice(0, 300)}`
 
-  /** Starts what is missing, at once after a death, with growing pauses while starting fails. */
+  /** Starts missing children: at once after a death, with growing pauses while starts fail. */
   const fill = (): void => {
     if (isClosing || restart !== undefined) return
     const pauseMs = failedStarts === 0 ? 0 : Math.min(longestRestartMs, firstRestartMs * 2 ** failedStarts)
     const start = (): void => {
       restart = undefined
       if (isClosing) return
-      // While none works, one starts alone, so that what waits for it has the machine.
+      // While no child works, only one starts, so that the call that waits for it gets the whole machine.
       let most = count("idle", "busy") > 0 ? Infinity : 1 - count("starting")
       while (missing() > 0 && most-- > 0) add()
     }
@@ -133,7 +133,7 @@ export const makeChildren = (options: ChildrenOptions) => {
     fill()
   }
 
-  /** Lets those go that were not wanted since the look before this one, those first that have been idle for longest. */
+  /** Ends children that were not needed since the check before this one; those that were idle longest go first. */
   const look = (): void => {
     const now = busy === 0 && options.waiting() > 0 ? 1 : busy
     kept = Math.max(wanted, now)
@@ -147,7 +147,7 @@ export const makeChildren = (options: ChildrenOptions) => {
     failedStarts = 0
   }
 
-  /** So many are wanted at once, as far as there may be so many. */
+  /** Requests that many children at once, up to the limit. */
   const want = (atOnce: number): void => {
     wanted = Math.max(wanted, Math.min(options.children, atOnce))
     if (wanted <= kept || isClosing) return
@@ -157,8 +157,8 @@ export const makeChildren = (options: ChildrenOptions) => {
   }
 
   /**
-   * An idle child for the code: one that has it warm, else the used one with the least code, else a new one: the last child
-   * stays unused, ready to take the place of one that dies.
+   * Chooses an idle child for the code: one that has it warm, else the used one with the least code, else an unused one. So the last
+   * child stays unused, ready to replace one that dies.
    */
   const choose = (key: string | null): Member | undefined => {
     let best: Member | undefined
@@ -169,7 +169,7 @@ export const makeChildren = (options: ChildrenOptions) => {
       if (key !== null && member.codes.has(key)) return member
       if (best === undefined || rank(member) < rank(best)) best = member
     }
-    // Filling up the pool with code comes before loading one child with all of it.
+    // Code is spread over all children before one child gets all of it.
     if (used < kept) for (const member of members) if (member.state === "idle" && member.codes.size === 0) return member
     return best
   }
@@ -177,12 +177,12 @@ export const makeChildren = (options: ChildrenOptions) => {
 
   return {
     isFree: (): boolean => busy < options.children && count("idle") > 0,
-    /** There is work that no child is free for: one more is started, unless one is starting. */
+    /** Work waits and no child is free: starts one more, unless one is starting. */
     grow: (): void => {
       fill()
       if (count("starting") === 0) want(busy + 1)
     },
-    /** Takes one of those that are free; it is to be released. */
+    /** Takes a free child; the caller has to release it. */
     take: (key: string | null): Member => {
       const member = choose(key)
       if (member === undefined) throw new Error("no child is free")
@@ -194,7 +194,7 @@ export const makeChildren = (options: ChildrenOptions) => {
       }, watchEveryMs)
       return member
     },
-    /** What it was given, so many calls, has ended; `isDead`: and it with that. */
+    /** The child's order of `calls` calls has ended; `isDead`: the child died with it. */
     release: (member: Member, isDead: boolean, calls: number): void => {
       if (--busy === 0) {
         clearInterval(watch)
@@ -204,12 +204,12 @@ export const makeChildren = (options: ChildrenOptions) => {
       if (isDead) return
       if (member.child.isStuck() && Date.now() - member.bornAt > stuckMs) return replace(member)
       member.calls += calls
-      // After what the watch has seen, and after many other calls: memory that was fragmented does not come back by itself.
+      // Memory is checked after long orders and after many short ones: fragmented memory is not returned by itself.
       if (Date.now() - member.startedAt < watchEveryMs && member.calls < checkMemoryEvery) return
       member.calls = 0
       if ((member.child.residentBytes() ?? 0) > options.maxResidentBytes * leaveAt) replace(member)
     },
-    /** Why there are none, for a call that would wait for one; null when there are, or may be soon. */
+    /** Why no child can be started, for a call that would wait for one; null if there are children or may be soon. */
     hopeless: (): string | null => {
       if (failedStarts < hopeless) return null
       want(1)

@@ -3,28 +3,28 @@ import type { Path, Ran } from "./Messages.ts"
 interface Version {
   equal: number
   noisy: number
-  /** Since it was decided. */
+  /** Calls in the reused context since the decision. */
   sealedCalls: number
   pinned: string | null
 }
 
-/** One call in so many is compared afterwards. */
+/** One call in this many is compared afterwards. */
 const sampleEvery = 200
-/** Comparisons that say nothing, because the code never does the same twice, before it is left in fresh worlds. */
+/** Inconclusive comparisons, because the code is not deterministic, before the code stays in fresh contexts. */
 const maxNoisy = 16
 const noisyReason = "it gives something else each time it runs on the same request, so that nothing can be compared"
 const maxVersions = 10_000
 
 /**
- * Decides, once for each version of a code, whether it may run in a sealed realm. It may when it compiles there and comes to the same
- * as in a fresh world, over its first calls and a sample of the later ones; a call that fails there is run again in a
- * fresh world, which is what counts. Code that differs once is pinned to fresh worlds for good.
+ * Decides for each version of a code whether it may run in a reused context ("sealed"). It may if it compiles there and gives the same
+ * results as in a fresh context, for its first calls and for a sample of the later ones. A call that fails there runs again in a fresh
+ * context, whose result counts. Code that differs once is pinned to fresh contexts for good.
  *
- * What is known here is this process's own, and forgotten when many other codes were called since: then it is decided anew. That a code is
- * pinned is for the caller to remember. `firstCalls`: how many comparisons have to come out equal first.
+ * Decisions are kept in this process only, and dropped when many other codes were called since: then the code is compared again. The
+ * caller has to store that a code is pinned. `firstCalls`: number of equal comparisons that are required first.
  */
 export const makeDecisions = (firstCalls: number) => {
-  /** In the order of their last call. */
+  /** The least recently called first. */
   const versions = new Map<string, Version>()
 
   const known = (key: string): Version => {
@@ -45,14 +45,14 @@ export const makeDecisions = (firstCalls: number) => {
       if (version.equal < firstCalls) return "compared"
       return ++version.sealedCalls % sampleEvery === 0 ? "compared" : "sealed"
     },
-    /** Whether a call that ended so has to run again, compared. */
+    /** Whether a call with this result has to run again, compared. */
     isDoubtful: (key: string, { error, isSealed }: Ran): boolean => {
       if (!isSealed || error === null) return false
-      // What was too slow or too large for the sealed realm may not be for a fresh one: it is decided anew.
+      // The code may be fast or small enough in a fresh context: it is compared again from the start.
       if (error.code === "TIMEOUT" || error.code === "MEMORY_LIMIT") known(key).equal = 0
       return true
     },
-    /** Takes in what a comparison came to, if there was one; why the code is pinned, when it is. */
+    /** Records the result of a comparison, if there was one. Returns why the code is pinned, or null. */
     learn: (key: string, { verdict }: Ran): string | null => {
       const version = known(key)
       if (verdict?.kind === "equal") version.equal++

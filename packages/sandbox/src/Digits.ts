@@ -6,11 +6,11 @@ import type { Schema } from "effect"
 type Json = Schema.Json
 
 /**
- * Code has JavaScript's numbers: of a body with others it is given the rounded ones. What it leaves alone gets its digits back afterwards, as far as
- * it can be told.
+ * Code works with JavaScript's numbers, so numbers of a body that do not fit are rounded for it. Values that the code leaves unchanged
+ * get their exact digits back afterwards, where that is unambiguous.
  */
 
-/** A body as code is given it. `isRounded`: it has other numbers than the body. */
+/** A body as the code receives it. `isRounded`: at least one number was rounded. */
 export const roundedJson = (body: Json): { readonly text: string; readonly isRounded: boolean } => {
   const json = JSON.stringify(body)
   if (!mayRoundIn(json)) return { text: json, isRounded: false }
@@ -18,18 +18,19 @@ export const roundedJson = (body: Json): { readonly text: string; readonly isRou
   return { text: rounded, isRounded: rounded !== json }
 }
 
-/** What JavaScript makes of one; null: nothing that JSON has. */
+/** The JavaScript number for an exact one; null if JSON cannot express it. */
 const roundedOf = (number: ExactNumber): number | null => {
   const rounded = Number(String(number))
   return Number.isFinite(rounded) ? rounded : null
 }
 
-/** A longer one stays as code has returned it (characters): it is parsed and written in one go. */
+/** Characters. A longer body stays as the code returned it, because it would be parsed and written without a pause. */
 const restoredAtMost = 1_048_576
 
 /**
- * The JSON of a returned body, in which what was rounded has its digits again. A whole number has them wherever it stands, unless two of the body are
- * rounded to the same; any other at its own place alone: under the same names, and in a list that is as it was.
+ * The JSON of a returned body, in which rounded numbers have their digits again. A whole number is restored wherever it appears, unless
+ * two numbers of the body round to the same value. Any other number is restored at its own place only: under the same names, and in a list that
+ * is unchanged.
  */
 export const withDigits = (before: Json, returned: string): string => {
   if (returned.length > restoredAtMost) return returned
@@ -39,7 +40,7 @@ export const withDigits = (before: Json, returned: string): string => {
 }
 
 class Digits {
-  /** By what they are rounded to; null: several. */
+  /** Exact numbers by the value they round to; null: several exact numbers round to it. */
   readonly #whole = new Map<number, ExactNumber | null>()
 
   constructor(before: Json) {
@@ -59,7 +60,7 @@ class Digits {
     this.#whole.set(rounded, isOther ? null : number)
   }
 
-  /** `before`: what was at the place; undefined: nothing that is known to be the same. */
+  /** `before`: the value that was at this place; undefined if the place is unknown. */
   restored(before: unknown, after: unknown): unknown {
     if (typeof after === "number" || after === null) {
       if (isExactNumber(before) && roundedOf(before) === after) return before
@@ -67,7 +68,7 @@ class Digits {
     }
     if (typeof after !== "object") return after
     if (Array.isArray(after)) {
-      // Elements change their places: of a list that is another one, nothing is known of where they stood.
+      // Elements can move. In a changed list their old places are unknown.
       if (Array.isArray(before) && roundNumbers(JSON.stringify(before)) === JSON.stringify(after)) return before
       return after.map((one) => this.restored(undefined, one))
     }

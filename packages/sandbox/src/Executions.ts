@@ -15,7 +15,7 @@ const logLevel = (logs: ReadonlyArray<LogLine>, error: ExecutionError | null): L
   return levelNames[Math.max(...logs.map(({ type }) => levels[type]))] ?? "info"
 }
 
-/** For code that was stopped by force. */
+/** The error of code that was killed. */
 export const killedError = (offence: Offence): ExecutionError =>
   offence === "TIMEOUT"
     ? {
@@ -31,7 +31,7 @@ export const killedError = (offence: Offence): ExecutionError =>
         line: null
       }
 
-/** An execution without a result, now ended. */
+/** An execution that failed without a result and ends now. */
 export const withoutResult = (error: ExecutionError, warnings: ReadonlyArray<string>, startedAt: number): Execution => {
   const finishedAt = Date.now()
   return {
@@ -49,10 +49,7 @@ export const withoutResult = (error: ExecutionError, warnings: ReadonlyArray<str
   }
 }
 
-/**
- * A returned body, and a remark about it: one that costs too much to parse stays the JSON text that it is, as one that was
- * received does.
- */
+/** A returned body, with remarks. A body that costs too much to parse stays JSON text, as a received one does. */
 const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: ReadonlyArray<string> } => {
   const parsed = parseJson(json)
   if (parsed.kind === "json") return { body: parsed.value as Schema.Json, remarks: [] }
@@ -62,7 +59,7 @@ const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: R
   }
 }
 
-/** In a shorter body is nothing to remark: it has not as many values (characters). */
+/** Characters. A shorter body cannot have too many values, so it needs no remark. */
 export const parsedAtOnce = 64 * 1024
 
 interface Returned {
@@ -71,7 +68,7 @@ interface Returned {
   readonly remarks: ReadonlyArray<string>
 }
 
-/** What a handler has returned, with the body that came as JSON text. Most are handed on as that: it is parsed when somebody asks for it. */
+/** The returned request, with its body as JSON text. Most bodies are forwarded as text: they are parsed only when they are read. */
 const returnedAs = (members: Omit<TransformRequest, "body">, json: string): Returned => {
   if (json.length > parsedAtOnce) {
     const { body, remarks } = bodyOf(json)
@@ -89,7 +86,7 @@ const returnedAs = (members: Omit<TransformRequest, "body">, json: string): Retu
 
 const nothing = { request: null, written: null, remarks: [] }
 
-/** What a child's answer comes to; `pinned`: what it showed of the code. `isRounded`: it was given other numbers than the body has. */
+/** Turns a child's answer into an execution. `pinned`: why the code is pinned, if it is. `isRounded`: the code received rounded numbers. */
 export const executionOf = (
   call: Call,
   { body, ran }: Result,

@@ -1,12 +1,12 @@
 /**
- * What goes through the pipes between the pool and a child: some texts, each behind its length in bytes. Bodies travel as
- * JSON text, so that neither the pool's loop nor the child's parses what only the other end needs, and each call of a batch in texts of
- * its own, so that what is wrong with one is not wrong with the others.
+ * The message format of the pipes between the pool and a child: several texts, each after its length in bytes. Bodies travel as JSON
+ * text, so that neither side parses what only the other side needs. Each call of a batch has its own texts, so that one bad call does not spoil
+ * the others.
  */
 export type Frame = readonly [control: string, ...texts: ReadonlyArray<string>]
 
 const lengthBytes = 4
-/** More than any batch or result, so that a broken stream is noticed rather than waited for. */
+/** More than any batch or result. A length above it shows that the stream is broken, instead of waiting for bytes that never come. */
 const maxBytes = 256 * 1_048_576
 const maxTexts = 256
 
@@ -22,14 +22,14 @@ export const encodeFrame = (texts: Frame): Buffer => {
   return buffer
 }
 
-/** Takes the chunks of a stream and hands on its frames. Throws on a length that no frame has. */
+/** Takes the chunks of a stream and passes on its frames. Throws if a length is invalid. */
 export const makeFrameReader = (onFrame: (frame: Frame) => void): ((chunk: Buffer) => void) => {
   let pending: Array<Buffer> = []
   let pendingBytes = 0
-  /** Bytes of the frame at the front, as far as known: chunks of a large one are gathered, not joined again and again. */
+  /** Bytes of the first frame, as far as known. The chunks of a large frame are collected and joined once. */
   let wanted = lengthBytes
 
-  /** As far as the beginning tells. */
+  /** Bytes of the frame, as far as its beginning tells. */
   const bytesOf = (buffer: Buffer): number => {
     const texts = buffer.readUInt32LE(0)
     if (texts === 0 || texts > maxTexts) throw new Error(`a frame of ${texts} texts`)

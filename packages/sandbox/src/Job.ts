@@ -8,17 +8,17 @@ import { type Input, isDeeper, type Path } from "./Messages.ts"
 import { countEnd } from "./SandboxTelemetry.ts"
 import type { Offence } from "./Strikes.ts"
 
-/** What waits for a child. It is settled once. */
+/** A call or check that waits for a child. It is completed once. */
 export interface Job {
   /** When it was put in the queue, on the monotonic clock. */
   readonly since: number
   readonly teamId: string
   readonly code: string
-  /** Of the code, among those that are kept warm; null for code that is only checked. */
+  /** Key of the code among the warm ones; null for code that is only checked. */
   readonly key: string | null
-  /** What a child is given of it. Throws when it cannot be written: it is nested too deep, or longer than a string may be. */
+  /** The texts that a child receives. Throws if the call cannot be written: it is nested too deeply, or longer than a string may be. */
   readonly texts: () => ReadonlyArray<string>
-  /** How it has to run, whatever is decided about its code; null: as that is. */
+  /** The path that the job has to take; null: decided by its code. */
   path: Path | null
   readonly ran: (result: Result, pinned: string | null, startedAt: number) => void
   readonly checked: (problem: SyntaxProblem | null) => void
@@ -27,14 +27,14 @@ export interface Job {
   readonly unavailable: (reason: string) => void
   waitTimer: NodeJS.Timeout | undefined
   wallMs: number
-  /** It goes in no batch: so that it is known whose doing it is when its child dies, or because it has longer than others. */
+  /** The job runs in a batch of its own: so that the guilty job is known when its child dies, or because it has a longer time limit. */
   isAlone: boolean
-  /** What the deaths of children under it that were not decided here add up to. */
+  /** Grows each time a child dies under the job without a known cause. */
   suspicion: number
   isSettled: boolean
 }
 
-/** Levels of a request's body beyond which it is not handed over. */
+/** Nesting levels above which a request's body is refused. */
 const maxDepth = 4_000
 
 const wrongAnswer = "a child gave the wrong answer"
@@ -50,7 +50,7 @@ export const keyOf = ({ codeHash, teamId }: Call): string => `${teamId} ${codeHa
 
 export const runJob = (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): Job => {
   const done = countEnd(told)
-  /** Whether its code is given other numbers than the body has. */
+  /** Whether the code received rounded numbers. */
   let isRounded = false
   const unavailable = countEnd(untold)
   return {
@@ -58,7 +58,7 @@ export const runJob = (call: Call, told: (execution: Execution) => void, untold:
     teamId: call.teamId,
     code: call.code,
     key: keyOf(call),
-    // One call more or less of its handler would tell nothing of where it runs.
+    // A call without its handler cannot show a difference between contexts, so it is not compared.
     path: call.isolation === "fresh" || call.isLoadedOnly === true ? "fresh" : null,
     isAlone: false,
     texts: () => {
@@ -74,7 +74,7 @@ export const runJob = (call: Call, told: (execution: Execution) => void, untold:
       return [JSON.stringify(input), given.text]
     },
     ran: (result, pinned) => {
-      // A longer one is parsed, in turn with other long work.
+      // A longer body is parsed in turn with other long work.
       if (result.body.length <= parsedAtOnce) return done(executionOf(call, result, pinned, isRounded))
       const finish = (): void => {
         const since = performance.now()
@@ -109,7 +109,7 @@ export const checkJob = (
   unavailable: (reason: string) => void
 ): Job => ({
   ...state(),
-  // Writers of code share one team: it is they who wait when somebody checks a lot.
+  // All checks share one team. So a burst of checks delays other checks, not calls.
   teamId: "",
   code,
   key: null,

@@ -2,20 +2,20 @@ import type { Schema } from "effect"
 import type { ExecutionError, LogLine, SyntaxProblem, TransformRequest } from "./Call.ts"
 
 /**
- * How a call runs. `fresh`: in a context of its own. `sealed`: in one that is shared by the calls of its code, and sealed.
- * `compared`: fresh, whose result counts, and then sealed, with the same clock and randomness, to see whether it comes to the same.
+ * How a call runs. `fresh`: in a context of its own. `sealed`: in a frozen context that all calls of the code share.
+ * `compared`: in a fresh context, whose result counts, and then in the sealed one with the same clock and randomness, to compare the results.
  */
 export type Path = "fresh" | "sealed" | "compared"
 
 /** The first text of a frame to a child. */
 export type Order =
   | {
-      /** A batch of calls of one code. Each has two texts in the frame: its `Input`, and the body of its request. */
+      /** A batch of calls of one code. The frame has two texts for each: its `Input`, and the body of its request. */
       readonly type: "run"
-      /** Names the code, whose text `code` is unless the child has it already. */
+      /** Key of the code. Its text is in `code`, unless the child has it already. */
       readonly key: string
       readonly code?: string
-      /** Keys whose code is not needed any more. */
+      /** Keys of code that the child may drop. */
       readonly forget?: ReadonlyArray<string>
       readonly wallMs: number
       readonly paths: ReadonlyArray<Path>
@@ -28,31 +28,31 @@ export interface Input {
   readonly isLoadedOnly?: boolean
 }
 
-/** What a comparison of both paths came to. `noisy`: the code differs from itself, too, and nothing can be said. */
+/** Result of a comparison. `noisy`: two fresh runs differ, too, so the comparison proves nothing. */
 export type Verdict =
   | { readonly kind: "equal" }
   | { readonly kind: "noisy" }
   | { readonly kind: "differs"; readonly reason: string }
 
-/** How one call of a batch ended. */
+/** Result of one call of a batch. */
 export interface Ran {
   readonly error: ExecutionError | null
-  /** Null with an error. */
+  /** Null if there is an error. */
   readonly request: Omit<TransformRequest, "body"> | null
-  /** The body is the one that was given; else it is a text of its own. */
+  /** The body is the one that was passed in; otherwise it is sent as a separate text. */
   readonly bodyUnchanged: boolean
   readonly logs: ReadonlyArray<LogLine>
   readonly warnings: ReadonlyArray<string>
   readonly startedAt: number
   readonly durationMs: number
-  /** Of the isolate during the call: much less than `durationMs` when the machine had no time for it. */
+  /** Processor time of the isolate during the call: much less than `durationMs` on a busy machine. */
   readonly cpuMs: number
-  /** Of the whole process for this answer, preparing, comparing and settling included. */
+  /** Processor time of the whole process for this answer, including preparation and comparison. */
   readonly processMs: number
   readonly memoryBytes: number
-  /** It ran in a sealed realm. */
+  /** The call ran in the reused context. */
   readonly isSealed: boolean
-  /** Null when nothing was compared. */
+  /** Null if nothing was compared. */
   readonly verdict: Verdict | null
 }
 
@@ -61,15 +61,15 @@ export type Answer =
   | { readonly type: "ready" }
   | { readonly type: "checked"; readonly problem: SyntaxProblem | null }
   /**
-   * Two texts follow for each call that was run, in order: its `Ran`, and its body. When the batch took too long or came to too much,
-   * those at its end were not run.
+   * Two texts follow for each call that ran, in order: its `Ran`, and its body. If the batch took too long or its results grew too large,
+   * its last calls did not run.
    */
   | { readonly type: "ran" }
 
 /**
- * Whether a value nests deeper than `levels`. It goes down level by level, not by calling itself, which a stack ends at some depth that
- * differs. Asked before JSON is written on the gateway's own loop: at a depth of three million, which six megabytes of brackets reach, V8
- * takes nine seconds.
+ * Whether a value nests deeper than `levels`. It works level by level without recursion, because the depth at which a stack overflows
+ * varies. It is called before JSON is written on the gateway's event loop: at a depth of three million, which six megabytes of brackets reach,
+ * V8 takes nine seconds.
  */
 export const isDeeper = (value: Schema.Json, levels: number): boolean => {
   const isNested = (item: unknown): item is object => typeof item === "object" && item !== null

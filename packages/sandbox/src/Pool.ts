@@ -23,17 +23,17 @@ export interface PoolOptions {
   readonly firstCalls: number
 }
 
-/** What goes to a child at once: so many calls, and no more of them when their texts have so many characters. */
+/** Largest batch for a child: this many calls, and no further call once their texts have this many characters. */
 const batchCalls = 64
 const batchCharacters = 256 * 1024
-/** Code texts that a child keeps, and their characters together. */
+/** Number of code texts that a child keeps, and their characters together. */
 const maxCodes = 64
 const maxCodeCharacters = 8 * 1024 * 1024
-/** Two children that broke down under a call prove it guilty, or six that were killed by others. */
+/** A call is guilty after two crashes of its child, or after six kills from outside. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
 
-/** How slow a call was, in the mean of its batch: what it waited for the processor says nothing of that. */
+/** Mean milliseconds of a call in its batch. Processor time is used, because time spent waiting for the processor does not make code slow. */
 const slownessOf = (ending: Ending, wallMs: number): number => {
   if (ending.type !== "ran" || ending.results.length === 0) return wallMs
   const each = ending.results.map(({ ran }) => (ran.durationMs > 0 ? Math.min(wallMs, ran.processMs) : wallMs))
@@ -70,7 +70,7 @@ export const makePool = (options: PoolOptions) => {
     try {
       how()
     } catch (error) {
-      // Whoever waits is told something, whatever a child said: without an answer he would wait for ever.
+      // Every waiting caller gets an answer, whatever a child sent: without one it would wait for ever.
       job.unavailable(`an answer could not be handed over: ${String(error)}`)
     }
   }
@@ -84,7 +84,7 @@ export const makePool = (options: PoolOptions) => {
     }
   }
 
-  /** The calls of a turn that go to a child together, with what it is given of each. */
+  /** The calls of a turn that form one batch, with the texts that the child receives. */
   const batchOf = ({ item, more }: Turn<Job>): { readonly jobs: ReadonlyArray<Job>; readonly texts: Array<string> } => {
     const jobs: Array<Job> = []
     const texts: Array<string> = []
@@ -141,14 +141,14 @@ export const makePool = (options: PoolOptions) => {
     member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, turn.isSlow, (ending) => {
       const { startedAt } = member
       turn.done(slownessOf(ending, Date.now() - startedAt))
-      // Before anybody is told: who calls again at once is not a reason for another child.
+      // Released before callers get their results: a caller that calls again at once must not cause another child.
       children.release(member, ending.type === "died", jobs.length)
       finish(startedAt, jobs, ending)
       dispatch()
     })
   }
 
-  /** Puts jobs back to the front, in their order. */
+  /** Puts jobs back at the front of the queue, in their order. */
   const again = (jobs: ReadonlyArray<Job>): void => {
     for (const job of jobs.toReversed()) {
       if (isClosing) settle(job, () => job.unavailable("the sandbox is shutting down"))
@@ -163,13 +163,13 @@ export const makePool = (options: PoolOptions) => {
       again(jobs.filter((job, index) => !isOver(startedAt, job, results[index])))
     } else if (ending.type === "checked") for (const job of jobs) settle(job, () => job.checked(ending.problem))
     else if (jobs.length > 1) {
-      // Which of them it was is not known yet. They have no effects, so each can run again, by itself.
+      // The guilty call is not known yet. Calls have no side effects, so each can run again, alone.
       for (const job of jobs) job.isAlone = true
       again(jobs)
     } else for (const job of jobs) died(startedAt, job, ending.cause)
   }
 
-  /** Whether that is how the job ends; else it runs again. A batch that took too long has no result for those at its end. */
+  /** Whether the job is complete; otherwise it runs again. A batch that took too long has no result for its last jobs. */
   const isOver = (startedAt: number, job: Job, result: Result | undefined): boolean => {
     if (result === undefined) return false
     const { cpuMs, error } = result.ran
@@ -179,8 +179,8 @@ export const makePool = (options: PoolOptions) => {
       return false
     }
     if (error?.code === "TIMEOUT" && cpuMs < callLimits.dueMs && job.wallMs < callLimits.longestMs) {
-      // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine: if
-      // that is quick again, the watch ends what goes on for more than its second.
+      // The machine was slow, not the code. Code has no side effects, so it can run again, with the time limit for a slow machine. If the machine
+      // is fast again by then, the watch ends code that uses more than its second.
       job.wallMs = callLimits.longestMs
       job.isAlone = true
       return false
@@ -193,7 +193,7 @@ export const makePool = (options: PoolOptions) => {
   const died = (startedAt: number, job: Job, cause: Extract<Ending, { type: "died" }>["cause"]): void => {
     if (isClosing) return settle(job, () => job.unavailable("the sandbox is shutting down"))
     if (cause === "crash" || cause === "killed") {
-      // It may have been ended from outside, with others: only what dies again is guilty.
+      // The child may have been killed from outside, together with others: a job is guilty only if its children keep dying.
       job.suspicion += suspicions[cause]
       if (job.suspicion < guilty) return again([job])
     }
@@ -202,7 +202,7 @@ export const makePool = (options: PoolOptions) => {
     settle(job, () => job.killed(offence, startedAt))
   }
 
-  /** Puts a job in the queue; what is returned takes it out again if it still waits. */
+  /** Puts a job in the queue. The returned function removes it if it still waits. */
   const submit = (job: Job): (() => void) => {
     const hopeless = children.hopeless()
     if (isClosing) settle(job, () => job.unavailable("the sandbox is shutting down"))
@@ -246,7 +246,7 @@ export const makePool = (options: PoolOptions) => {
       return submit(checkJob(code, done, unavailable))
     },
 
-    /** Process ids of the children, for tests and figures. */
+    /** Process ids of the children, for tests and metrics. */
     pids: children.pids,
 
     close: async (): Promise<void> => {

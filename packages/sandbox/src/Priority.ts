@@ -1,24 +1,24 @@
 import { readdirSync } from "node:fs"
 import { getPriority, setPriority } from "node:os"
 
-/** Learned by trying: to come back to the front takes a right that not every user has. */
+/** False after a refusal: raising a priority needs a right that not every user has. */
 let mayComeBack = true
 
 export interface Priority {
-  /** It works for calls that are quick: as the gateway itself, which waits for them. */
+  /** Normal priority, for fast calls: the same as the gateway's, because it waits for them. */
   readonly goFirst: () => void
-  /** It works for what takes long: everybody else's work comes first. */
+  /** Low priority, for slow calls: all other work comes first. */
   readonly giveWay: () => void
-  /** It has given way, and cannot come back. */
+  /** The priority is low and cannot be raised again. */
   readonly isStuck: () => boolean
 }
 
-/** The system counts it by thread: those of the collector, left behind, would hold up the one that waits for them. */
+/** Linux sets the priority of each thread. Garbage collector threads left at low priority would delay the thread that waits for them. */
 const threadsOf = (pid: number): ReadonlyArray<number> => {
   try {
     return readdirSync(`/proc/${pid}/task`).map(Number)
   } catch {
-    // Not Linux, gone, or, without an id, never started.
+    // Not Linux, already ended, or never started (no id).
     return pid === 0 ? [] : [pid]
   }
 }
@@ -27,8 +27,8 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM")
 
 /**
- * The priority of a child, that of the gateway when it starts. On a busy machine a process that gives way gets a tenth of a core,
- * however little it asks for: what is quick must not wait for that. `niceness`: how much it gives way; it begins so where it can come back.
+ * Controls the priority of a child, which inherits the gateway's. On a busy machine a low-priority process gets a tenth of a core, however
+ * little it asks for, and fast calls must not wait for that. `niceness`: the low priority; it is set from the start if it can be raised again.
  */
 export const makePriority = (pid: number, niceness: number): Priority => {
   const first = getPriority()

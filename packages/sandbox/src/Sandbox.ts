@@ -16,8 +16,8 @@ export type {
 } from "./Call.ts"
 
 /**
- * The call was not run, through no fault of its own: the sandbox is shutting down, cannot start processes, or too much was
- * waiting for too long. The work stays pending and is tried again.
+ * The call was not run, for a reason outside of it: the sandbox is shutting down, cannot start processes, or the queue was full or too
+ * slow. The work stays pending and is retried.
  */
 export class SandboxUnavailable extends Schema.TaggedError<SandboxUnavailable>()("SandboxUnavailable", {
   message: Schema.String
@@ -28,29 +28,29 @@ export interface SandboxOptions {
   readonly children?: number
   /** Processes kept ready beyond those that are in use. Default 1. */
   readonly spares?: number
-  /** Milliseconds without work after which a process has ended. Default 60 s. */
+  /** Milliseconds without work after which a process is ended. Default 60 s. */
   readonly idleMs?: number
-  /** Calls that may wait for a turn; a quarter of them from one team. Default 2,000. */
+  /** Calls that may wait in the queue; at most a quarter of them from one team. Default 2,000. */
   readonly maxWaiting?: number
-  /** Milliseconds that a call waits for a turn before it is `SandboxUnavailable`. Default 30 s. */
+  /** Milliseconds that a call may wait in the queue before it fails with `SandboxUnavailable`. Default 30 s. */
   readonly maxWaitMs?: number
   /** Bytes of memory of one process, above which it is killed. Default 512 MiB. Watched on Linux only. */
   readonly maxResidentBytes?: number
-  /** The processes' priority, as the system counts it from 0, while they are not at quick calls: the higher, the more they give way to others. Default 10. */
+  /** The operating system's nice value of a process while it runs slow code: higher means lower priority. Default 10. */
   readonly niceness?: number
-  /** Calls of new code that are compared with a fresh world before it runs in a sealed realm alone. Default 16. */
+  /** Calls of new code that are compared with a fresh context before the code runs in a reused context alone. Default 16. */
   readonly firstCalls?: number
 }
 
 /**
- * Runs the code of strangers, in isolates of their own by team and code, in processes without rights. Nothing is shared between teams, and
- * nothing is kept from one call to the next: a call has a fresh world, or it has its turn in a sealed realm, in which it can change nothing.
+ * Runs untrusted code in isolates, one for each team and code, in processes without rights. Teams share nothing, and one call leaves
+ * nothing for the next: a call has a fresh context, or it runs in a reused context that is sealed (frozen), in which it can change nothing.
  *
- * **Isolation.** Sealed is thirty times as quick and almost the same. So each code is decided about (Decisions.ts): it runs sealed when
- * that compares equal to a fresh world over its first calls and a sample of the later ones; what fails there is run again in a
- * fresh one; and when it differs, it is pinned to fresh worlds, and its executions say why.
+ * **Isolation.** A sealed context is thirty times as fast as a fresh one and behaves almost the same. So each code is checked
+ * (Decisions.ts): it runs sealed if it gives the same results as in a fresh context, for its first calls and for a sample of the later ones. A
+ * call that fails sealed runs again in a fresh context. Code that differs is pinned to fresh contexts, and its executions say why.
  *
- * **Batches.** Calls of quick code that wait go to a child together, and come back together; each has its own time, memory, log and error.
+ * **Batches.** Waiting calls of fast code are sent to a child together and return together. Each has its own time, memory, log and error.
  *
  * The code calls `addHandler("transform", (request, context) => request)`; the last handler counts. It has the language
  * (no code from strings, no WebAssembly, no shared memory, no timers, no modules), `console`, `process.env`, `URL`,
@@ -61,36 +61,35 @@ export interface SandboxOptions {
  * - `crypto.timingSafeEqual(left, right)`: strings or bytes of any length.
  * - `crypto.randomUUID()`.
  *
- * What it returns: an object; members that it lacks are the request's. `query` may be a string or an object and counts if it
- * differs from the request's, else `parsed_query` counts. Header names are lowered; values become strings, null leaves a
- * header out. Time is UTC. The limits are in `CallLimits.ts`.
+ * The handler returns an object; members that it lacks are taken from the request. `query` may be a string or an object and is used if it
+ * differs from the request's, else `parsed_query` is used. Header names are converted to lower case; values become strings, and null
+ * removes a header. Time is UTC. The limits are in `CallLimits.ts`.
  *
- * **Fairness.** Teams take turns, and within a team its codes; a team has at most half of the children. Code whose calls were
- * slow (a moving mean above 50 ms, waits for the processor left out) shares half of them; with code that is new here, all but
- * one, and of its own a team keeps one for its quick code. A process at quick calls has the gateway's own priority; at what takes long, it
- * gives way to everybody.
+ * **Fairness.** Teams take turns, and within a team its codes take turns; a team uses at most half of the children. Slow code (a moving mean
+ * above 50 ms per call, without waits for the processor) uses at most half of the children. Slow and new code together use all children but
+ * one. Within its own share, a team keeps one child for its fast code. A process has the gateway's priority during fast calls, and a low
+ * priority during slow ones.
  *
- * **Force.** Code that does not stop when it is told to, or that takes more memory than a process may have, costs its process,
- * and ends as TIMEOUT or MEMORY_LIMIT. With the third time it is not run but answered so at once, for 10 s, and for twice as long with
- * each further time, up to an hour (per team and code hash; forgotten after two hours without). A process that dies by itself or
- * from outside fails nothing at first: the call runs again, and only when it crashes again, or is killed for the sixth time,
- * it was the call's own doing, as MEMORY_LIMIT.
+ * **Kills.** Code that ignores its time limit, or that takes more memory than a process may have, costs its process; the call ends with
+ * TIMEOUT or MEMORY_LIMIT. After the third time the code is refused with the same error for 10 s, and for twice as long after
+ * each further time, up to an hour (per team and code hash; reset after two hours without a kill). When a process crashes or is killed from
+ * outside, the call first runs again. Only after the second crash, or the sixth kill, does it fail, with MEMORY_LIMIT.
  */
 export class Sandbox extends Context.Service<
   Sandbox,
   {
-    /** Never fails for what the code does: that is in the `Execution`. Interrupted while it waits, it is not run. */
+    /** Never fails because of the code: its errors are in the `Execution`. A call that is interrupted in the queue does not run. */
     readonly run: (call: Call) => Effect.Effect<Execution, SandboxUnavailable>
-    /** Compiles, and runs nothing: what is wrong with the code's syntax, or null. */
+    /** Compiles the code without running it. Returns its syntax error, or null. */
     readonly check: (code: string) => Effect.Effect<SyntaxProblem | null, SandboxUnavailable>
-    /** The processes that run now, spares and starting ones included. */
+    /** Ids of the running processes, including spares and those that are starting. */
     readonly pids: () => ReadonlyArray<number>
   }
 >()("@tidegate/sandbox/Sandbox") {
   /**
-   * Processes start when they are needed: the first with the first call, which waits for it; the next ones while that one works, as many as
-   * have work at once and the spares. They end when they have had none for `idleMs`, and with the layer's scope they
-   * are killed; calls are then `SandboxUnavailable`.
+   * Processes start on demand: the first with the first call, which waits for it; further ones while that one works, up to the number of
+   * simultaneous calls plus the spares. They end after `idleMs` without work. When the layer's scope closes they are killed, and calls
+   * then fail with `SandboxUnavailable`.
    */
   static readonly layer = (options: SandboxOptions = {}): Layer.Layer<Sandbox> =>
     Layer.effect(

@@ -2,15 +2,15 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import type { Execution } from "./Call.ts"
 import type { Ran } from "./Messages.ts"
 
-/** A call has come to a child; `since`: when it was put in the queue. */
+/** Counts the wait of a call that was sent to a child; `since`: when it was put in the queue. */
 export const countWait = (since: number): void =>
   metrics.sandboxWaitSeconds.observe((performance.now() - since) / 1_000)
 
-/** Where a call ran whose result counts. */
+/** Counts the context (fresh or sealed) of a call whose result counts. */
 export const countWorld = ({ isSealed, verdict }: Ran): void =>
   metrics.sandboxWorlds.at(isSealed ? "sealed" : verdict === null ? "fresh" : "compared").add()
 
-/** Counts how a call ended, and tells. A text is why it could not be run. */
+/** Counts the result of a call, and logs it. A text is the reason why the call could not run. */
 export const countEnd =
   <A extends Execution | string>(told: (ending: A) => void) =>
   (ending: A): void => {

@@ -1,6 +1,6 @@
 import { metrics } from "@tidegate/telemetry/Metrics"
 
-/** What a piece of code did to the children that ran it. */
+/** Why the children that ran a code were killed. */
 export type Offence = "TIMEOUT" | "MEMORY_LIMIT"
 
 interface Record {
@@ -11,32 +11,32 @@ interface Record {
   readonly until: number
 }
 
-/** Deaths before code is refused. */
+/** Deaths after which code is refused. */
 const allowed = 3
 const firstRefusalMs = 10_000
 const longestRefusalMs = 3_600_000
-/** Code that has killed no child for so long starts afresh. */
+/** Code that has killed no child for this long starts with a clean record. */
 const forgetMs = 2 * longestRefusalMs
 const maxRecords = 10_000
 
 /**
- * Keeps count of the code that kills children, for that costs everybody: a process has to be started anew. With its third
- * death a code is refused for 10 s, then tried again; with each further death for twice as long, up to an hour. Two hours
- * without a death and it is forgotten. The count is this process' own: another tries for itself.
+ * Counts how often each code kills children, because that costs everybody: a new process has to start. After its third death a code
+ * is refused for 10 s, then tried again; after each further death it is refused for twice as long, up to an hour. Two hours without a death
+ * reset the count. Each process counts for itself.
  */
 export const makeStrikes = (now: () => number = () => performance.now()) => {
-  /** In the order of the last death. */
+  /** In the order of their last death, oldest first. */
   const records = new Map<string, Record>()
 
   return {
-    /** Why the code is refused at this time, or null. */
+    /** Why the code is refused now, or null. */
     refusal: (key: string): { readonly offence: Offence; readonly count: number; readonly waitMs: number } | null => {
       const record = records.get(key)
       if (record === undefined || record.count < allowed) return null
       const waitMs = record.until - now()
       return waitMs > 0 ? { offence: record.offence, count: record.count, waitMs } : null
     },
-    /** A child died of it. */
+    /** Records that a child died of the code. */
     strike: (key: string, offence: Offence): void => {
       metrics.sandboxStrikes.at(offence).add()
       const at = now()

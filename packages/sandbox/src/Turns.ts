@@ -1,8 +1,7 @@
 /**
- * Whose call is next: teams take turns, and within a team its codes; a team never has more than `perTeam` calls running.
- * Code whose calls have been slow shares at most `forSlow` children, and that together with code of which nothing is known
- * yet at most `forUnproven`, however much such code there is; of its own children, a team keeps one for its quick code. So
- * endless loops cost their own kind, and there is always a child for the quick.
+ * The fair queue of calls: teams take turns, and within a team its codes; a team never has more than `perTeam` calls running. Slow code
+ * uses at most `forSlow` children. Slow code and code that is not measured yet together use at most `forUnproven`. Within its own share, a
+ * team keeps one child for its fast code. So endless loops delay other slow code only, and there is always a child for fast code.
  */
 export interface TurnsOptions {
   readonly perTeam: number
@@ -14,7 +13,7 @@ export interface TurnsOptions {
 
 export interface Turn<T> {
   readonly item: T
-  /** Its code's calls have been slow. */
+  /** The calls of the code were slow. */
   readonly isSlow: boolean
   readonly more: (mayGoAlong: (item: T) => boolean) => T | undefined
   readonly done: (ms: number) => void
@@ -23,33 +22,33 @@ export interface Turn<T> {
 interface Code<T> {
   readonly waiting: Array<T>
   running: number
-  /** A moving mean of the milliseconds of its calls; null before the first has ended. */
+  /** Moving mean of the milliseconds of its calls; null before the first has ended. */
   meanMs: number | null
 }
 
 interface Team<T> {
-  /** All its code that waits, runs or is remembered. */
+  /** All code of the team that waits, runs or is remembered. */
   readonly codes: Map<string, Code<T>>
-  /** The code that waits, in the order of its turns. */
+  /** Code that waits, in the order of its turns. */
   readonly ring: Map<string, Code<T>>
   waiting: number
   running: number
   unprovenRunning: number
 }
 
-/** What a turn of quick code may take: as many of its calls as come to that (ms). */
+/** Milliseconds that one turn of fast code may take: it has as many calls as fit. */
 const turnMs = 5
-/** Code counts as slow from this mean on (ms). */
+/** Code counts as slow from this mean (ms). */
 const slowMs = 50
-/** How much the last call counts. */
+/** Weight of the last call in the moving mean. */
 const weight = 0.3
-/** Codes that are known while they have no calls; then those that came first are strangers again. */
+/** Codes without calls whose mean is remembered; beyond that, the oldest are forgotten. */
 const maxRemembered = 10_000
 
 export const makeTurns = <T>(options: TurnsOptions) => {
   const perTeamUnproven = Math.max(1, options.perTeam - 1)
   const teams = new Map<string, Team<T>>()
-  /** Those that wait, in the order of their turns. */
+  /** Teams that wait, in the order of their turns. */
   const ring = new Map<string, Team<T>>()
   let remembered = 0
   let waiting = 0
@@ -117,7 +116,7 @@ export const makeTurns = <T>(options: TurnsOptions) => {
 
   return {
     waiting: () => waiting,
-    /** False when there is no room for it. `again`: it goes to the front of its code's, and always finds room. */
+    /** Returns false if the queue is full. `again`: the item goes to the front of its code's queue, and is always accepted. */
     add: (teamId: string, key: string, item: T, again = false): boolean => {
       if (!again) {
         if (waiting >= options.maxWaiting) return false
@@ -133,8 +132,8 @@ export const makeTurns = <T>(options: TurnsOptions) => {
       return true
     },
     /**
-     * The next that may run, which then counts as running until `done`; `ms` is what a call took. With `more`, further calls of its
-     * code share its turn: as long as they wait, may go along, and are not too much for one turn by what is known of their code.
+     * Takes the next item that may run; it counts as running until `done` is called with the milliseconds of a call. `more` adds further
+     * calls of the same code to the turn: those that wait, may join the batch, and fit into one turn by the code's mean.
      */
     take: (): Turn<T> | undefined => {
       for (const [teamId, team] of ring) {
@@ -145,7 +144,7 @@ export const makeTurns = <T>(options: TurnsOptions) => {
           if (item === undefined) continue
           team.waiting--
           waiting--
-          // To the back of both queues.
+          // Moves the code and the team to the back of their queues.
           team.ring.delete(key)
           if (code.waiting.length > 0) team.ring.set(key, code)
           ring.delete(teamId)

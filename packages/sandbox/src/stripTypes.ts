@@ -1,4 +1,4 @@
-/** A program of its own: prints the sources of this folder and of the children's, without their types, by their addresses. */
+/** A separate program: prints the sources of this folder and of the children's folder without their types, keyed by their URLs. */
 import { readdirSync, readFileSync } from "node:fs"
 import { stripTypeScriptTypes } from "node:module"
 

@@ -1,4 +1,4 @@
-/** So many of something a second: what comes on top has to go without. */
+/** A limit per second; what exceeds it is skipped. */
 export class Budget {
   readonly #perSecond: number
   #second = -1
@@ -8,7 +8,7 @@ export class Budget {
     this.#perSecond = perSecond
   }
 
-  /** Whether there is one left in the second of `nowMs`. */
+  /** Takes one from the budget of the second of `nowMs`. Returns whether there was one. */
   take(nowMs: number): boolean {
     const second = Math.floor(nowMs / 1_000)
     if (second !== this.#second) {

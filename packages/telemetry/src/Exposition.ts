@@ -12,7 +12,7 @@ const unchangeable = (): void => {
   throw new Error("this metric is changed by its cell")
 }
 
-/** One series as Effect's exporters know it. */
+/** One series in the form of Effect's exporters. */
 const asMetric = (
   { help, kind, name, unit }: Instrument,
   { cell, labels }: Series
@@ -20,15 +20,12 @@ const asMetric = (
   id: name,
   type: types[kind],
   description: help,
-  // Prometheus has the unit in the name, and its formatter leaves this one out.
+  // In Prometheus the metric's name contains the unit, and its formatter omits this attribute.
   attributes: unit === "1" ? labels : { ...labels, unit },
   hooks: { get: () => cell.state, update: unchangeable, modify: unchangeable }
 })
 
-/**
- * The instruments as a registry of Effect's, as they are whenever somebody looks: all that exporters do with a registry is to
- * read its values.
- */
+/** The instruments as a metric registry of Effect, with their present values: exporters only read the values of a registry. */
 export class Registry extends Map<string, Metric.Metric.Metadata<unknown, Cell["state"]>> {
   readonly #instruments: ReadonlyArray<Instrument>
 
@@ -43,7 +40,7 @@ export class Registry extends Map<string, Metric.Metric.Metadata<unknown, Cell["
   }
 }
 
-/** What exporters read: this project's metrics and no others. */
+/** What exporters read: only the metrics of this project. */
 export const context: Context.Context<never> = Context.make(Metric.MetricRegistry, new Registry(instruments))
 
 /** The metrics in Prometheus' text format. */

@@ -2,16 +2,14 @@ import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { type ErrorCode, fail, type GatewayError } from "@tidegate/model/GatewayError"
 
-/** The id by which an answer of 5xx is found in the log: `err_` and 24 hexadecimal digits. */
+/** The id that links a 5xx answer to its log line: `err_` and 24 hexadecimal digits. */
 export const newErrorId = (): string => `err_${randomBytes(12).toString("hex")}`
 
-/**
- * A fault of the gateway: `cause` goes to the log and nowhere else, the caller gets `message`, and both get one id.
- */
+/** An internal error: `cause` is only logged, the caller gets `message`, and both have the same id. */
 export const fault = (options: {
   readonly code: ErrorCode
   readonly message: string
-  /** What the log says. */
+  /** The text of the log line. */
   readonly log: string
   readonly cause: unknown
   readonly level?: "Error" | "Warn"

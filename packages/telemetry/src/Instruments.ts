@@ -1,11 +1,11 @@
 import type { Metric } from "effect"
 
 /**
- * Counters, gauges and histograms that cost some nanoseconds an update: numbers in plain objects, without a fiber or a context.
- * `Exposition.ts` shows them to Effect's exporters as metrics of Effect.
+ * Counters, gauges and histograms whose updates cost a few nanoseconds: numbers in plain objects, without a fiber or a context.
+ * `Exposition.ts` presents them to Effect's exporters.
  */
 
-/** Where a value comes from that somebody else keeps; read when it is exported. */
+/** Reads a value that other code keeps; called at export. */
 type Reading = () => number
 
 export class Counter {
@@ -16,7 +16,7 @@ export class Counter {
     this.#count += count
   }
 
-  /** The count is `reading`'s from now on. */
+  /** From now on the count is read by `reading`. */
   readBy(reading: Reading): void {
     this.#reading = reading
   }
@@ -53,7 +53,7 @@ export class Gauge {
 
 export class Histogram {
   readonly #bounds: ReadonlyArray<number>
-  /** One more than the bounds: what is above them all. */
+  /** One bucket more than bounds: for values above all of them. */
   readonly #counts: Array<number>
   #count = 0
   #sum = 0
@@ -96,13 +96,13 @@ export class Histogram {
 
 export type Cell = Counter | Gauge | Histogram
 
-/** What a label may say: a closed list, or whatever comes first up to a number. Everything else is told as "other". */
+/** The values of a label: a closed list, or a maximum number of values in the order of their appearance. All others become "other". */
 export type LabelValues = ReadonlyArray<string> | number
 export type Labels = ReadonlyArray<readonly [name: string, values: LabelValues]>
 
 const other = "other"
 
-/** What is not in a closed list, and what comes when the number is reached, has this one place. */
+/** The value of a label, or "other" if it is not in the list or the maximum is reached. */
 const bounded = (values: LabelValues, known: ReadonlyMap<string, unknown>, value: string): string => {
   if (typeof values === "number") return known.size < values ? value : other
   return values.includes(value) ? value : other
@@ -116,7 +116,7 @@ export interface Series {
   readonly cell: Cell
 }
 
-/** One metric as it is declared, with the series that it has so far. */
+/** A declared metric, with its present series. */
 export interface Instrument {
   readonly name: string
   readonly kind: Kind
@@ -126,12 +126,12 @@ export interface Instrument {
   readonly series: () => Iterable<Series>
 }
 
-/** A value of a gauge, by its labels. */
+/** A value of a gauge, with its labels. */
 type Row<L extends Labels> = readonly [values: { readonly [I in keyof L]: string }, value: number]
 
 type Tree<C> = Map<string, Tree<C> | C>
 
-/** The cells of one metric, by the values of its labels: never more of them than the labels are declared to have. */
+/** The cells of one metric, by label values: never more than the labels declare. */
 export class Family<C extends Cell, const L extends Labels> implements Instrument {
   readonly name: string
   readonly kind: Kind
@@ -164,7 +164,7 @@ export class Family<C extends Cell, const L extends Labels> implements Instrumen
     return node as C
   }
 
-  /** Has only these series from now on: for what is looked at as a whole, now and then. */
+  /** Replaces all series, for values that are computed as a whole at intervals. */
   replace(rows: ReadonlyArray<Row<L>>): void {
     this.#root = this.#node(0)
     for (const [values, value] of rows) {
@@ -173,7 +173,7 @@ export class Family<C extends Cell, const L extends Labels> implements Instrumen
     }
   }
 
-  /** Its series are what `reading` tells whenever they are looked at. */
+  /** From now on the series are returned by `reading` at each export. */
   readBy(reading: () => ReadonlyArray<Row<L>>): void {
     this.#reading = reading
   }
@@ -203,7 +203,7 @@ export class Family<C extends Cell, const L extends Labels> implements Instrumen
     return level === this.labels.length ? this.#make() : new Map()
   }
 
-  /** What can be told beforehand begins with zero: a rate needs a value to rise from. */
+  /** Series that are known in advance start at zero, because a rate needs a first value. */
   #begin(values: ReadonlyArray<string>): void {
     const next = this.labels[values.length]
     if (next === undefined) this.at(...(values as { readonly [I in keyof L]: string }))

@@ -1,7 +1,7 @@
 import { statusOf } from "@tidegate/model/GatewayError"
 import { Counter, Family, Gauge, Histogram, type Instrument, type Labels, type Unit } from "./Instruments.ts"
 
-/** Every metric of the gateway, each declared once. `docs/metrics.md` describes them, and a test holds it to this file. */
+/** Every metric of the gateway, each declared once. `docs/metrics.md` describes them, and a test compares it with this file. */
 const all: Array<Instrument> = []
 
 const declared = <I extends Instrument>(instrument: I): I => {
@@ -30,9 +30,9 @@ const histograms = <const L extends Labels>(
 const histogram = (name: string, help: string, bounds: ReadonlyArray<number>, unit: Unit = "s"): Histogram =>
   histograms(name, help, [], bounds, unit).at()
 
-/** Of what is done while somebody waits (s). */
+/** Buckets for work that a caller waits for (s). */
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-/** Of what may wait for a retry, a pause or a rate (s). */
+/** Buckets for work that may wait for a retry, a pause or a rate limit (s). */
 const slow = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200]
 const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 400]
 
@@ -40,10 +40,10 @@ const statuses = [...new Set([101, 200, 201, 202, 204, 304, ...Object.values(sta
   .sort((a, b) => a - b)
   .map(String)
 
-/** Destinations that are told apart by their backlog; what the others have is one sum. */
+/** Destinations whose backlog has its own series; the others are summed. */
 export const worstDestinations = 20
 
-/** What is committed in groups. */
+/** Kinds of group commits. */
 const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange", "run"] as const
 export type Commit = (typeof commitKinds)[number]
 

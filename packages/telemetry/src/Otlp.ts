@@ -7,9 +7,9 @@ import { makeSampler, type SamplerName } from "./Sampler.ts"
 import { otlp, type Span, SpanQueue } from "./SpanQueue.ts"
 import { makeTracing, Tracing } from "./Tracing.ts"
 
-/** Where telemetry is sent, and which traces are. */
+/** Where telemetry is sent, and which traces are recorded. */
 export interface OtlpOptions {
-  /** What `/v1/traces` and `/v1/metrics` are appended to. */
+  /** Base URL; `/v1/traces` and `/v1/metrics` are appended. */
   readonly endpoint: string
   readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
   readonly protocol: "http/protobuf" | "http/json"
@@ -19,17 +19,17 @@ export interface OtlpOptions {
 }
 
 const batch = 512
-/** Spans that are laid out without a pause, about half a millisecond: deliveries are measured in less than a batch of them takes. */
+/** Spans that are encoded without a pause, about half a millisecond. Encoding a whole batch at once would take longer than a delivery. */
 const part = 32
 const everyMs = 1_000
 const metricsEvery = "10 seconds"
-/** For one request to the collector, and for what is left when the process ends. */
+/** Timeout of a request to the collector, and of the rest when the process ends. */
 const patience = "10 seconds"
 const lastPatience = "2 seconds"
 
 /**
- * A collector that cannot be reached, or is slow, costs nobody anything: one request is under way at a time, what waits is
- * bounded, and what is lost is counted.
+ * A slow or unreachable collector delays nothing: one request is sent at a time, the queue is limited, and lost spans are
+ * counted.
  */
 const exportSpans = Effect.fnUntraced(function* (options: OtlpOptions, queue: SpanQueue) {
   const serialization = yield* OtlpSerialization.OtlpSerialization
@@ -48,7 +48,7 @@ const exportSpans = Effect.fnUntraced(function* (options: OtlpOptions, queue: Sp
     serialization.traces({
       resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tidegate" }, spans: spans.map(otlp) }] }]
     })
-  /** In protobuf, messages one after the other are one message with the fields of all. JSON is ten times as fast, and in one go. */
+  /** In protobuf, concatenated messages are one message with all fields. Encoding JSON is ten times as fast, and needs no pause. */
   const layOut = Effect.fnUntraced(function* (spans: ReadonlyArray<Span>) {
     if (options.protocol === "http/json") return bodyOf(spans)
     const parts: Array<Uint8Array> = []
@@ -82,7 +82,7 @@ const exportSpans = Effect.fnUntraced(function* (options: OtlpOptions, queue: Sp
       }
     })
   )
-  // The last spans are of what the process did when it was told to end.
+  // Sent at the end, because the last spans belong to the shutdown.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       ending.openUnsafe()
@@ -123,7 +123,7 @@ export const layer = (options: OtlpOptions): Layer.Layer<never> => {
       options.protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
       OtlpExporter.layerFlusher
     ]),
-    // What carries a key is sent nowhere but where the operator said.
+    // Redirects are errors, because requests carry a key that must only go to the configured collector.
     Layer.provide(Layer.succeed(FetchHttpClient.RequestInit, { redirect: "error" }))
   )
 }

@@ -2,13 +2,13 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Effect, Layer } from "effect"
 import { metrics } from "./Metrics.ts"
 
-/** A timer of this resolution (ms) sees what is longer; the time it waits anyhow is taken off. */
+/** Resolution of the timer (ms): it detects longer delays. Its own waiting time is subtracted. */
 const resolutionMs = 20
 const windowMs = 10_000
 
 const seconds = (nanos: number): number => Math.max(0, nanos / 1e9 - resolutionMs / 1_000)
 
-/** Watches the process itself: how late its event loop is, and what it takes of the machine. */
+/** Measures the process itself: the delay of its event loop, and its use of the machine. */
 export const layer: Layer.Layer<never> = Layer.effectDiscard(
   Effect.acquireRelease(
     Effect.sync(() => {

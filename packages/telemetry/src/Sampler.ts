@@ -1,6 +1,6 @@
 import type { TraceContext } from "./TraceContext.ts"
 
-/** The values of OTEL_TRACES_SAMPLER that are known here. */
+/** The supported values of OTEL_TRACES_SAMPLER. */
 export const samplers = [
   "always_on",
   "always_off",
@@ -12,12 +12,12 @@ export const samplers = [
 
 export type SamplerName = (typeof samplers)[number]
 
-/** Whether a trace is recorded: the same answer in every process with the same settings. Its id is derived only when it is asked for. */
+/** Whether a trace is recorded: the same answer in every process with the same settings. The trace id is computed only on demand. */
 export type Sampler = (traceId: () => string, parent: TraceContext | null) => boolean
 
 /** `ratio`: OTEL_TRACES_SAMPLER_ARG, from 0 to 1. */
 export const makeSampler = (name: SamplerName, ratio: number): Sampler => {
-  // By the last 7 bytes, which are random in every version of the standard.
+  // Uses the last 7 bytes, which are random in every version of the standard.
   const limit = ratio * 2 ** 56
   const byRatio = (traceId: () => string): boolean => Number(`0x${traceId().slice(18)}`) < limit
   const byName = { always_on: () => true, always_off: () => false, traceidratio: byRatio }

@@ -12,7 +12,7 @@ export interface Span {
   /** Unix ms. */
   readonly startedAt: number
   readonly endedAt: number
-  /** What went wrong, in one word; null: nothing. */
+  /** The error, in one word; null if there is none. */
   readonly error: string | null
   /** Ids and outcomes; never headers, bodies, queries or secrets. */
   readonly attributes: Readonly<Record<string, string | number>>
@@ -23,7 +23,7 @@ const statuses = { ok: 1, error: 2 } as const
 
 const nanos = (ms: number): string => `${Math.floor(ms)}000000`
 
-/** The span as the collector takes it. */
+/** The span in the collector's format. */
 export const otlp = (span: Span): OtlpSpan => ({
   traceId: span.traceId,
   spanId: span.spanId,
@@ -41,12 +41,12 @@ export const otlp = (span: Span): OtlpSpan => ({
   droppedLinksCount: 0
 })
 
-/** Some 4 MB. */
+/** About 4 MB. */
 const maxWaiting = 4_096
 
 /**
- * Spans that wait for the exporter. Full, it takes no more: what is delivered does not wait for what is told about it, and
- * what is lost is counted.
+ * Spans that wait for the exporter. If the queue is full, further spans are dropped and counted, because deliveries must not wait for
+ * their telemetry.
  */
 export class SpanQueue {
   #spans: Array<Span> = []

@@ -1,25 +1,25 @@
-/** The W3C trace context of a request: whose trace it belongs to, and under which span. */
+/** The W3C trace context of a request: its trace, and the parent span. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string
-  /** 16 of them. */
+  /** 16 hexadecimal digits. */
   readonly spanId: string
-  /** Whether its sender keeps what it records of this trace. */
+  /** Whether the sender records this trace. */
   readonly sampled: boolean
 }
 
-/** What a header may be in a request's headers. */
+/** The value of a header in a request's headers. */
 type HeaderValue = string | ReadonlyArray<string> | undefined
 
 const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const noTrace = "0".repeat(32)
 const noSpan = "0".repeat(16)
-/** A later version may have more fields; none has yet. */
+/** Characters. A later version of the standard may add fields; none has yet. */
 const longest = 256
 
 /**
- * The context that a `traceparent` header states; null when there is none, more than one, or it is not valid (W3C Trace
- * Context, level 1): whoever sent it then has no trace that could go on.
+ * The context in a `traceparent` header; null if there is none, more than one, or an invalid one (W3C Trace Context, level 1): then there is
+ * no trace to continue.
  */
 export const parseTraceparent = (value: HeaderValue): TraceContext | null => {
   if (typeof value !== "string" || value.length > longest) return null

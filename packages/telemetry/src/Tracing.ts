@@ -6,13 +6,13 @@ import type { Sampler } from "./Sampler.ts"
 import type { Span } from "./SpanQueue.ts"
 import { formatTraceparent, parseTraceparent, type TraceContext } from "./TraceContext.ts"
 
-/** A request's headers as they are stored with it. */
+/** A request's headers as stored. */
 export type Headers = Readonly<Record<string, string | ReadonlyArray<string>>>
 
 /** The recorded trace of a request. */
 interface Trace {
   readonly traceId: string
-  /** The sender's own span; null: the trace begins here. */
+  /** The sender's own span; null if the trace begins here. */
   readonly sender: TraceContext | null
 }
 
@@ -24,7 +24,7 @@ export interface AcceptedRequest {
   readonly headers: Headers
   readonly startedAt: number
   readonly endedAt: number
-  /** Why it was rejected; null: it was not. */
+  /** Why the request was rejected; null if it was not. */
   readonly rejection: string | null
   readonly events: ReadonlyArray<RoutedEvent>
 }
@@ -34,18 +34,18 @@ export interface RoutedEvent {
   readonly connectionId: string
 }
 
-/** An attempt under way that is recorded. */
+/** A recorded attempt in progress. */
 export interface AttemptTrace {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string
-  /** What the stored request has as `traceparent`, which the attempt's takes the place of. */
+  /** The `traceparent` of the stored request, which the attempt's replaces. */
   readonly stated: ReadonlyArray<string>
   /** Whether the trace is the sender's. */
   readonly isSenders: boolean
 }
 
-/** What an attempt's span tells: of its record. Times are Unix milliseconds. */
+/** The data of an attempt's span, from its record. Times are Unix milliseconds. */
 export interface AttemptOutcome {
   readonly eventId: string
   readonly teamId: string
@@ -58,43 +58,42 @@ export interface AttemptOutcome {
 }
 
 /**
- * Spans of the event path: the request at the door, its routes, and every attempt. A span's parents may have been recorded by
- * another process, or before a restart, so that nothing of a trace is kept in memory between them: the sender's context stands in
- * the stored headers, and the ids of what the gateway adds are derived from those of the request and the event. Only an attempt has a
- * random one, because it can happen twice.
+ * Spans of the event path: the request at ingress, its routes, and every attempt. The parent of a span may have been recorded by
+ * another process, or before a restart. So no state of a trace is kept in memory: the sender's context is in the stored headers, and the ids
+ * that the gateway adds are derived from the ids of the request and the event. Only an attempt has a random id, because it can happen twice.
  *
- * A request that is not sampled costs a look at one header, and goes on as it came.
+ * A request that is not sampled costs one check of a header, and its headers stay unchanged.
  */
 export interface Tracing {
-  /** When not, whoever is asked for all requests need not tell of them. */
+  /** If false, callers on hot paths can skip their calls. */
   readonly isOn: boolean
   readonly accepted: (request: AcceptedRequest) => void
-  /** Events that a connection's slow rules made of a request. */
+  /** Events that a connection's slow rules created from a request. */
   readonly routed: (
     request: Pick<AcceptedRequest, "requestId" | "headers" | "startedAt" | "endedAt">,
     events: ReadonlyArray<RoutedEvent>
   ) => void
-  /** Null: this attempt is not recorded. `rootEventId`: of the event that its request made. */
+  /** Null: this attempt is not recorded. `rootEventId`: the id of the event that the request created. */
   readonly attempt: (headers: Headers, requestId: string, rootEventId: string) => AttemptTrace | null
   readonly attempted: (trace: AttemptTrace | null, startedAt: number, outcome: AttemptOutcome) => void
 }
 
 const nothing = (): void => {}
 
-/** The process's tracing; off unless the application says otherwise. */
+/** The process's tracing; off by default. */
 export const Tracing = Context.Reference<Tracing>("@tidegate/telemetry/Tracing", {
   defaultValue: () => ({ isOn: false, accepted: nothing, routed: nothing, attempt: () => null, attempted: nothing })
 })
 
 /**
- * Traces begun a second by each stage: above that, recording would cost more than a few percent of what is recorded. Whoever has
- * more sets a ratio that keeps below, so that traces are whole.
+ * Traces that each stage begins per second: above that, recording would cost more than a few percent of the recorded work. Operators
+ * with more traffic set a ratio that stays below, so that traces are complete.
  */
 const maxPerSecond = 20
-/** Of one request; it may have hundreds. */
+/** Recorded routes of one request; it may have hundreds. */
 const maxRoutes = 16
 
-/** No secret: the standard asks for chance alone, and the system's costs some 20 µs. */
+/** Not secret: the standard only requires randomness, and the system's secure source costs about 20 µs. */
 const randomSpan = (): string =>
   [0, 1]
     .map(() =>
@@ -222,8 +221,8 @@ export const makeTracing = (options: {
 }
 
 /**
- * The headers (name, value, name, value) of an attempt's request, so that the target goes on with its trace under its span.
- * The sender's `tracestate` goes with the sender's trace, and with no other. What the operator has set stays.
+ * The headers (name, value, name, value) of an attempt's request, so that the target continues the trace below the attempt's span.
+ * The sender's `tracestate` is kept only with the sender's own trace. Headers that the operator has set are not changed.
  */
 export const traceHeaders = (trace: AttemptTrace | null, headers: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (trace === null) return headers

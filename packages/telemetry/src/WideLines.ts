@@ -6,8 +6,8 @@ import { metrics } from "./Metrics.ts"
 export type Fields = Readonly<Record<string, string | number | boolean | null>>
 
 /**
- * How many lines a second a kind may have: of what went well, and of what failed. Strangers can make requests fail as fast as they
- * can send them, so that failures have a limit too: the lines that are not there are counted, and the next one says how many.
+ * Log lines per second of each kind, for successes and for failures. Strangers can make requests fail as fast as they can send them, so
+ * failures are limited, too. Omitted lines are counted, and the next line contains their number.
  */
 export const LineLimits = Context.Reference<{ readonly successes: number; readonly failures: number }>(
   "@tidegate/telemetry/LineLimits",
@@ -19,11 +19,11 @@ export type LineKind = "request" | "attempt" | "call" | "run"
 /** Runs a log effect in its owner's context. */
 type Run = (line: Effect.Effect<void>) => unknown
 
-/** One line with everything about one thing that happened. */
+/** One line with all data about one occurrence. */
 export const wideLine = (message: string, fields: Fields, level: LogLevel.Severity = "Info"): Effect.Effect<void> =>
   Effect.annotateLogs(Effect.logWithLevel(level)(message), fields)
 
-/** The lines of one kind of thing that happens often. Plain, because it is asked for each. */
+/** The lines of a frequent kind of occurrence. Plain code, because it runs for each occurrence. */
 export class WideLines {
   readonly #kind: LineKind
   readonly #successes: Budget
@@ -36,7 +36,7 @@ export class WideLines {
     this.#failures = new Budget(limits.failures)
   }
 
-  /** `fields` is asked only when the line is written. */
+  /** `fields` is called only if the line is written. */
   write(run: Run, failed: boolean, nowMs: number, fields: () => Fields): void {
     if (!(failed ? this.#failures : this.#successes).take(nowMs)) {
       if (failed) {

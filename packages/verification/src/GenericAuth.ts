@@ -71,10 +71,10 @@ const ownNames = {
   HMAC: namesOf(Hmac, hmacAliases)
 }
 
-/** What the settings of each scheme are called. */
+/** Names of the settings of each scheme. */
 export const genericNames: ReadonlyArray<OwnNames> = Object.values(ownNames)
 
-/** The schemes that a source's own settings describe, in canonical names and with every default filled in. */
+/** The schemes that are configured by a source's own settings. Canonical names, with every default filled in. */
 export type GenericAuth =
   | { readonly auth_type: "BASIC_AUTH"; readonly auth: typeof BasicAuth.Type }
   | { readonly auth_type: "API_KEY"; readonly auth: typeof ApiKey.Type }
@@ -85,7 +85,7 @@ const validateHmac = (written: unknown): Result.Result<typeof Hmac.Type, FieldEr
     const settings = prefix === undefined || prefix === "" ? auth : { ...auth, prefix }
     const { header_key, timestamp_header, tolerance_seconds } = settings
     if (timestamp_header === undefined) {
-      // Fails closed, because a tolerance alone looks like a protection against replays and is none.
+      // Fails closed, because a tolerance alone looks like replay protection and is none.
       return tolerance_seconds === undefined
         ? Result.succeed(settings)
         : fieldError("config.auth.tolerance_seconds", "needs timestamp_header")
@@ -101,7 +101,7 @@ const validateApiKey = (written: unknown): Result.Result<typeof ApiKey.Type, Fie
     auth.header_key === undefined && auth.query_key === undefined ? { ...auth, header_key: "x-api-key" } : auth
   )
 
-/** Checks settings by their `auth_type`; null for one that is no generic scheme. */
+/** Validates settings by their `auth_type`; null if it is not a generic scheme. */
 export const validateGenericAuth = (
   authType: unknown,
   auth: unknown
@@ -121,7 +121,7 @@ const validate = (authType: GenericAuth["auth_type"], auth: unknown): Result.Res
   }
 }
 
-/** The scheme that HMAC settings describe. */
+/** Builds the signature scheme of HMAC settings. */
 export const hmacScheme = (auth: Omit<typeof Hmac.Type, "webhook_secret_key">): SignatureScheme => {
   const { timestamp_header, tolerance_seconds = defaultTolerance } = auth
   const hasTimestamp = timestamp_header !== undefined

@@ -6,20 +6,19 @@ import { confirmUrlOf } from "./providers/snsUrls.ts"
 import { signingKey } from "@tidegate/model/SigningKey"
 
 /**
- * The first requests by which providers make sure that a URL is theirs to send to. Providers that are not here have
- * none, or one that needs no answer of its own: GitHub's `ping`, LINE's empty `events` and Asana's heartbeats are
- * ordinary signed requests, and Xero's intent to receive only wants what every request gets: 200 when the signature is
- * right, 401 when it is not, both without a body.
+ * Handshakes: the first requests by which providers check that the owner of a URL wants their requests. Providers that are not here have
+ * none, or one that needs no special answer: GitHub's `ping`, LINE's empty `events` and Asana's heartbeats are ordinary signed
+ * requests. Xero's intent to receive expects what every request gets: 200 if the signature is right, 401 if not, both without a body.
  *
- * What is sent back was chosen by whoever asks, signed or not. So that an answer cannot become a page, it is at most
- * 1,024 printable ASCII characters without `<` and `>`, taken only from where the provider puts it, and goes out as
- * text/plain or JSON with `nosniff`. What does not fit is no handshake but an ordinary request, and verified as one.
+ * The sender of a handshake chooses the text that is sent back, and it may be unsigned. So that an answer cannot become a web page, the
+ * text is at most 1,024 printable ASCII characters without `<` and `>`, is read only from the place that the provider documents, and is
+ * sent as text/plain or JSON with `nosniff`. A request that does not fit is an ordinary request, and verified as one.
  */
 const reflected = /^[ -;=?-~]{1,1024}$/
 
 const noSniff = { "x-content-type-options": "nosniff" }
 
-/** Handshakes are small: a larger body is an event, and not parsed for this. */
+/** Bytes. Handshakes are small: a larger body is an event, and is not parsed here. */
 const maximumBody = 16_384
 
 const objectOf = ({ body, method }: InboundRequest): JsonObject | null =>
@@ -64,8 +63,8 @@ export const slackHandshake: HandshakeOf = (request) => {
 
 /**
  * Meta and WhatsApp (https://developers.facebook.com/docs/graph-api/webhooks/getting-started): GET with `hub.mode`,
- * `hub.verify_token` and `hub.challenge`. It is not signed; the setting `verify_token` proves who asks, and without
- * that setting nobody is answered.
+ * `hub.verify_token` and `hub.challenge`. It is not signed. The setting `verify_token` authenticates the sender; without that setting the
+ * handshake is refused.
  */
 export const metaHandshake: HandshakeOf = ({ method, query }, { verify_token }) => {
   if (method !== "GET" || singleParameter(query, "hub.mode") !== "subscribe") return null
@@ -75,21 +74,20 @@ export const metaHandshake: HandshakeOf = ({ method, query }, { verify_token }) 
   return sameText(token, verify_token) && isReflected(challenge) ? text("subscribe", challenge, false) : "refuse"
 }
 
-/** https://docs.discord.com/developers/interactions/overview: a signed PING (1) wants a PONG (1). */
+/** https://docs.discord.com/developers/interactions/overview: a signed PING (1) expects a PONG (1). */
 export const discordInteractionsHandshake: HandshakeOf = (request) =>
   objectOf(request)?.["type"] === 1 ? json("ping", { type: 1 }, true) : null
 
-/** https://docs.discord.com/developers/events/webhook-events: a signed PING is 0 there, and wants 204 without a body. */
+/** https://docs.discord.com/developers/events/webhook-events: a signed PING is 0 here, and expects 204 without a body. */
 export const discordEventsHandshake: HandshakeOf = (request) =>
   objectOf(request)?.["type"] === 0 ? empty("ping", 204, true) : null
 
-/** No colon: what Zoom signs begins with `v0:`, and the answer must never be a signature of that. */
+/** No colon: content that Zoom signs begins with `v0:`, and the answer must never be a signature of such content. */
 const zoomToken = /^[\w+/=-]{1,256}$/
 
 /**
- * https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint: the answer is an HMAC of the token by
- * the secret. Zoom signs this request too, and only a signed one is answered: else everybody could have texts of their
- * choice signed.
+ * https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint: the answer is an HMAC of the token with the secret.
+ * Zoom signs this request too, and only a signed one is answered: otherwise anybody could have any text signed.
  */
 export const zoomHandshake: HandshakeOf = (request, { webhook_secret_key = "" }) => {
   const message = objectOf(request)
@@ -101,7 +99,7 @@ export const zoomHandshake: HandshakeOf = (request, { webhook_secret_key = "" })
   return json("endpoint.url_validation", { plainToken, encryptedToken }, true)
 }
 
-/** https://www.dropbox.com/developers/reference/webhooks: GET with `challenge`, which nothing signs. */
+/** https://www.dropbox.com/developers/reference/webhooks: GET with `challenge`. It is not signed. */
 export const dropboxHandshake: HandshakeOf = ({ method, query }) => {
   const challenge = method === "GET" ? singleParameter(query, "challenge") : null
   return isReflected(challenge) ? text("challenge", challenge, false) : null
@@ -115,14 +113,14 @@ export const twitchHandshake: HandshakeOf = (request) => {
   return isReflected(challenge) ? text(type, challenge, true) : null
 }
 
-/** A shorter one would be guessable, and is none of the provider's. */
+/** A shorter secret would be guessable, and no provider sends one. */
 const announced = /^[!-~]{16,256}$/
 
 /**
- * https://developers.asana.com/docs/webhooks-guide: the first POST announces its secret in X-Hook-Secret, wants it back,
- * and later signs with it. A source may have no secret until then, and verifies nobody. The first announcement is
- * believed: nothing can prove it, and only who knows the URL can make it. After that another secret is refused: a source
- * serves one webhook of Asana, and replacing its secret is the operator's to do.
+ * https://developers.asana.com/docs/webhooks-guide: the first POST announces its secret in X-Hook-Secret, expects it back, and
+ * later requests are signed with it. Until then a source may have no secret, and accepts no request. The first announcement is
+ * trusted: nothing can prove it, and only somebody who knows the URL can send it. After that another secret is refused: a source
+ * serves one Asana webhook, and only the operator can replace its secret.
  */
 export const asanaHandshake: HandshakeOf = ({ headers, method }, { webhook_secret_key }) => {
   const secret = singleHeader(headers, "x-hook-secret")
@@ -134,8 +132,8 @@ export const asanaHandshake: HandshakeOf = ({ headers, method }, { webhook_secre
 }
 
 /**
- * https://developers.notion.com/reference/webhooks: the first POST holds the `verification_token` that later requests are
- * signed with, and no event; the operator copies it from the stored request into Notion. Believed once, as Asana's is.
+ * https://developers.notion.com/reference/webhooks: the first POST contains the `verification_token` that signs later requests, and
+ * no event; the operator copies it from the stored request into Notion. It is trusted once, as Asana's is.
  */
 export const notionHandshake: HandshakeOf = (request, { webhook_secret_key }) => {
   const message = objectOf(request)
@@ -147,7 +145,7 @@ export const notionHandshake: HandshakeOf = (request, { webhook_secret_key }) =>
   return sameText(token, webhook_secret_key) ? answer : "refuse"
 }
 
-/** HEAD, which carries no signature and wants 200. */
+/** HEAD, which carries no signature and expects 200. */
 const headHandshake: HandshakeOf = ({ method }) => (method === "HEAD" ? empty("head", 200, false) : null)
 
 /** https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks: HEAD when a webhook is made. */
@@ -160,8 +158,8 @@ export const mandrillHandshake = headHandshake
 export const intercomHandshake = headHandshake
 
 /**
- * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks: POST with `validationToken` in the query and
- * no body. Nothing signs it; a request that has notifications in it is one of them, whatever its query says.
+ * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks: POST with `validationToken` in the query and no
+ * body. It is not signed. A request that contains notifications is an ordinary one, whatever its query is.
  */
 export const microsoftGraphHandshake: HandshakeOf = ({ body, method, query }) => {
   const token = method === "POST" && body.length === 0 ? singleParameter(query, "validationToken") : null
@@ -176,8 +174,8 @@ export const oktaHandshake: HandshakeOf = ({ headers, method }) => {
 
 /**
  * https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html: signed; confirmed by fetching its
- * SubscribeURL, which must be on a host of SNS and confirm this very subscription. An UnsubscribeConfirmation is an
- * ordinary request, so that somebody notices it.
+ * SubscribeURL, which must be on a host of SNS and confirm this same subscription. An UnsubscribeConfirmation is an
+ * ordinary request, so that the operator sees it.
  */
 export const snsHandshake: HandshakeOf = (request) => {
   const message = objectOf(request)
@@ -187,8 +185,8 @@ export const snsHandshake: HandshakeOf = (request) => {
 }
 
 /**
- * WooCommerce posts a form with the number of the webhook and nothing else, unsigned, before it saves the webhook, and
- * wants 200 (`WC_Webhook::deliver_ping`).
+ * Before WooCommerce saves a webhook, it posts a form that contains only the webhook's number. The form is unsigned and expects 200
+ * (`WC_Webhook::deliver_ping`).
  */
 export const wooCommerceHandshake: HandshakeOf = ({ body, headers, method }) => {
   if (method !== "POST" || body.length > 64 || headers["x-wc-webhook-signature"] !== undefined) return null

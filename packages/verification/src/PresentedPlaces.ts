@@ -6,7 +6,7 @@ import { providers } from "./Providers.ts"
 
 const nowhere: PresentedNames = { headers: [], query: [] }
 
-/** Where the senders of a provider present a credential, as far as its row says; `auth` says the rest. */
+/** Where the senders of a provider present a credential: from the provider's row, and from the settings in `auth`. */
 const ofProvider = ({ presents, verification }: Provider, auth: ProviderAuth = {}): PresentedNames => {
   const checked =
     verification.kind === "token"
@@ -20,7 +20,7 @@ const ofProvider = ({ presents, verification }: Provider, auth: ProviderAuth = {
   }
 }
 
-/** What a request of a verified provider proves itself by: HTTP Basic has its credential where no setting names it. */
+/** The headers and parameters by which a verified provider authenticates. HTTP Basic uses `authorization`, which no setting names. */
 const ownOf = (provider: Provider, auth: ProviderAuth): PresentedNames => {
   const { headers, query } = ofProvider(provider, auth)
   return { headers: provider.verification.kind === "basic" ? ["authorization", ...headers] : headers, query }
@@ -35,11 +35,11 @@ const ofSettings = ({ auth, auth_type }: GenericAuth): PresentedNames =>
     : { headers: auth_type === "BASIC_AUTH" ? ["authorization"] : [], query: [] }
 
 /**
- * Headers that hold a credential by HTTP's own definition, whoever sends them where; and those in which some provider
- * presents one under a name of its own. They are taken on every source, verified or not: an open source in proxy mode is
- * called with bearer tokens, and a GitLab whose source verifies nobody sends its token all the same.
+ * Headers that hold a credential by the definition of HTTP, and headers in which some provider presents one under a name of its own. They
+ * are masked on every source, verified or not: an open source in proxy mode is called with bearer tokens, and GitLab sends its token even if
+ * its source does not verify.
  *
- * A signature in `authorization` is taken too: it is forwarded as it came, so nobody misses it, and one list serves all.
+ * A signature in `authorization` is masked too. It is restored on delivery, so targets still receive it, and one list serves all sources.
  */
 export const credentialHeaders: ReadonlyArray<string> = [
   ...new Set([
@@ -50,7 +50,7 @@ export const credentialHeaders: ReadonlyArray<string> = [
   ])
 ]
 
-/** The source's own type counts also when it is verified otherwise: its provider sends what it sends. */
+/** The provider of the source's type counts even if the source verifies by another scheme: the provider sends its credentials anyway. */
 export const presentedPlaces = (
   provider: Provider | undefined,
   by:
@@ -69,7 +69,7 @@ export const presentedPlaces = (
   }
 }
 
-/** Stored headers as they may be shown: what an older version has stored in the clear reads as the mask too. */
+/** Stored headers for display: credentials that an older version stored in plain text are masked, too. */
 export const shownHeaders = <Value extends string | ReadonlyArray<string>>(
   headers: Readonly<Record<string, Value>>
 ): Record<string, Value | string | ReadonlyArray<string>> => {

@@ -1,12 +1,11 @@
 import type { MessageHead } from "@tidegate/model/Message"
 
 /**
- * A header or query parameter that *is* the sender's credential: it is taken out of a request at the door, is kept sealed,
- * and is put back where the request is delivered. What everything between the two sees is the mask. Pure; the sealing is
- * the storage's.
+ * A presented secret is a header or query parameter that *is* the sender's credential. Ingress takes it out of the request; it is stored
+ * encrypted and restored on delivery. Everything in between sees a mask. This module is pure; storage does the encryption.
  */
 
-/** What reads in the place of a presented secret. */
+/** The mask that replaces a presented secret. */
 export const presentedMask = "[PRESENTED]"
 
 const maskedParameter = encodeURIComponent(presentedMask)
@@ -19,27 +18,27 @@ export interface PresentedNames {
 
 /** Where a sender's credentials are in a request. */
 export interface PresentedPlaces extends PresentedNames {
-  /** Those of them that hold what the source itself verifies by: a secret between the sender and the gateway. Absent: none. */
+  /** The places of the credential by which the source itself verifies: a secret between the sender and the gateway. Absent: none. */
   readonly own?: PresentedNames
 }
 
-/** The parts of a request that can present something. */
+/** The parts of a request that can contain a credential. */
 export type PresentingParts = Pick<MessageHead, "headers" | "query">
 
-/** What was taken out, in the order it stood there. */
+/** The credentials that were taken out, in their order in the request. */
 export interface PresentedSecrets {
   readonly headers: ReadonlyArray<readonly [name: string, values: ReadonlyArray<string>]>
-  /** By decoded name; the value as it was sent, undecoded. */
+  /** Decoded names; the values as they were sent, not decoded. */
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
-  /** The names of what the source itself verifies by. Absent: none, and in what was stored before they were told apart. */
+  /** The places of the credential by which the source itself verifies. Absent: none, or stored by a version that did not tell them apart. */
   readonly own?: PresentedNames
 }
 
 /**
- * Takes the credentials out of a request. Null when it presents none: then it is kept as it is.
+ * Takes the credentials out of a request. Returns null if it presents none.
  *
- * `everything`: nobody can tell where they are, because the settings that say so cannot be read. Fails closed: all headers
- * and parameters are taken.
+ * `everything`: the places are unknown, because the settings that name them cannot be read. Fails closed: all headers and parameters
+ * are taken.
  */
 export const takePresented = (
   places: PresentedPlaces | "everything",
@@ -49,7 +48,7 @@ export const takePresented = (
   const taken: Array<readonly [string, ReadonlyArray<string>]> = []
   let masked: Record<string, string | ReadonlyArray<string>> | null = null
   for (const name of places === "everything" ? Object.keys(headers) : places.headers) {
-    // A header may be called as something is that every object has.
+    // A header may have the name of an inherited member, such as `constructor`.
     const value = headers[name] !== undefined && Object.hasOwn(headers, name) ? headers[name] : ""
     const values = (typeof value === "string" ? [value] : value).filter((one) => one !== "")
     if (values.length === 0) continue
@@ -78,7 +77,7 @@ const takeParameters = (
 ): { readonly query: string; readonly taken: PresentedSecrets["query"] } | null => {
   const taken: Array<readonly [string, string]> = []
   const masked = mapParameters(query, ({ name, raw, rawName, rawValue }) => {
-    // In any case: one that was not verified for that is the credential all the same.
+    // Letter case is ignored: a parameter in other letter case is not verified, but it still holds the credential.
     if (rawValue === "" || (names !== null && !names.includes(name.toLowerCase()))) return raw
     taken.push([name, rawValue])
     return `${rawName}=${maskedParameter}`
@@ -89,16 +88,16 @@ const takeParameters = (
 interface Parameter {
   readonly name: string
   readonly value: string
-  /** As it was sent, and its two parts; without an equals sign the value is empty. */
+  /** The parameter as it was sent, and its two parts; without an equals sign the value is empty. */
   readonly raw: string
   readonly rawName: string
   readonly rawValue: string
 }
 
-/** A query with each parameter replaced, or left out where `change` gives null. Whatever else is in it stays as it is. */
+/** Replaces each parameter of a query, or removes it if `change` returns null. The rest of the query stays unchanged. */
 const mapParameters = (query: string, change: (parameter: Parameter) => string | null): string => {
-  // As `URLSearchParams` reads a query, which verification goes by: a question mark before it is none of it, and empty pieces
-  // are no parameters. Behind an ampersand, no further question mark is taken off.
+  // Verification reads queries with `URLSearchParams`, so this must split them the same way: one leading question mark is dropped, and
+  // empty pieces are not parameters. The ampersand keeps the constructor from dropping a second question mark.
   const start = query.startsWith("?") ? 1 : 0
   const decoded = [...new URLSearchParams(`&${query.slice(start)}`)]
   let index = 0
@@ -115,7 +114,7 @@ const mapParameters = (query: string, change: (parameter: Parameter) => string |
   return query.slice(0, start) + pieces.join("&")
 }
 
-/** Whether there is a mask in it, which may be the sender's own. */
+/** Whether the request contains a mask, which may have come from the sender. */
 export const carriesMask = ({ headers, query }: PresentingParts): boolean => {
   for (const name in headers) {
     const value = headers[name]!
@@ -126,10 +125,10 @@ export const carriesMask = ({ headers, query }: PresentingParts): boolean => {
   return false
 }
 
-/** What takes the place of the next mask under a name: a value, null for nothing, undefined to leave it. */
+/** The replacement of the next mask under a name: a value, null to remove the mask, undefined to keep it. */
 type Next = (name: string) => string | null | undefined
 
-/** A request with its masks replaced one by one; a header of which nothing is left is gone. */
+/** Replaces the masks of a request one by one; a header without remaining values is removed. */
 const replaceMasks = <Parts extends PresentingParts>(request: Parts, nextHeader: Next, nextParameter: Next): Parts => {
   const headers: Record<string, string | ReadonlyArray<string>> = { ...request.headers }
   for (const [name, value] of Object.entries(request.headers)) {
@@ -149,7 +148,7 @@ const replaceMasks = <Parts extends PresentingParts>(request: Parts, nextHeader:
   return { ...request, headers, query }
 }
 
-/** By name, what stands there one after the other. */
+/** Returns the values of each name one after the other. */
 const inTurn = (secrets: PresentedSecrets["headers"]): Next => {
   const waiting = new Map<string, Array<string>>()
   for (const [name, values] of secrets) waiting.set(name, [...(waiting.get(name) ?? []), ...values])
@@ -160,15 +159,13 @@ const inTurn = (secrets: PresentedSecrets["headers"]): Next => {
 }
 
 /**
- * Puts the credentials back where the mask stands under the same name, also when a transformation has changed all around
- * it. A mask more than there were secrets is left out; under a name that presented nothing it is not ours and stays.
+ * Puts the credentials back where the mask stands under the same name, even if a transformation has changed the rest. Surplus masks are
+ * removed. Under a name that presented nothing the text is not our mask and stays.
  */
 export const restorePresented = <Parts extends PresentingParts>(request: Parts, secrets: PresentedSecrets): Parts =>
   replaceMasks(request, inTurn(secrets.headers), inTurn(secrets.query.map(([name, value]) => [name, [value]])))
 
-/**
- * The same, but for what the source itself verifies by, which is left out: whoever gets it could send as the source's sender.
- */
+/** The same, without the credential by which the source itself verifies: the receiver could use it to send as the source's sender. */
 export const restoreOthers = <Parts extends PresentingParts>(request: Parts, secrets: PresentedSecrets): Parts => {
   const { headers, own, query } = secrets
   if (own === undefined) return restorePresented(request, secrets)
@@ -180,8 +177,8 @@ export const restoreOthers = <Parts extends PresentingParts>(request: Parts, sec
 }
 
 /**
- * A request as it came, without what the source itself verifies by. `everything`: nobody can tell what that is. Fails closed: all
- * headers and parameters are left out.
+ * Removes the credential by which the source itself verifies from a request. `everything`: its place is unknown. Fails closed: all
+ * headers and parameters are removed.
  */
 export const withoutOwn = <Parts extends PresentingParts>(
   request: Parts,
@@ -197,6 +194,6 @@ export const withoutOwn = <Parts extends PresentingParts>(
 
 const nothing = () => null
 
-/** The request without what was masked in it. */
+/** Removes all masks from a request. */
 export const withoutPresented = <Parts extends PresentingParts>(request: Parts): Parts =>
   replaceMasks(request, nothing, nothing)

@@ -1,6 +1,6 @@
 import type { Headers, SignatureScheme } from "./SignatureScheme.ts"
 
-/** What of a request its verification looks at. */
+/** The parts of a request that verification reads. */
 export interface InboundRequest {
   readonly method: string
   /** The public URL as the sender called it, with path suffix and query. */
@@ -13,13 +13,13 @@ export interface InboundRequest {
   readonly nowSeconds: number
 }
 
-/** A certificate that decides and is not known yet: whoever asks fetches it from there and asks again. */
+/** The check needs a certificate that is not known yet: the caller fetches it from this URL and checks again. */
 export interface CertificateNeeded {
-  /** An https URL on a host that the provider owns; the verifier has checked that. */
+  /** An https URL on a host that the provider owns; the verifier has validated that. */
   readonly certificateUrl: string
 }
 
-/** Whether a request is genuine. Synchronous and total: it never throws, whatever the request holds. */
+/** Whether a request is genuine. Synchronous; never throws, whatever the request holds. */
 export type Check = (request: InboundRequest) => boolean | CertificateNeeded
 
 /** The certificates fetched so far: PEM by URL. */
@@ -28,19 +28,19 @@ export type Certificates = (url: string) => string | undefined
 /** The settings of `config.auth`, validated: texts by canonical name. */
 export type ProviderAuth = Readonly<Record<string, string>>
 
-/** What a provider's handshake is answered with. A handshake is no event: it is stored, answered and routed nowhere. */
+/** The answer to a provider's handshake. A handshake is no event: it is stored and answered, but not routed. */
 export interface Handshake {
-  /** Names the kind in the stored record, e.g. `url_verification`. */
+  /** Kind of handshake in the stored record, e.g. `url_verification`. */
   readonly kind: string
   readonly status: number
   readonly contentType: string | null
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
-  /** A secret that the sender has announced: stored as `webhook_secret_key` before the answer goes out. */
+  /** A secret that the sender has announced: stored as `webhook_secret_key` before the answer is sent. */
   readonly remember?: string
-  /** An https URL on a host of the provider that has to be fetched to confirm a subscription, before the answer. */
+  /** An https URL on a host of the provider. It has to be fetched before the answer, to confirm a subscription. */
   readonly confirmUrl?: string
-  /** Whether the request is answered only when its check passes. False where the provider cannot sign this request. */
+  /** If true, the request is answered only after its check has passed. False if the provider cannot sign this request. */
   readonly needsCheck: boolean
 }
 
@@ -55,11 +55,11 @@ export interface ProviderSetting {
   readonly secret: boolean
   /** Other spellings accepted on write. */
   readonly aliases?: ReadonlyArray<string>
-  /** What is stored when it is not given. */
+  /** The default value. */
   readonly default?: string
   /**
-   * Why a value cannot be used, null when it can. Beyond: not empty, at most 4,096 characters, and no control characters
-   * but the line breaks and tabs of a value that is no secret (PEM).
+   * Why a value is invalid; null if it is valid. Every value is also checked to be not empty, at most 4,096 characters, and free of control
+   * characters. Only values that are not secret may have line breaks and tabs (PEM).
    */
   readonly problem?: (value: string) => string | null
 }
@@ -67,21 +67,21 @@ export interface ProviderSetting {
 /** How a provider's requests are verified. */
 export type Verification =
   /**
-   * Signatures as data; their secret is `webhook_secret_key`. Of several the first whose header is there decides alone.
-   * `tokenHeader`: without any of these headers, this one may hold the secret itself.
+   * Signatures as data; their secret is `webhook_secret_key`. If there are several schemes, the first whose header is present decides.
+   * `tokenHeader`: if none of these headers is present, this one may hold the secret itself.
    */
   | {
       readonly kind: "scheme"
       readonly schemes: readonly [SignatureScheme, ...ReadonlyArray<SignatureScheme>]
       readonly tokenHeader?: string
     }
-  /** A header that equals `api_key`; `header: null` is the one named by the setting `header_key`. */
+  /** A header that equals `api_key`; `header: null` means the header named by the setting `header_key`. */
   | { readonly kind: "token"; readonly header: string | null }
   /** HTTP Basic with `username` and `password`. */
   | { readonly kind: "basic" }
   /**
-   * What data cannot say. Null: the settings yield no usable key, and nobody is verified. `age`: of the signed timestamp;
-   * null: none is signed.
+   * Verification by code, where data is not enough. `compile` returns null if the settings yield no usable key; then no request is accepted.
+   * `age`: limits of the signed timestamp; null: no timestamp is signed.
    */
   | {
       readonly kind: "code"
@@ -90,54 +90,53 @@ export type Verification =
     }
 
 /**
- * How old a timestamp may be, and how far ahead of now, in seconds. A provider that signs each attempt anew, as one must
- * that documents a tolerance, has the usual five minutes or its own. Where a retry repeats the first attempt's timestamp,
- * or nothing says that it does not, the past is as long as it retries: a replay of the same bytes costs less than an event
- * that was refused whenever it came.
+ * How old a timestamp may be, and how far ahead of now, in seconds. If a provider signs each attempt anew, which a documented tolerance
+ * implies, it has the usual five minutes or its own value. If a retry repeats the first timestamp, or the documentation does not say,
+ * `past` covers all retries: a replay of the same bytes does less harm than an event that is refused on every retry.
  */
 export interface Age {
   readonly past: number
   readonly ahead: number
 }
 
-/** What a provider wants of the answer to a request, as far as it says so. */
+/** The answer that a provider expects to a request, as far as it documents it. */
 export interface Answer {
-  /** The statuses that it takes for received. */
+  /** The statuses that it accepts as success. */
   readonly status: "2xx" | "200" | "200 or 204" | "204"
-  /** How long it waits for the answer; null: it does not say. */
+  /** Seconds for which it waits for the answer; null if not documented. */
   readonly seconds: number | null
-  /** What the gateway answers, unless the source has an answer of its own. */
+  /** The body that the gateway answers with, unless the source has its own response. */
   readonly body: AnswerBody
 }
 
 export type AnswerBody =
-  /** Nobody reads it: the gateway's acknowledgement. */
+  /** The provider ignores the body: the gateway's acknowledgement. */
   | "any"
   | "empty"
-  /** Empty in a refusal, too. */
+  /** Empty, even when the request is refused. */
   | "always empty"
-  /** Empty when the request is a form: what it holds would be shown to a person. */
+  /** Empty if the request is a form, because the provider would show the body to a person. */
   | "empty for forms"
-  /** Instructions in XML, and these are none; but to what is posted as JSON, the acknowledgement. */
+  /** An empty list of XML instructions; for JSON requests the acknowledgement. */
   | "TwiML"
-  /** A chat interaction's first answer. */
+  /** The first answer to a chat interaction. */
   | "interaction"
-  /** A chat message, shown in the conversation. */
+  /** A chat message that is shown in the conversation. */
   | "message"
 
 /** One row of the provider table. */
 export interface Provider {
-  /** The source types that it is for, e.g. `["SVIX", "CLERK", "RESEND"]`. */
+  /** The source types of this provider, e.g. `["SVIX", "CLERK", "RESEND"]`. */
   readonly types: ReadonlyArray<string>
-  /** What `config.auth_type` reads for it: the nearest of the three. */
+  /** The value that `config.auth_type` reads as: the nearest of the three. */
   readonly authType: "HMAC" | "API_KEY" | "BASIC_AUTH"
   readonly settings: ReadonlyArray<ProviderSetting>
   readonly verification: Verification
   readonly answer: Answer
   readonly handshake?: HandshakeOf
   /**
-   * Headers (lower-case) and query parameters in which its senders present a credential, beside those that `verification`
-   * names: they are stored sealed and read masked.
+   * Headers (lower-case) and query parameters in which senders present a credential, beside those that `verification` names. They are stored
+   * encrypted and read masked.
    */
   readonly presents?: { readonly headers?: ReadonlyArray<string>; readonly query?: ReadonlyArray<string> }
 }

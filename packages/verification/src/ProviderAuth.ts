@@ -7,13 +7,13 @@ import type { Certificates, Check, Provider, ProviderAuth, ProviderSetting } fro
 import { type OwnNames, unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
 import { compileScheme } from "./SignatureScheme.ts"
 
-/** What a provider's settings are called. */
+/** Names of a provider's settings. */
 export const ownNames = ({ settings }: Provider): OwnNames => ({
   names: settings.map(({ name }) => name),
   aliases: [...settings.flatMap(({ aliases = [] }) => aliases), "provider"]
 })
 
-/** The settings of the generic schemes. A provider's type says all this itself. */
+/** Settings of the generic schemes. A provider's type determines all of these itself. */
 const generic = [
   "header_key",
   "header_name",
@@ -47,8 +47,8 @@ const keyOf = (setting: ProviderSetting) => {
 }
 
 /**
- * Checks the `config.auth` of a source of `type`, which is one of `provider`: canonical names, defaults filled in.
- * Settings of the generic schemes, and any other that are not its own, are refused.
+ * Validates the `config.auth` of a source of `type`, which is one of `provider`. Returns canonical names with defaults filled in. Settings
+ * of the generic schemes and unknown settings are refused.
  */
 export const validateProviderAuth = (
   provider: Provider,
@@ -61,7 +61,7 @@ export const validateProviderAuth = (
     settings.flatMap(({ aliases = [], name }) => aliases.map((alias) => [alias, name]))
   )
   const decoded = Result.flatMap(decodeAuth(schema, aliases, written), (auth) =>
-    // What each setting allows alone can yield no key together: none of two, or both.
+    // Settings that are valid one by one can still yield no key together, if exactly one of two is required.
     verification.kind === "code" && verification.compile(auth, () => undefined) === null
       ? fieldError("config.auth", `must hold exactly one of ${settings.map(({ name }) => name).join(", ")}`)
       : Result.succeed(auth)
@@ -69,7 +69,7 @@ export const validateProviderAuth = (
   return unlessRefused(refusedSettings(provider, type, written), decoded)
 }
 
-/** What is refused whatever its value: whoever wrote it believes that it decides something. */
+/** Settings that are refused whatever their value is, because the author believes that they have an effect. */
 const refusedSettings = (provider: Provider, type: string, written: unknown): FieldErrors => {
   if (!Predicate.isObject(written)) return []
   const { aliases, names } = ownNames(provider)
@@ -84,7 +84,7 @@ const refusedSettings = (provider: Provider, type: string, written: unknown): Fi
   if (isGiven("provider") && given("provider") !== type) {
     refused.push({ path: "config.auth.provider", message: `must be the type of the source, ${type}` })
   }
-  // A type that verifies without settings would take these for none, and check less than their writer believes.
+  // A type that verifies without settings would ignore these, and check less than the author believes.
   if (refused.length === 0 && provider.settings.every(({ required }) => !required) && !own.some(isGiven)) {
     return Object.keys(written).map((name) => ({
       path: `config.auth.${name}`,
@@ -94,7 +94,7 @@ const refusedSettings = (provider: Provider, type: string, written: unknown): Fi
   return refused
 }
 
-/** Prepares the verification of a provider's requests. Null when the settings yield no usable key. */
+/** Prepares the verification of a provider's requests. Returns null if the settings yield no usable key. */
 export const compileProvider = (
   { verification }: Provider,
   auth: ProviderAuth,

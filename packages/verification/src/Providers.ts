@@ -4,7 +4,7 @@ import { credentialProviders } from "./providers/credentials.ts"
 import { signedProviders } from "./providers/signed.ts"
 import { timedProviders } from "./providers/timed.ts"
 
-/** Every provider whose requests can be verified by the type of a source alone. */
+/** Every provider whose requests can be verified by the source's type alone. */
 export const providers: ReadonlyArray<Provider> = [
   ...signedProviders,
   ...timedProviders,
@@ -16,10 +16,10 @@ const byType: ReadonlyMap<string, Provider> = new Map(
   providers.flatMap((provider) => provider.types.map((type) => [type, provider]))
 )
 
-/** The provider of a source's `type`. Undefined for other types, which verify as their settings say. */
+/** The provider of a source's `type`; undefined for other types, which verify by their settings. */
 export const providerOf = (type: string): Provider | undefined => byType.get(type)
 
-/** The provider by whose rules a source of `type` with this stored `auth_type` is verified. */
+/** The provider whose rules verify a source of `type` with this stored `auth_type`. */
 export const providerFor = (type: string, authType: string | null): Provider | undefined => {
   const provider = byType.get(type)
   return provider?.authType === authType ? provider : undefined

@@ -5,21 +5,21 @@ import { ownNames } from "./ProviderAuth.ts"
 import { providers } from "./Providers.ts"
 import { belongs, besideAuth, meant, maxFaults } from "@tidegate/model/SettingNames"
 
-/** Every name that some `auth` accepts, canonical ones last. */
+/** Every name that `auth` accepts anywhere, canonical ones last. */
 const names: ReadonlyArray<string> = [...genericNames, ...providers.map(ownNames)].flatMap(({ aliases, names }) =>
   aliases.concat(names)
 )
 
-/** Where each setting that decides about verification is written, by what its name means. */
+/** The correct place of each verification setting, by the meaning of its name. */
 const places: ReadonlyMap<string, string> = new Map([
   ...names.map((name) => [meant(name), `config.auth.${name}`] as const),
   ...besideAuth
 ])
 
 /**
- * The members of one level of a written source (`at`: "" or "config") that mean a setting of its verification and do not
- * stand where, or not as, it is written; `known` are the names that this level has. They are refused and not ignored like
- * other unknown members: who wrote one believes that it verifies, and dropping it would leave the source open.
+ * Errors for members of one level of a written source (`at`: "" or "config") that are misplaced or misspelled verification settings;
+ * `known` are the valid names of this level. Other unknown members are ignored, but these are refused: their author believes that the
+ * source verifies, and dropping them would leave it open.
  */
 export const misplacedSettings = (at: "" | "config", members: unknown, known: ReadonlyArray<string>): FieldErrors => {
   if (!Predicate.isObject(members)) return []

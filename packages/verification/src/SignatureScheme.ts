@@ -13,20 +13,20 @@ export type Encoding = (typeof encodings)[number]
 export type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 /**
- * How one kind of sender signs, as data: the HMAC of a source's own settings is a row of this, and so is a provider's.
- * Header names are lower-cased.
+ * How a kind of sender signs, as data: the HMAC of a source's own settings is such a row, and so is a provider's. Header names are
+ * in lower case.
  */
 export interface SignatureScheme {
-  /** With `{n}` in it, a family of headers: `x-signature-{n}` is `x-signature-1`, `-2`, … for as long as they exist. */
+  /** With `{n}` in it, a series of headers: `x-signature-{n}` is `x-signature-1`, `-2`, … as long as they exist. */
   readonly header: string
   /** What separates the items of the header (`t=1,v1=a,v1=b`); null when the whole value is one item. */
   readonly separator: string | null
-  /** What a signature item begins with (`v1=`, `sha256=`, or nothing). Other items are ignored. */
+  /** Prefix of a signature item (`v1=`, `sha256=`, or nothing). Other items are ignored. */
   readonly prefix: string
   readonly algorithm: Algorithm
   readonly encoding: Encoding
   /**
-   * What is signed: text with `{body}`, `{timestamp}`, `{method}`, `{url}` (the public one, with its query),
+   * The signed content: text with `{body}`, `{timestamp}`, `{method}`, `{url}` (the public one, with its query),
    * `{decodedUrl}` (see below) and `{header:<name>}`, as in `v0:{timestamp}:{body}`.
    */
   readonly content: string
@@ -34,16 +34,16 @@ export interface SignatureScheme {
   readonly secret: SecretForm
 }
 
-/** Where the timestamp is, and how far from now it may be: in the past, and up to 5 minutes of it ahead. */
+/** Where the timestamp is, and how far from now it may be: `toleranceSeconds` in the past, and the same but at most 5 minutes ahead. */
 export interface TimestampRule {
-  /** `bodyMember`: a member of the JSON object in the body, a number; it is signed with the body. */
+  /** `bodyMember`: a number that is a member of the JSON object in the body; it is signed with the body. */
   readonly from: { readonly header: string } | { readonly itemPrefix: string } | { readonly bodyMember: string }
   /** Unix time, or a date and time of RFC 3339. */
   readonly unit: "seconds" | "milliseconds" | "rfc3339"
   readonly toleranceSeconds: number
 }
 
-/** What of a request can be signed. `nowSeconds` is Unix time. */
+/** The parts of a request that can be signed. `nowSeconds` is Unix time. */
 export interface SignedRequest {
   readonly method: string
   readonly url: string
@@ -52,7 +52,7 @@ export interface SignedRequest {
   readonly nowSeconds: number
 }
 
-/** Whether a request was signed, and recently enough, by a holder of the secret. */
+/** Whether a holder of the secret signed the request recently enough. */
 export type SignatureCheck = (request: SignedRequest) => boolean
 
 const namedParts = ["body", "timestamp", "method", "url", "decodedUrl"] as const
@@ -83,20 +83,20 @@ export const decodeUrl = (url: string): string =>
 
 const digestBytes: Readonly<Record<Algorithm, number>> = { md5: 16, sha1: 20, sha256: 32, sha512: 64 }
 
-/** Digits only: no sign, no exponent, no space, so that one instant has one spelling. */
+/** Digits only: no sign, exponent or space, so that each instant has one spelling. */
 const integer = /^\d{1,15}$/
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 
-/** A header that occurs once and is not empty. Several values are refused: which one was signed is a guess. */
+/** A header that occurs once and is not empty. Several values are refused: it is unknown which one was signed. */
 const single = (headers: Headers, name: string): string | null => {
   const value = headers[name]
   return typeof value === "string" && value !== "" ? value : null
 }
 
-/** More of a family of headers than any sender has keys. */
+/** More headers of a series than any sender has keys. */
 const maxHeaders = 100
 
-/** Null when one is missing, empty or there twice. */
+/** Null if one is missing, empty or occurs twice. */
 const familyOf = (headers: Headers, header: string): ReadonlyArray<string> | null => {
   const values: Array<string> = []
   for (let n = 1; n <= maxHeaders; n++) {
@@ -109,7 +109,7 @@ const familyOf = (headers: Headers, header: string): ReadonlyArray<string> | nul
   return values
 }
 
-/** Unix seconds; NaN when `text` is no timestamp. NaN is near to nothing, so it is refused. */
+/** Unix seconds; NaN if `text` is not a timestamp. NaN passes no comparison, so it is refused. */
 const secondsOf = (text: string, unit: TimestampRule["unit"]): number => {
   if (unit === "rfc3339") return rfc3339.test(text) ? Date.parse(text) / 1000 : Number.NaN
   if (!integer.test(text)) return Number.NaN
@@ -117,8 +117,8 @@ const secondsOf = (text: string, unit: TimestampRule["unit"]): number => {
 }
 
 /**
- * A sender's clock may be ahead by no more, however late a request may come: a signature for a time to come could be repeated from
- * now until that time and as long as the tolerance after it.
+ * A sender's clock may be ahead by at most this, even if the tolerance for the past is longer: a signature with a future timestamp could be
+ * replayed from now until the tolerance after that timestamp.
  */
 export const maxAheadSeconds = 300
 
@@ -127,7 +127,7 @@ const isRecent = (timestamp: string, { toleranceSeconds, unit }: TimestampRule, 
   return ahead >= -toleranceSeconds && ahead <= Math.min(toleranceSeconds, maxAheadSeconds)
 }
 
-/** A number in the JSON object `body`, as text; null when it has none. */
+/** A number in the JSON object `body`, as text; null if it has none. */
 const memberOf = (body: Uint8Array, name: string): string | null => {
   const parsed = parseJson(body)
   if (parsed.kind !== "json") return null
@@ -138,11 +138,11 @@ const memberOf = (body: Uint8Array, name: string): string | null => {
 }
 
 /**
- * Prepares the check once, so that a request costs its HMAC and little else. Null when `secret` yields no key.
+ * Prepares the check once, so that a request costs little more than its HMAC. Returns null if `secret` yields no key.
  *
  * The *encoded* signatures are compared, in constant time: a decoder would also accept other alphabets, stray
- * characters and loose trailing bits. Hex may be upper-case, base64 may lack its padding. What does not look like a
- * signature is refused before anything is hashed. Every doubt is a refusal.
+ * characters and loose trailing bits. Hex may be upper-case, base64 may lack its padding. A text that cannot be a signature is refused
+ * before anything is hashed. Fails closed: every doubtful request is refused, because accepting one could accept a forgery.
  */
 export const compileScheme = (scheme: SignatureScheme, secret: string): SignatureCheck | null => {
   const key = signingKey(secret, scheme.secret)
@@ -158,7 +158,7 @@ export const compileScheme = (scheme: SignatureScheme, secret: string): Signatur
   const bytes = digestBytes[algorithm]
   const digits = encoding === "hex" ? bytes * 2 : Math.ceil((bytes * 8) / 6)
   const padding = encoding === "hex" ? "" : "=".repeat(4 - (digits % 4))
-  // Scratch space shared by all calls: a check never yields while it uses them.
+  // Scratch space shared by all calls: a check is synchronous, so no two use it at once.
   const expected = Buffer.alloc(digits)
   const presented = Buffer.alloc(digits)
 
@@ -183,7 +183,7 @@ export const compileScheme = (scheme: SignatureScheme, secret: string): Signatur
     presented.write(encoding === "hex" ? signature.toLowerCase() : signature, "utf8") === digits &&
     timingSafeEqual(presented, expected)
 
-  /** The timestamp as the sender wrote it; null when it is missing, given twice, or too far from now. */
+  /** The timestamp as the sender wrote it; null if it is missing, occurs twice, or is too far from now. */
   const timestampOf = (headers: Headers, items: ReadonlyArray<string>, nowSeconds: number): string | null => {
     if (rule === null || "bodyMember" in rule.from) return ""
     let text: string | null
@@ -237,7 +237,7 @@ export const compileScheme = (scheme: SignatureScheme, secret: string): Signatur
     expected.write(hmac.digest(encoding), "latin1")
     if (!signatures.some(matches)) return false
     if (rule === null || bodyMember === null) return true
-    // Only now: nobody but the holder of the secret makes us parse a body.
+    // The body is parsed only after the signature is verified: only a holder of the secret can cause the work.
     const signedAt = memberOf(body, bodyMember)
     return signedAt !== null && isRecent(signedAt, rule, nowSeconds)
   }

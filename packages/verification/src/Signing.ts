@@ -7,30 +7,27 @@ import { providerFor } from "./Providers.ts"
 import { decodeUrl, parseContent, type SignatureScheme, type TimestampRule } from "./SignatureScheme.ts"
 import { signingKey } from "@tidegate/model/SigningKey"
 
-/*
- * Signs as a sender does: the other side of what sources verify, made of the same rows, so that a developer can stand in
- * for a provider.
- */
+/* Signs requests as a sender does. It reads the same rows as verification, so that a developer can imitate a provider. */
 
-/** A request before it is signed. Names of headers are lower-cased; `nowSeconds` is Unix time. */
+/** A request before it is signed. Header names are in lower case; `nowSeconds` is Unix time. */
 export interface Unsigned {
   readonly method: string
-  /** The public URL that it is sent to, with its query. */
+  /** The public URL of the request, with its query. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly nowSeconds: number
-  /** What headers that are signed and not there are set to: a message's id. */
+  /** Message id: the value of signed headers that the request does not have. */
   readonly id: string
 }
 
-/** What signing adds. The body is another one where the provider keeps its timestamp in there. */
+/** The headers that signing adds, and the body. The body changes if the provider keeps its timestamp in it. */
 export interface Signed {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-/** Signs one request after the other; null of one that cannot be signed: its body would have to be a JSON object. */
+/** Signs a request; returns null if it cannot be signed, because its body is not a JSON object and has to be one. */
 export type Signer = (request: Unsigned) => Signed | null
 
 const timestampText = (nowSeconds: number, unit: TimestampRule["unit"]): string => {
@@ -38,7 +35,7 @@ const timestampText = (nowSeconds: number, unit: TimestampRule["unit"]): string 
   return String(Math.floor(unit === "seconds" ? nowSeconds : nowSeconds * 1000))
 }
 
-/** The body with the time in it, as a number; null when it is no JSON object. */
+/** Adds the timestamp to the body as a number; null if the body is not a JSON object. */
 const withMember = (body: Uint8Array, name: string, timestamp: string): Uint8Array | null => {
   const parsed = parseJson(body)
   if (parsed.kind !== "json" || typeof parsed.value !== "object" || parsed.value === null) return null
@@ -46,7 +43,7 @@ const withMember = (body: Uint8Array, name: string, timestamp: string): Uint8Arr
   return Buffer.from(JSON.stringify({ ...parsed.value, [name]: Number(timestamp) }), "utf8")
 }
 
-/** Null when `secret` yields no key. */
+/** Returns null if `secret` yields no key. */
 const schemeSigner = (scheme: SignatureScheme, secret: string): Signer | null => {
   const key = signingKey(secret, scheme.secret)
   if (key === null) return null
@@ -80,14 +77,14 @@ const presents =
 const basic = (username: string, password: string): Signer =>
   presents("authorization", `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`)
 
-/** A source that requests are made for: what it verifies by, secrets in the clear. */
+/** The verification settings of a source whose requests are imitated, with secrets in plain text. */
 export interface Verifying {
   readonly type: string
   readonly auth_type: string | null
   readonly auth: Readonly<Record<string, unknown>>
 }
 
-/** By the settings that a source of no provider's type has. */
+/** The signer of a source that has no provider's type, by its settings. */
 const genericSigner = ({ auth, auth_type }: Verifying): Signer | null => {
   const generic = Option.getOrNull(Result.getSuccess(validateGenericAuth(auth_type, auth) ?? Result.fail([])))
   switch (generic?.auth_type) {
@@ -102,7 +99,7 @@ const genericSigner = ({ auth, auth_type }: Verifying): Signer | null => {
   }
 }
 
-/** What a source of a provider's type takes as its secret; null where requests cannot be made from the provider's row. */
+/** The name of the setting that holds the secret of a source; null if its requests cannot be signed from a row of the table. */
 export const signingSecretOf = ({ auth_type, type }: Omit<Verifying, "auth">): string | null => {
   switch (providerFor(type, auth_type)?.verification.kind ?? auth_type) {
     case "scheme":
@@ -120,8 +117,8 @@ export const signingSecretOf = ({ auth_type, type }: Omit<Verifying, "auth">): s
 }
 
 /**
- * What signs requests as those do that the source verifies; null when its settings yield no key, or its provider verifies by code,
- * which no row tells. Of several schemes the first is used.
+ * The signer whose requests the source accepts. Null if its settings yield no key, or if its provider verifies by code, which a row cannot
+ * describe. If there are several schemes, the first is used.
  */
 export const signerOf = (source: Verifying): Signer | null => {
   const provider = providerFor(source.type, source.auth_type)

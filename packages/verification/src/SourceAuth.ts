@@ -12,31 +12,31 @@ import { providerFor, providerOf } from "./Providers.ts"
 export type { CertificateNeeded, Handshake, InboundRequest } from "./Provider.ts"
 
 /**
- * How a source verifies its senders, in canonical names and with every default filled in: what is stored, and what a
- * read shows (masked). `auth_type` null accepts everybody. For a source whose type is a provider's, that provider's
- * `auth_type` comes with the settings of the provider.
+ * How a source verifies its senders, in canonical names with every default filled in: the stored form, and (masked) the form that is
+ * read. `auth_type` null accepts everybody. If the source's type is a provider's, that provider's `auth_type` comes with the provider's
+ * settings.
  */
 export type SourceAuth =
   | { readonly auth_type: null; readonly auth: Readonly<Record<string, never>> }
   | { readonly auth_type: Provider["authType"]; readonly auth: ProviderAuth }
   | GenericAuth
 
-/** The same, with who has to check it. */
+/** The same, with the verifier to use: nobody, a provider, or the generic settings. */
 type Validated =
   | { readonly by: "nobody" }
   | { readonly by: "provider"; readonly provider: Provider; readonly auth: ProviderAuth }
   | { readonly by: "settings"; readonly generic: GenericAuth }
 
-/** Written for a source of a provider's type, it means what the type says. It is never stored. */
+/** On a source of a provider's type this means the provider's own verification. It is never stored. */
 const providerSignature = "PROVIDER_SIGNATURE"
 
-/** Whether a provider's sources can be verified without any settings: by a certificate, or a secret that comes later. */
+/** Whether a provider's sources can be verified without settings: by a certificate, or by a secret that the first request brings. */
 const needsNothing = (provider: Provider, type: string): boolean =>
   Result.isSuccess(validateProviderAuth(provider, type, {}))
 
 /**
- * The `auth_type` that a written one stands for on a source of `type`: settings without one are the provider's (also none,
- * `{}` or null, where it needs none), and `PROVIDER_SIGNATURE` is its name for whatever it is. Everything else stands for itself.
+ * Resolves a written `auth_type` for a source of `type`. Settings without one mean the provider's (also without settings, with `{}` or null
+ * if the provider requires none). `PROVIDER_SIGNATURE` means the provider's, too. Any other value is returned unchanged.
  */
 export const resolveAuthType = (type: string, authType: unknown, auth: unknown): unknown => {
   const provider = providerOf(type)
@@ -71,11 +71,10 @@ const validate = (type: string, written: unknown, auth: unknown): Result.Result<
 }
 
 /**
- * Checks the `config.auth_type` and `config.auth` of a written source of `type`. Masked secrets must have been restored
- * before. Where the type is a provider's and the `auth_type` is its own (see `resolveAuthType`), the settings are the
- * provider's; any other `auth_type` is the generic scheme of that name, because its writer said so.
- * Without an `auth_type`, settings of other types are an error and not ignored: their writer believes that verification
- * is on. With an explicit null they are dropped: that is how verification is turned off.
+ * Validates the `config.auth_type` and `config.auth` of a written source of `type`. Masked secrets must have been restored
+ * before. If the type is a provider's and the `auth_type` is its own (see `resolveAuthType`), the settings are the provider's; any other
+ * `auth_type` is the generic scheme of that name, because the author chose it. Settings without an `auth_type` are refused, not
+ * ignored, because their author believes that verification is on. With an explicit null they are dropped: that turns verification off.
  */
 export const validateSourceAuth = (
   type: string,
@@ -93,23 +92,23 @@ export const validateSourceAuth = (
     }
   })
 
-/** `unverified`: the source asks for no verification; the request is accepted and marked so. */
+/** `unverified`: the source does not verify; the request is accepted and marked so. */
 export type Verification = "verified" | "failed" | "unverified"
 
-/** Both functions are synchronous and total: they never throw, whatever the request holds. */
+/** Both functions are synchronous and never throw, whatever the request holds. */
 export interface SourceVerifier {
-  /** `CertificateNeeded`: fetch that certificate, so that `certificates` knows it, and ask again. */
+  /** `CertificateNeeded`: fetch that certificate, so that `certificates` returns it, and call again. */
   readonly verify: (request: InboundRequest) => Verification | CertificateNeeded
   /**
-   * How the request is answered when it is no event but a provider's question; null when it is an ordinary request, and
-   * `refuse` when it is a question with a wrong token (401). Ask this before `verify`.
+   * The answer to a provider's handshake. Null for an ordinary request; `refuse` for a handshake with a wrong token (401). Call this before
+   * `verify`.
    */
   readonly handshake: (request: InboundRequest) => Handshake | "refuse" | null
-  /** Where its senders present a credential, right or wrong. `everything`: the settings that say so cannot be read. */
+  /** Where the senders present a credential, valid or not. `everything`: the settings that name the places cannot be read. */
   readonly presented: PresentedPlaces | "everything"
 }
 
-/** Verifies nobody: for settings that cannot be read. Fails closed, because open would accept forgeries. */
+/** Accepts nobody: for settings that cannot be read. Fails closed, because an open source would accept forgeries. */
 export const verifyNobody: SourceVerifier = {
   verify: () => "failed",
   handshake: () => null,
@@ -125,15 +124,15 @@ const handshakeOf = (provider: Provider | undefined, auth: ProviderAuth): Source
     try {
       return answer(request, auth)
     } catch {
-      // An ordinary request, which has to be verified: fails closed.
+      // Treated as an ordinary request, whose verification fails: fails closed.
       return null
     }
   }
 }
 
 /**
- * The handshake of a source that verifies nobody: it refuses nobody either, takes no secret (that would turn on a
- * verification that nobody asked for) and has nothing fetched for a sender who has proved nothing.
+ * The handshake of a source that does not verify. It refuses nobody, stores no secret (that would turn on verification, which the operator
+ * did not ask for), and fetches nothing for an unauthenticated sender.
  */
 const unverifiedHandshake =
   (handshake: SourceVerifier["handshake"]): SourceVerifier["handshake"] =>
@@ -145,13 +144,13 @@ const unverifiedHandshake =
   }
 
 /**
- * Prepares the verification of a source once per change of its settings; it then runs for every request. `certificates`
- * is asked whenever one is needed.
+ * Prepares the verification of a source once after each change of its settings; it then runs for every request. `certificates` is called
+ * each time a certificate is needed.
  *
- * It takes stored settings as they are and validates them again. What does not validate verifies nobody: it fails
- * closed, because settings whose encryption key is gone read as none, and none must not become a guessable secret.
- * Three providers' settings may be none (a first call brings the secret, or a certificate decides): who reads what is
- * stored has to tell unreadable settings from none, and may not compile the former.
+ * It takes stored settings and validates them again. If they are invalid, no request is accepted. Fails closed, because settings whose
+ * encryption key is lost read as empty, and empty settings must not become a guessable secret. Three providers allow empty settings (the
+ * first request brings the secret, or a certificate decides). So the reader of stored settings has to tell unreadable ones from empty ones, and
+ * must not compile unreadable ones.
  */
 export const compileSourceAuth = (
   source: {
@@ -169,7 +168,7 @@ export const compileSourceAuth = (
     const handshake = unverifiedHandshake(handshakeOf(providerOf(source.type), {}))
     return { verify: () => "unverified", handshake, presented }
   }
-  // Whoever chose another auth_type than the provider's has taken the whole protocol into own hands.
+  // With an auth_type that is not the provider's, the operator handles the whole protocol, including handshakes.
   const handshake = validated.by === "provider" ? handshakeOf(validated.provider, validated.auth) : noHandshake
   const check =
     validated.by === "provider"

@@ -1,10 +1,10 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { providers } from "./Providers.ts"
 
-/** The type of a source whose sender is no provider. */
+/** The type of a source that receives from no known provider. */
 export const plainType = "WEBHOOK"
 
-/** Providers whose way to sign is not in the table: their sources verify as their `auth_type` says. */
+/** Providers whose signatures are not in the table: their sources verify by their `auth_type`. */
 const others = [
   "NYLAS",
   "CLICKUP",
@@ -44,18 +44,18 @@ const others = [
 
 const types: ReadonlySet<string> = new Set([plainType, ...others, ...providers.flatMap((provider) => provider.types)])
 
-/** What is written of a source's type. */
+/** The written members that decide whether a source's type is valid. */
 interface Written {
   readonly type: string
-  /** The type that the source has; null: it is new. */
+  /** The present type of the source; null if it is new. */
   readonly stored: string | null
-  /** Whether its writer says how it verifies, if only that it does not. */
+  /** Whether `auth_type` is written at all, null included. */
   readonly saysAuthType: boolean
 }
 
 /**
- * Why there is no such type of source; null when there is. A name that is only nearly a known one would be a source that verifies nobody while
- * its writer believes otherwise. A vendor that nobody knows here is a type all the same, for who says how it verifies.
+ * Why the source type is invalid; null if it is valid. A misspelled type is refused, because the source would not verify its
+ * senders while its author believes that it does. An unknown vendor is accepted if `auth_type` is written.
  */
 export const sourceTypeFault = ({ saysAuthType, stored, type }: Written): string | null => {
   if (type === stored || types.has(type)) return null

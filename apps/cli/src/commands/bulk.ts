@@ -38,7 +38,7 @@ const operation = (of: Of, id: string) =>
     return client.get("/ignored_events/bulk_operations/{id}", options)
   })
 
-/** Tells how far it is until it is at its end. */
+/** Shows the progress of an operation until it has ended. */
 const followed = (of: Of, id: string) =>
   operation(of, id).pipe(
     Effect.tap(({ done_count, failed_count, status, total_count }) =>
@@ -51,11 +51,11 @@ const followed = (of: Of, id: string) =>
 const words = ({ done_count, error, failed_count, id, status, total_count, type }: Operation): string =>
   [
     `${id} ${status}: ${done_count} of ${total_count} ${type === "event_bulk_cancel" ? "cancelled" : "retried"}, ${failed_count} could not be`,
-    // A gateway of a version before tells none.
+    // An older gateway returns no error.
     ...(error ? [`${error.code}: ${error.message}`] : [])
   ].join("; ")
 
-/** Tells how it is; one that has not come to its end has failed. */
+/** Prints the result; a failed or cancelled operation is an error. */
 const ending = (last: Operation) =>
   Effect.andThen(
     tell(last, words(last)),
@@ -78,7 +78,7 @@ const running = {
   rate: Flag.Int("rate").pipe(Flag.optional, Flag.withDescription("So many a second at the most"))
 }
 
-/** Nothing is done in bulk that nobody has agreed to. */
+/** Asks the user to confirm: bulk operations never run without it. */
 const agreed = (what: string, yes: boolean) => {
   if (yes) return Effect.void
   if (!process.stdin.isTTY) return Effect.fail(usage(`${what}: say --yes`))
@@ -103,7 +103,7 @@ const confirmed = (of: Of, id: string) =>
     return client.post("/ignored_events/bulk_operations/{id}/run", options)
   })
 
-/** Waits until all that it is of has been found. */
+/** Waits until the gateway has found all that the operation applies to. */
 const planned = (of: Of, id: string) =>
   operation(of, id).pipe(
     Effect.tap(({ total_count }) => progress(`found ${total_count}`)),
@@ -111,7 +111,7 @@ const planned = (of: Of, id: string) =>
     Effect.ensuring(progressOver)
   )
 
-/** Makes a plan, says what it is of, and carries out exactly that when somebody agrees. What nobody agrees to is taken back. */
+/** Creates a plan, shows its size, and after confirmation runs exactly that plan. A plan that is not confirmed is cancelled. */
 const run = (
   of: Of,
   verb: string,
@@ -145,7 +145,7 @@ const list = <K extends string>(name: K, values: ReadonlyArray<string>): { reado
 const codes = (name: string, described: string) =>
   Flag.String(name).pipe(Flag.atMost(100), Flag.withDescription(`${described}; can be repeated`))
 
-/** What every bulk operation is asked for with, beside its filters. */
+/** The options of every bulk operation, besides its filters. */
 const planOf = ({ all, rate }: { readonly all: boolean; readonly rate: Option.Option<number> }) => ({
   confirm: false,
   ...(all ? { all } : {}),
@@ -262,7 +262,7 @@ const listing = Command.make(
 
 const id = Argument.String("id").pipe(Argument.withDescription("The operation, bch_…"))
 
-/** An operation is of one kind or another, and its id does not say of which. */
+/** Finds an operation by its id, which does not reveal its kind. */
 const any = <A, R>(run: (of: Of) => Effect.Effect<A, CliFailure, R>) => {
   const orElse = (of: Of, next: () => Effect.Effect<A, CliFailure, R>) =>
     Effect.catchIf(run(of), ({ code }) => code === "missing", next)

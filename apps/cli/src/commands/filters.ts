@@ -1,8 +1,6 @@
 import { Flag } from "effect/cli"
 
-/*
- * The flags that lists and bulk retries are narrowed by.
- */
+/* The flags that filter lists and bulk retries. */
 
 const many = (name: string, described: string) =>
   Flag.String(name).pipe(

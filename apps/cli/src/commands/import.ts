@@ -24,7 +24,7 @@ const line = ({ action, changed, kind, wanted }: Step) => {
   return colored(color, `${mark} ${kind.slice(0, -1)} ${plain(wanted.name)}${what}`)
 }
 
-/** Whom a secret of a destination is shown to. Of a URL that may be a secret itself, only the host. */
+/** The host to which a destination's secrets are sent. Only the host is shown, because the URL itself may be a secret. */
 const leadsTo = ({ config }: Step["wanted"]): string => {
   const url = isObject(config) && typeof config["url"] === "string" ? URL.parse(config["url"]) : null
   return url === null ? "" : ` (${url.host})`

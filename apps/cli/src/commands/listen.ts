@@ -11,12 +11,12 @@ import { colored, Json, jsonLine, plain, say, Screen } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
 
-/** How often the local app is looked at: while it is there, and while it is not. */
+/** Interval of the check whether the local app is reachable: while it is, and while it is not. */
 const healthyMs = 15_000
 const downMs = 5_000
-/** How long the end may take. */
+/** Milliseconds that the clean-up at the end may take. */
 const goodbyeMs = 5_000
-/** Tunnels of one command. */
+/** Maximum number of tunnels of one command. */
 const maxSources = 32
 
 const flags = {
@@ -72,7 +72,7 @@ const localUrl = (target: string) =>
     catch: (error) => usage((error as Error).message)
   })
 
-/** A filter rule. The gateway judges what is in it. */
+/** Parses a filter rule. The gateway validates its content. */
 const filterRule = (text: string) =>
   Effect.try({
     try: (): Schemas["ConnectionRule"] => {
@@ -83,12 +83,12 @@ const filterRule = (text: string) =>
     catch: () => usage('--filter must be a JSON object such as {"body":{"type":"order.created"}}')
   })
 
-/** A source that is there, or the name of one that is to be made. */
+/** An existing source, or the name of one that has to be created. */
 type Wanted = Schemas["Source"] | string
 
 const nameOf = (source: Wanted): string => (typeof source === "string" ? source : source.name)
 
-/** The sources that are listened to. One that is misspelt is not made: nobody would ever post to it. */
+/** The sources to listen to. A misspelt one is not created, because nobody would ever post to it. */
 const wantedSources = (given: ReadonlyArray<string>, create: boolean) =>
   Effect.gen(function* () {
     const names = yield* namesIn("source", given)
@@ -105,8 +105,8 @@ const wantedSources = (given: ReadonlyArray<string>, create: boolean) =>
   })
 
 /**
- * A destination and a connection of this listener's own for the source, under one name: those that are there already are used again.
- * What somebody else has made under this name is theirs: it is not turned into a tunnel.
+ * The name of the listener's own destination and connection for the source. Existing ones are reused. A resource of another user with this
+ * name is not changed into a tunnel.
  */
 const ownName = (listener: string, source: Wanted) =>
   Effect.gen(function* () {
@@ -124,8 +124,8 @@ const ownName = (listener: string, source: Wanted) =>
   })
 
 /**
- * Makes what is not there. The filter is a rule of the connection: the gateway applies it, so that what it leaves out is recorded as
- * ignored, and never comes here.
+ * Creates the missing resources. The filter becomes a rule of the connection: the gateway applies it, so requests that do not match are
+ * recorded as ignored and never reach this program.
  */
 const wired = (
   { name, source }: { readonly name: string; readonly source: Wanted },
@@ -141,8 +141,8 @@ const wired = (
   })
 
 /**
- * Nobody listens any more: what comes from now on is not for this connection, where it would only fail. Fails open: the end that was
- * asked for is not kept waiting, and the next start enables it all the same.
+ * Disables the connection at the end, because later events would only fail. Fails open, because the user wants to end the program, and
+ * the next start enables the connection in any case.
  */
 const unwired = (connectionId: string) =>
   call((client, signal) =>
@@ -165,7 +165,7 @@ const isThere = (target: URL): Promise<boolean> =>
     socket.once("timeout", () => over(false))
   })
 
-/** Says when the app comes and goes. */
+/** Reports when the app becomes reachable or unreachable. */
 const watched = (target: URL, told: (event: object, words: string) => void, signal: AbortSignal) =>
   (async () => {
     for (let before: boolean | null = null; !signal.aborted;) {
@@ -183,7 +183,7 @@ const watched = (target: URL, told: (event: object, words: string) => void, sign
     }
   })()
 
-/** In words, and as JSON. */
+/** An event of the tunnel, in words and as JSON. */
 const wordsOf = (
   event: TunnelEvent,
   paint: (status: number, text: string) => string
@@ -234,7 +234,7 @@ export const listen = Command.make(
     const path = asked.path.startsWith("/") ? asked.path : `/${asked.path}`
     const listener = Option.getOrElse(asked.name, () => `cli-${user()}`)
     const wanted = yield* wantedSources(asked.source, asked.create)
-    // Before anything is made for one of them.
+    // Checked for all sources before anything is created.
     const own = yield* Effect.forEach(wanted, (source) => ownName(listener, source))
     const wires = yield* Effect.forEach(own, (one) => wired(one, { path, rules }))
     const who = yield* access
@@ -243,7 +243,7 @@ export const listen = Command.make(
     const [good, bad] = [yield* colored("green", "#"), yield* colored("red", "#")]
     const paint = (status: number, text: string): string =>
       canColor ? (status < 400 ? good : bad).replace("#", text) : text
-    // Nobody is kept waiting for a reader of our lines.
+    // Does not wait for a slow reader of our output.
     const told = (json: object, words: string): void =>
       void (isJson ? process.stdout.write(`${jsonLine(json)}\n`) : process.stdout.write(`${words}\n`))
 
@@ -268,7 +268,7 @@ export const listen = Command.make(
         onEvent: (event) => {
           const line = wordsOf(event, paint)
           if (line === null) return
-          // Of several sources it is told which one it is of.
+          // With several sources, each line names its source.
           if (wires.length === 1) told(line.record, line.words)
           else told({ source, ...line.record }, `${plain(source)}: ${line.words}`)
         }
@@ -276,7 +276,7 @@ export const listen = Command.make(
     return yield* untilStopped(
       Effect.tryPromise({
         try: (signal) => {
-          // The one that ends takes the others with it.
+          // If one tunnel ends, the others end, too.
           const ending = new AbortController()
           const all = AbortSignal.any([signal, ending.signal])
           if (asked.healthcheck) void watched(target, told, all)

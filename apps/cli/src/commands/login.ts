@@ -9,7 +9,7 @@ import { readInput } from "../Input.ts"
 
 const longestKey = 4_096
 
-/** Asked for without an echo; from a pipe where nobody sits. Never an argument: these are shown to all users of a machine. */
+/** Asks for the key without echo, or reads it from a pipe. The key is never an argument, because all users of a machine can see arguments. */
 const askedKey = Effect.gen(function* () {
   const fromEnvironment = process.env["TIDEGATE_API_KEY"]?.trim()
   if (fromEnvironment !== undefined && fromEnvironment !== "") return fromEnvironment

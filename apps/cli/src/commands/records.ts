@@ -16,7 +16,7 @@ const limit = Flag.Int("limit").pipe(
   Flag.withDescription("How many, the newest first")
 )
 
-/** As many of a list as are wanted: its further pages are asked for as far as they are needed. */
+/** The first `limit` items of a list; further pages are requested only as needed. */
 const firstOf = async <A>(list: AsyncIterable<A>, limit: number): Promise<ReadonlyArray<A>> => {
   const found: Array<A> = []
   for await (const item of list) {
@@ -25,11 +25,11 @@ const firstOf = async <A>(list: AsyncIterable<A>, limit: number): Promise<Readon
   return found
 }
 
-/** Rows are for people, and have names; programs get the records, which have ids. */
+/** Names for the rows that people read. Programs get the records, which contain ids, so no names are requested. */
 const shownNames = (kind: "source" | "destination", ids: ReadonlyArray<string>) =>
   Effect.flatMap(Json, (isJson) => (isJson ? Effect.succeed(new Map<string, string>()) : namesOf(kind, ids)))
 
-/** The names of what rows are of, by id. What is gone is shown by its id. */
+/** Names of sources and destinations, by id. A deleted one is shown by its id. */
 type Names = ReadonlyMap<string, string>
 
 export const requestRow =

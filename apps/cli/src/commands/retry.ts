@@ -33,7 +33,7 @@ export const retry = Command.make(
       retried(id).pipe(
         Effect.flatMap(({ answer, retry }) => Console.log(isJson ? jsonLine(answer) : `${id}\t${retry}`)),
         Effect.as(null),
-        // One that cannot be retried keeps nobody else from it.
+        // If one event cannot be retried, the others are retried all the same.
         Effect.catchTag("CliFailure", (failure) =>
           ids.length === 1 ? Effect.fail(failure) : Effect.as(say(plain(`${id}: ${failure.message}`)), failure)
         )

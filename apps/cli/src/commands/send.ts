@@ -8,7 +8,7 @@ import { call, find, type Schemas } from "../Gateway.ts"
 import { readFileAt } from "../Input.ts"
 import { plain, tell } from "../Output.ts"
 
-/** What a source takes at the most. */
+/** The maximum body size of a source. */
 const largestBody = 10 * 1024 * 1024
 const largestAnswer = 64 * 1024
 
@@ -65,7 +65,7 @@ const bytesOf = ({ body, encoding }: Schemas["RequestData"]): Uint8Array => {
   return Buffer.from(typeof body === "string" ? body : "", encoding === "base64" ? "base64" : "utf8")
 }
 
-/** Of the connection that a fixture came by, or of how it was signed: these are made anew. */
+/** Headers of the connection by which a fixture arrived, or of its signature: these are created anew. */
 const made = /^(host|content-length|connection|transfer-encoding|accept-encoding|.*signature.*|authorization)$/
 
 const fromFixture = (id: string) =>
@@ -89,7 +89,7 @@ const fromFixture = (id: string) =>
     }
   )
 
-/** The request signed for its source; as it is where the source verifies nobody, or nothing was said to sign it with. */
+/** Signs the request for its source. It stays unsigned if the source does not verify. */
 const signed = (
   source: Schemas["Source"],
   request: Unsigned,
@@ -114,13 +114,13 @@ const signed = (
     : Effect.succeed(made)
 }
 
-/** A path of `..` or of dots that are written otherwise would lead to another source. */
+/** Whether a URL is below the source's URL: a path with `..`, or with encoded dots, could name another source. */
 const isBehind = (base: string, { origin, pathname }: URL): boolean => {
   const { origin: own, pathname: path } = new URL(base)
   return origin === own && (pathname === path || pathname.startsWith(`${path}/`))
 }
 
-/** What the gateway says, as far as it is told here. */
+/** The gateway's answer, in the length that is shown. */
 const answerOf = async (response: Response): Promise<string> => {
   let text = ""
   const decoder = new TextDecoder()

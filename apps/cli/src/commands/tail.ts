@@ -9,15 +9,15 @@ import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
 import { sources } from "./filters.ts"
 
-/** Sources whose streams are open at once: a process of the gateway allows 128 to a client. */
+/** Maximum number of sources with an open stream: a gateway process allows 128 streams to a client. */
 const maxSources = 32
 const betweenLooksMs = 1_000
-/** How far back each look goes, by the gateway's clock: what is stored late is found by the next one. */
+/** How far back each poll reads, by the gateway's clock, so that records which are stored late are found. */
 const lookBack = "now-10s"
 
 type Told = (json: object, words: string) => void
 
-/** What a destination is called, as far as it is known by now. */
+/** The names of destinations, as far as known. */
 const destinationNames = (client: Client, signal: AbortSignal) => {
   const names = new Map<string, string>()
   return {
@@ -42,7 +42,7 @@ const requestTold =
     )
   }
 
-/** Tells of new events and attempts of these sources, from the first look on, which is over when this resolves. */
+/** Shows new events and attempts of these sources. It resolves after the first poll, and only records that are new since then are shown. */
 const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
   const isWanted = new Set(sourceIds)
   const destinations = destinationNames(client, signal)

@@ -5,10 +5,10 @@ import type { Inventory } from "./Inventory.ts"
 import type { Plan, Step } from "./Plan.ts"
 import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
 
-/** Calls at once: enough to be quick, few enough to leave the gateway to its traffic. */
+/** Concurrent calls: enough to be fast, and few enough not to disturb the gateway's traffic. */
 const atOnce = 6
 
-/** Ids of what there is, as it comes about. */
+/** Ids of existing resources by name; extended as resources are created. */
 type Ids = Readonly<Record<Kind, Map<string, string>>>
 
 const linked = (rules: Json, ids: Ids): Json =>
@@ -20,13 +20,13 @@ const linked = (rules: Json, ids: Ids): Json =>
     return rule
   })
 
-/** Since now, or not at all; of what is so already, nothing. */
+/** The time member for a switch: now or null. Empty if the switch already has the wanted state. */
 const since = (member: string, wanted: Json | undefined, is: boolean): JsonObject =>
   wanted === undefined || (wanted === true) === is
     ? {}
     : { [member]: wanted === true ? new Date().toISOString() : null }
 
-/** What is written of a step: of what is there already, what differs. */
+/** The body to write for a step: for an existing resource only the members that differ. */
 const bodyOf = ({ changed, current, kind, wanted }: Step, ids: Ids): JsonObject => {
   const said = Object.fromEntries(
     Object.entries(wanted).filter(([name]) => current === null || name === "name" || changed.includes(name))
@@ -44,13 +44,13 @@ const bodyOf = ({ changed, current, kind, wanted }: Step, ids: Ids): JsonObject 
   }
 }
 
-/** Whether nobody knows what has become of a call. */
+/** Whether the result of a call is unknown. */
 const isUnanswered = (error: unknown): boolean =>
   error instanceof TidegateError ? [502, 503, 504].includes(error.status) : failureOf(error).code === "unavailable"
 
 /**
- * Creates what was not there when it was planned, or fails where it has come about since: it is somebody else's. Where no answer came it
- * may be our own, so it is then written by its name, which can be repeated.
+ * Creates a resource that did not exist when the plan was made. If it exists by now, somebody else has created it, and the call fails.
+ * If there was no answer, our own call may have created it, so it is written again by name, which can be repeated.
  */
 const create = async (client: Client, kind: Kind, body: JsonObject, signal: AbortSignal): Promise<unknown> => {
   try {
@@ -61,7 +61,7 @@ const create = async (client: Client, kind: Kind, body: JsonObject, signal: Abor
   }
 }
 
-/** Creates; changes in part. */
+/** Creates a resource, or changes the members of an existing one. */
 const write = async (client: Client, { current, kind }: Step, body: JsonObject, signal: AbortSignal): Promise<Row> => {
   const id = current?.row.id
   const answer =
@@ -75,7 +75,7 @@ const write = async (client: Client, { current, kind }: Step, body: JsonObject, 
   return answer as Row
 }
 
-/** What the API has calls of its own for, or what can be told only once there is an id. */
+/** Makes the changes for which the API has separate calls, or which require the resource's id. */
 const finish = async (client: Client, { changed, current, kind, wanted }: Step, row: Row, signal: AbortSignal) => {
   const path = { id: row.id }
   const isAsked = (member: string): boolean =>
@@ -91,11 +91,14 @@ const finish = async (client: Client, { changed, current, kind, wanted }: Step, 
   }
 }
 
-/** What a write has left open, in words. */
+/** The warnings of a write, as texts. */
 export const warningsOf = ({ warnings }: { readonly [member: string]: unknown }): ReadonlyArray<string> =>
   Array.isArray(warnings) ? warnings.flatMap((one: Json) => (isObject(one) ? [textOf(one["message"] ?? "")] : [])) : []
 
-/** Does what is planned, kind by kind. `onDone` is told of each step, and of what it leaves open; the first failure ends it, with the line it is about. */
+/**
+ * Carries out the plan, one kind after the other. `onDone` is called for each step, with its warnings. The first failure ends it, with the line
+ * of the failed step.
+ */
 export const apply = async (
   client: Client,
   { steps }: Plan,

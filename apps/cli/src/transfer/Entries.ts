@@ -3,11 +3,11 @@ import { normalizeRules } from "@tidegate/rules/RuleSet"
 import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
 
 /*
- * What is in a file: resources by their names, which refer to each other by their names, so that a file is good for any
+ * The content of a file: resources by name. They refer to each other by name, so that a file can be imported into any
  * installation.
  */
 
-/** In the order in which they are made: each refers to those before it. */
+/** In the order of their creation: each kind refers only to those before it. */
 export const kinds = ["filters", "transformations", "sources", "destinations", "connections"] as const
 export type Kind = (typeof kinds)[number]
 
@@ -21,7 +21,7 @@ export const singular: Readonly<Record<Kind, string>> = {
 
 export type Entry = JsonObject & { readonly name: string }
 
-/** What an entry may say. */
+/** The valid members of an entry. */
 export const members: Readonly<Record<Kind, ReadonlyArray<string>>> = {
   filters: ["name", "conditions"],
   transformations: ["name", "code", "env", "isolation"],
@@ -38,16 +38,16 @@ export const needed: Readonly<Record<Kind, ReadonlyArray<string>>> = {
   connections: ["name", "source", "destination"]
 }
 
-/** A record of the API, of whatever kind. */
+/** A record of the API, of any kind. */
 export type Row = JsonObject & { readonly id: string; readonly name: string }
 
-/** What rules refer to: each kind by the member that holds an id of it, and the one that holds a name in a file. */
+/** The kinds that rules refer to: the member with the id in the API, and the member with the name in a file. */
 export const referred = [
   { kind: "transformations", type: "transform", id: "transformation_id", name: "transformation" },
   { kind: "filters", type: "filter", id: "filter_id", name: "filter" }
 ] as const
 
-/** Names by ids, of what rules refer to. */
+/** Names by id, of the kinds that rules refer to. */
 export type Names = Readonly<Record<(typeof referred)[number]["kind"], ReadonlyMap<string, string>>>
 
 const nameIn = (value: Json | undefined): string => (isObject(value) ? textOf(value["name"]) : "")
@@ -57,7 +57,10 @@ const slugOf = ({ id, url }: Row): string | null => {
   return last === id ? null : last
 }
 
-/** Copies of a stored filter are the gateway's to make, and which one a rule once had is of no use elsewhere. */
+/**
+ * Converts a rule for the file. A copy of a stored filter becomes a link, because the gateway makes the copies. `detached_from_filter` is
+ * dropped, because it has no meaning in another installation.
+ */
 const ruleOf = (rule: Json, names: Names): Json => {
   if (!isObject(rule)) return rule
   for (const { id, kind, name, type } of referred) {
@@ -68,7 +71,7 @@ const ruleOf = (rule: Json, names: Names): Json => {
   return own
 }
 
-/** A record as an entry says it. Its secrets read masked. */
+/** Converts a record to an entry. Its secrets are masked. */
 export const entryOf = (kind: Kind, row: Row, names: Names): Entry => {
   const { config, description, name, type } = row
   switch (kind) {
@@ -101,12 +104,12 @@ export const entryOf = (kind: Kind, row: Row, names: Names): Entry => {
   }
 }
 
-/** Stands for an id while rules are judged, by the place of the rule: what it names may not have one yet. */
+/** Replaces an id while rules are validated, by the rule's index, because the named resource may not have an id yet. */
 const placeholder = (id: string, place: number): string => `${id === "filter_id" ? "flt" : "trs"}_${place}`
 
 /**
- * Rules as the gateway will keep them: in order, complete, in one spelling. So what is written by hand is the same as what is
- * read back, and a second import has nothing to do.
+ * Converts rules to the form in which the gateway stores them: sorted, complete, in one spelling. So hand-written rules equal those
+ * that are read back, and a second import changes nothing.
  */
 export const normalRules = (
   rules: Json
@@ -139,7 +142,7 @@ export const normalRules = (
   }
 }
 
-/** How a rule of a file refers to something. A transformation is always referred to; a filter may be written in the rule. */
+/** The link in a file's rule, if it has one. A transformation is always a link; a filter may be written in the rule itself. */
 const linkIn = (rule: JsonObject): (typeof referred)[number] | undefined =>
   referred.find(({ name, type }) =>
     type === "transform"

@@ -4,7 +4,7 @@ import { takeInventory } from "./Inventory.ts"
 import { referrer } from "./Secrets.ts"
 import type { Json, JsonObject } from "./Yaml.ts"
 
-/** All that there is, by name. Whatever reads masked, and all that a transformation's code is given, is a reference. */
+/** All resources, by name. Masked values, and all environment variables of transformations, become references. */
 export const exported = async (
   client: Client,
   signal: AbortSignal

@@ -2,7 +2,7 @@ import type { Client } from "@tidegate/client/source"
 import { CliFailure } from "../Failure.ts"
 import { type Entry, entryOf, type Kind, kinds, type Names, referred, type Row } from "./Entries.ts"
 
-/** What the gateway has, by name. */
+/** The gateway's resources, by name. */
 export type Inventory = Readonly<Record<Kind, ReadonlyMap<string, { readonly row: Row; readonly entry: Entry }>>>
 
 const page = 255
@@ -13,8 +13,8 @@ interface Page {
 }
 
 /**
- * All of a kind, or null where these are more than can be seen: the API has one page, so it is read from both ends of the
- * alphabet, and is whole where these meet.
+ * All resources of a kind; null if there are too many. The API returns one page only, so the list is read from both ends of the
+ * alphabet, and is complete if the two pages overlap.
  */
 const whole = async (
   client: Client,
@@ -37,7 +37,7 @@ const whole = async (
 const tooMany = (kind: Kind): CliFailure =>
   new CliFailure({ code: "failed", message: `there are more ${kind} than can be listed (${2 * page - 1})` })
 
-/** All of a kind; connections source by source where there are many. */
+/** All resources of a kind; connections are read for each source if there are many. */
 const everything = async (client: Client, kind: Kind, sources: ReadonlyArray<Row>, signal: AbortSignal) => {
   const rows = await whole(client, kind, {}, signal)
   if (rows !== null) return rows

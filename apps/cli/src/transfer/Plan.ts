@@ -5,34 +5,34 @@ import type { Inventory } from "./Inventory.ts"
 import { covers, type Reference, referenceTo, resolve } from "./Secrets.ts"
 import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
 
-/** More of one kind than an installation of one team has. */
+/** Maximum number of entries of a kind: more than a team has. */
 const maxEntries = 5_000
 
-/** One resource of the file, beside what the gateway has. */
+/** A resource of the file, together with the gateway's. */
 export interface Step {
   readonly kind: Kind
   readonly action: "create" | "update" | "unchanged"
-  /** As it is wanted, secrets in the clear. */
+  /** The wanted entry, with secrets in plain text. */
   readonly wanted: Entry
   readonly current: { readonly row: Row; readonly entry: Entry } | null
   /** The members that differ. */
   readonly changed: ReadonlyArray<string>
-  /** Where a destination leads, and where it is to lead: both as they are shown, where they differ. */
+  /** A destination's present and wanted URL, in the form that is shown, if they differ. */
   readonly moved: { readonly from: string; readonly to: string } | null
-  /** The variables whose values are written by this step. */
+  /** The variables whose values this step writes. */
   readonly read: ReadonlyArray<Reference>
   readonly line: number
 }
 
 export interface Plan {
   readonly steps: ReadonlyArray<Step>
-  /** Variables that are not set: the gateway keeps the secrets that it has. */
+  /** Variables that are not set: the gateway keeps its secrets. */
   readonly kept: ReadonlyArray<string>
 }
 
 const version = 1
 
-/** Everything that is wrong with a file, each with its line. */
+/** All errors of a file, each with its line. */
 class Faults {
   readonly #found: Array<string> = []
   readonly #name: string
@@ -52,7 +52,7 @@ class Faults {
   }
 }
 
-/** The entries of a file by their kinds, as far as they can be judged by themselves. */
+/** The entries of a file by kind; checks what can be checked without the gateway. */
 const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyArray<Entry | null>>> => {
   const file: JsonObject = isObject(value) ? value : {}
   if (!isObject(value))
@@ -95,7 +95,10 @@ const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyA
   return Object.fromEntries(kinds.map((kind) => [kind, entries(kind)])) as unknown as ReturnType<typeof entriesOf>
 }
 
-/** Rules in the gateway's spelling; what they and the connection itself refer to has to be there, or in the file. */
+/**
+ * Converts rules to the gateway's form, and checks that everything that the connection and its rules refer to exists, in the gateway or in the
+ * file.
+ */
 const connectionOf = (
   entry: Entry,
   path: Path,
@@ -125,19 +128,19 @@ const connectionOf = (
   return { ...entry, rules: normal.rules }
 }
 
-/** What is replaced whole, so that what it no longer says is a change; of other members, what is not said stays. */
+/** Members that are replaced as a whole, so that a removed part is a change. In other members, parts that are not written stay unchanged. */
 const replaced: ReadonlySet<string> = new Set(["rules", "conditions"])
 
 const isSame = (member: string, current: Json | undefined, wanted: Json): boolean =>
   covers(current, wanted) && (!replaced.has(member) || current === undefined || covers(wanted, current))
 
-/** The key of whoever imports is no secret of a gateway, whatever a file of somebody else says. */
+/** The user's own API key must not become a gateway's secret, because a file may come from somebody else. */
 const forbidden = "TIDEGATE_API_KEY"
 
 const urlIn = (entry: Entry | undefined): Json | undefined =>
   isObject(entry?.["config"]) ? entry["config"]["url"] : undefined
 
-/** A URL that comes from a variable is told by the variable's name. */
+/** The change of a destination's URL. A URL that comes from a variable is shown by the variable's name. */
 const movedOf = (current: Entry | undefined, written: Entry, wanted: Entry): Step["moved"] => {
   const [from, to] = [urlIn(current), urlIn(wanted)]
   if (typeof from !== "string" || typeof to !== "string" || covers(from, to)) return null
@@ -145,7 +148,7 @@ const movedOf = (current: Entry | undefined, written: Entry, wanted: Entry): Ste
   return { from, to: variable === null ? to : `$${variable}` }
 }
 
-/** What has to be done for the gateway to be as the file says. Throws what is wrong with the file, all of it. */
+/** The steps after which the gateway equals the file. Throws all errors of the file. */
 export const planOf = (
   { lineOf, value }: Parsed,
   name: string,

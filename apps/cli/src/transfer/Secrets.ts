@@ -2,21 +2,19 @@ import { areEqualNumbers, isExactNumber } from "@tidegate/json/ExactNumber"
 import { looksMasked, maskSecret } from "@tidegate/redaction/Masking"
 import { isObject, type Json, type JsonObject, type Path } from "./Yaml.ts"
 
-/*
- * Secrets are never in the file. What is one stands there as `{$env: NAME}`, the name of the variable that has it.
- */
+/* Secrets are never in the file. A secret is replaced by `{$env: NAME}`, the name of the variable that contains it. */
 
 export const referenceTo = (value: Json): string | null => {
   const name = isObject(value) ? value["$env"] : undefined
   return typeof name === "string" && Object.keys(value as JsonObject).length === 1 ? name : null
 }
 
-/** A URL of which the end is a secret: it reads `https://chat.example/hooks/****abcd`. */
+/** A URL whose end is masked: `https://chat.example/hooks/****abcd`. */
 const maskedUrl = /^(https?:\/\/[^*]*)(\*{4}[^]{0,4})$/u
 
 const readsMasked = (text: string): boolean => looksMasked.test(text) || maskedUrl.test(text)
 
-/** Whether a text reads like this once it is masked. */
+/** Whether `text` has the mask `shown`. */
 const isMaskOf = (shown: string, text: string): boolean => {
   if (looksMasked.test(shown)) return maskSecret(text) === shown
   const [, before, mask] = maskedUrl.exec(shown) ?? []
@@ -34,7 +32,7 @@ const named = (parts: ReadonlyArray<string | number>): string =>
     .filter((part) => part !== "")
     .join("_")
 
-/** Puts references in the place of secrets; no two of a file have the same name. */
+/** Replaces secrets by references, each with a unique name in the file. */
 export const referrer = () => {
   const used = new Set<string>()
   const reference = (path: Path): Json => {
@@ -44,7 +42,7 @@ export const referrer = () => {
     used.add(free)
     return { $env: free }
   }
-  /** `isSecret`: of the texts in there; what reads masked is one. */
+  /** `isSecret` decides about each text; by default masked texts are secrets. */
   const hide = (value: Json, path: Path, isSecret: (text: string) => boolean = readsMasked): Json => {
     if (typeof value === "string") return isSecret(value) ? reference(path) : value
     if (Array.isArray(value)) return value.map((element: Json, index) => hide(element, [...path, index], isSecret))
@@ -56,26 +54,26 @@ export const referrer = () => {
   return { hide, names: used as ReadonlySet<string> }
 }
 
-/** A variable, and where in an entry it is named. */
+/** A variable, and its place in an entry. */
 export interface Reference {
   readonly name: string
   readonly path: Path
 }
 
-/** What became of the references of a file. */
+/** The result of resolving a file's references. */
 export interface Resolved {
   readonly value: Json
-  /** Variables that are set, and where their values go. */
+  /** Variables that are set, and the places of their values. */
   readonly read: ReadonlyArray<Reference>
-  /** Variables that are not set, of secrets that the gateway has already: these stay as they are. */
+  /** Variables that are not set, but whose secrets the gateway already has: these stay unchanged. */
   readonly kept: ReadonlyArray<string>
-  /** Variables that are not set, of secrets that nobody has. */
+  /** Variables that are not set, and whose secrets the gateway does not have. */
   readonly missing: ReadonlyArray<Reference>
 }
 
 /**
- * Puts the values of variables in the place of references. Of a variable that is not set, what `current` reads there: a mask,
- * by which the gateway keeps what it has.
+ * Replaces references by the values of their variables. If a variable is not set, it inserts the mask from `current`, by
+ * which the gateway keeps its secret.
  */
 export const resolve = (value: Json, current: Json | undefined, environment: NodeJS.ProcessEnv): Resolved => {
   const kept: Array<string> = []
@@ -113,8 +111,8 @@ export const resolve = (value: Json, current: Json | undefined, environment: Nod
 }
 
 /**
- * Whether the gateway has what is wanted. What is not mentioned is not looked at, and a secret is compared by its mask:
- * the gateway shows no more of it.
+ * Whether the gateway already has the wanted value. Members that are not wanted are not compared. A secret is compared by its mask,
+ * because the gateway shows only that.
  */
 export const covers = (current: Json | undefined, wanted: Json): boolean => {
   if (typeof wanted === "string") {
@@ -130,6 +128,6 @@ export const covers = (current: Json | undefined, wanted: Json): boolean => {
   }
   if (isExactNumber(wanted)) return isExactNumber(current) && areEqualNumbers(current, wanted)
   if (!isObject(wanted)) return current === wanted || (wanted === null && current === undefined)
-  // `{}` is wanted where there is an object: it asks for nothing in there.
+  // `{}` matches any object: it requires none of its members.
   return isObject(current) && Object.entries(wanted).every(([name, inner]) => covers(current[name], inner))
 }

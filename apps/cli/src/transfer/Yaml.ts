@@ -16,7 +16,7 @@ import { writeJson } from "@tidegate/json/NumberMarks"
 import { CliFailure, usage } from "../Failure.ts"
 import { escaped } from "../Output.ts"
 
-/** A file that is imported is somebody else's until it is understood: it is bounded before anything is made of it. */
+/** Limits that are checked before an imported file is parsed, because it may come from somebody else. */
 export const largestFile = 8 * 1024 * 1024
 const maxNodes = 250_000
 const deepest = 64
@@ -34,7 +34,7 @@ export type Path = ReadonlyArray<string | number>
 
 export const isObject = (value: unknown): value is JsonObject => isJsonObject(value)
 
-/** A decimal number of YAML as JSON writes it, which has no `+`, no zeros before it, and digits around the point. */
+/** Converts a decimal number of YAML to JSON's syntax, which has no `+`, no leading zeros, and digits on both sides of the point. */
 const asInJson = (written: string): string =>
   written
     .replace(/^\+/, "")
@@ -42,7 +42,7 @@ const asInJson = (written: string): string =>
     .replace(/^(-?)\./, "$10.")
     .replace(/\.(?=$|[eE])/, "")
 
-/** Numbers keep their digits, where JavaScript's own would not, as they do everywhere else. */
+/** Numbers that JavaScript would round keep all their digits, as they do everywhere else. */
 const decimal: ScalarTag = {
   identify: isExactNumber,
   default: true,
@@ -54,20 +54,20 @@ const decimal: ScalarTag = {
 
 const numbers: ParseOptions & SchemaOptions = { schema: "core", customTags: (tags) => [decimal, ...tags] }
 
-/** A value in a message. */
+/** A value as text, for a message. */
 export const textOf = (value: Json | undefined): string =>
   typeof value === "string" ? value : (writeJson(value) ?? "")
 
-/** What a file says, and where. */
+/** The content of a file, with the lines of its values. */
 export interface Parsed {
   readonly value: Json
-  /** Of the value at a path, or of the nearest thing around it that is in the file. */
+  /** The line of the value at a path, or of the nearest enclosing value in the file. */
   readonly lineOf: (path: Path) => number
 }
 
 /**
- * Why a text is not parsed; null when it may be. The parser takes a hundred times the memory of what it reads, and goes down level by
- * level: so what can become a value is counted first, and what opens one. What stands in texts is counted, too: there is room for it.
+ * Why a text must not be parsed; null if it may be. The parser uses a hundred times the memory of the text, and recursion for nesting. So
+ * characters that may begin or open a value are counted first. Those inside texts count, too; the limit leaves room for them.
  */
 const tooCostly = (text: string): string | null => {
   let marks = 0
@@ -96,7 +96,7 @@ const tooCostly = (text: string): string | null => {
       case "-":
       case "?":
       case ":":
-        // They mark a value where space follows.
+        // They begin a value only before white space.
         if (/\s/.test(text[at + 1] ?? " ")) marks++
         break
       default:
@@ -105,7 +105,7 @@ const tooCostly = (text: string): string | null => {
   return marks > maxNodes ? `has more than ${maxNodes} values and lines` : null
 }
 
-/** Fails with the line of the first thing that is wrong. */
+/** Fails at the first error, with its line. */
 export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
   const lines = new LineCounter()
   const at = (offset: number | undefined, message: string): CliFailure =>
@@ -118,7 +118,7 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
   }
   const costly = tooCostly(text)
   if (costly !== null) throw usage(`${name} ${costly}`)
-  // Their own look for repeated keys compares each with each: ours is below.
+  // The library's own search for repeated keys is quadratic; ours is below.
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false, ...numbers })
   const [fault] = [...document.errors, ...document.warnings]
   if (fault !== undefined) {
@@ -130,7 +130,7 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
     if (!isNode(node)) return
     const offset = node.range?.[0]
     if (path.length > deepest * 2) throw at(offset, `is nested more than ${deepest} levels deep`)
-    // A few of them can stand for more than there is memory, and nothing here is said twice.
+    // A few aliases can expand to more than the memory holds, and a file does not need them.
     if (isAlias(node) || ("anchor" in node && node.anchor !== undefined)) {
       throw at(offset, "anchors and aliases (& and *) are not taken: write it out")
     }
@@ -157,7 +157,7 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
   }
 }
 
-/** Safe to be shown: what a terminal would obey stands as an escape, in quotes. */
+/** YAML that is safe to show: control characters are written as escapes, in quotes. */
 export const printYaml = (value: JsonObject): string => {
   const document = new Document(value, { aliasDuplicateObjects: false, ...numbers })
   visit(document, {
@@ -165,6 +165,6 @@ export const printYaml = (value: JsonObject): string => {
       if (typeof scalar.value === "string" && escaped(scalar.value) !== scalar.value) scalar.type = "QUOTE_DOUBLE"
     }
   })
-  // All that is left of it stands in such quotes.
+  // The remaining ones are all in such quotes.
   return escaped(document.toString({ lineWidth: 0 }))
 }

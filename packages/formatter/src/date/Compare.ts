@@ -72,7 +72,7 @@ export const compare = operation({
     const end = dateOf(end_date, { field: "end_date", format: end_format, zone, locale: "en" }, call)
     const millis = end.epochMilliseconds - start.epochMilliseconds
     const total = Math.abs(millis) / 1000
-    // All of it in one unit, or each unit what is left of the one above.
+    // Either the whole difference in one unit, or each unit holds the remainder of the larger one.
     let left = Math.floor(total)
     const parts: Record<string, number> = {}
     for (const [name, length] of lengths) {

@@ -3,7 +3,7 @@ import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
 import { inRange, outOfRange, resolved } from "./Zone.ts"
 
-/** `+1 year -2 days 3 hours`: a sign holds until the next one. */
+/** Maximum terms of an expression such as `+1 year -2 days 3 hours`; a sign applies until the next one. */
 
 export const maxTerms = 20
 
@@ -46,7 +46,7 @@ const shiftOf = memo(200, (expression): { readonly shift: Shift | null } => {
     term.lastIndex = at
     const [whole, given, amount, name] = term.exec(text) ?? []
     const lower = name?.toLowerCase() ?? ""
-    // A lone s is seconds, and not the plural of nothing.
+    // A single s means seconds; without its plural s nothing would be left.
     const unit = Object.hasOwn(units, lower) ? units[lower] : undefined
     if (whole === undefined || unit === undefined || ++terms > maxTerms) return { shift: null }
     if (given !== undefined) sign = given === "-" ? -1 : 1
@@ -56,7 +56,10 @@ const shiftOf = memo(200, (expression): { readonly shift: Shift | null } => {
   return { shift }
 })
 
-/** A day so many business days later, or earlier. From a weekend it counts as from the day before it, whichever way it goes. */
+/**
+ * The day that is `count` business days later (or earlier, if negative). From a weekend it counts from the weekday before it, in both
+ * directions.
+ */
 export const businessDays = (date: Temporal.PlainDateTime, count: number): Temporal.PlainDateTime => {
   if (count === 0) return date
   const step = Math.sign(count)
@@ -70,7 +73,7 @@ export const businessDays = (date: Temporal.PlainDateTime, count: number): Tempo
   return at
 }
 
-/** A time after, or before, another: first by the calendar, on the clocks of its zone, then by the clock. */
+/** Adds an expression to a time: first the calendar units, on the clock of its zone, then hours and smaller units. */
 export const shifted = (from: Temporal.ZonedDateTime, expression: string, call: Call): Temporal.ZonedDateTime => {
   if (expression.trim() === "") return from
   const { shift } = expression.length > 512 ? { shift: null } : shiftOf(expression)

@@ -47,7 +47,7 @@ const tokens: Readonly<Record<string, (moment: Temporal.ZonedDateTime, locale: s
   x: ({ epochMilliseconds }) => String(epochMilliseconds)
 }
 
-/** A date in a format. */
+/** Writes a date in a format. */
 export const formatted = (moment: Temporal.ZonedDateTime, format: string, locale: string): string => {
   let text = ""
   for (const piece of piecesOf(format, "to_format")) {

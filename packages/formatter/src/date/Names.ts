@@ -12,7 +12,7 @@ export interface Names {
 const part = (format: Intl.DateTimeFormat, type: Intl.DateTimeFormatPartTypes, date: number): string =>
   format.formatToParts(date).find((one) => one.type === type)?.value ?? ""
 
-/** What months and days are called in a locale, as within a date. */
+/** The names of months and days in a locale, in the form used within a date. */
 export const namesOf = memo(50, (locale): Names => {
   const named = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat =>
     new Intl.DateTimeFormat(locale, { ...options, calendar: "gregory", numberingSystem: "latn", timeZone: "UTC" })
@@ -22,7 +22,7 @@ export const namesOf = memo(50, (locale): Names => {
   }
   const days = (weekday: "long" | "short") => {
     const format = named({ weekday })
-    // The first of January 2024 was a Monday.
+    // 1 January 2024 was a Monday.
     return Array.from({ length: 7 }, (_, at) => part(format, "weekday", Date.UTC(2024, 0, 1 + at)))
   }
   const period = named({ hour: "numeric", hour12: true })
@@ -41,7 +41,7 @@ const zoneNames = memo(200, (key) => {
   return new Intl.DateTimeFormat(locale, { timeZone: timeZone!, timeZoneName: "short", hour: "numeric" })
 })
 
-/** What a zone is called at a time: `CST`. An offset has no name but itself. */
+/** The name of a zone at a time: `CST`. An offset is its own name. */
 export const zoneName = (moment: Temporal.ZonedDateTime, locale: string): string =>
   /^[+-]/.test(moment.timeZoneId)
     ? moment.offset

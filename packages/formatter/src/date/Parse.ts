@@ -7,12 +7,12 @@ import { inWords } from "./Words.ts"
 import { written } from "./Written.ts"
 import { checkZone, inRange, outOfRange, resolved, zonedAt } from "./Zone.ts"
 
-/** Where a date comes from. */
+/** The input field of a date, and how to read it. */
 export interface Origin {
   readonly field: string
-  /** How it is written; empty: to be found out. */
+  /** The format; empty: it is detected. */
   readonly format: string
-  /** The zone of what names none. */
+  /** The default zone. */
   readonly zone: string
   readonly locale: string
 }
@@ -30,7 +30,7 @@ const unparseable = (
     hint
   })
 
-/** Seconds since 1970, or milliseconds where they are as many as no seconds would be. */
+/** Seconds since 1970. Numbers too large for that are milliseconds. */
 const ofNumber = (value: number): Parts => ({
   ...noParts,
   instant: Math.abs(value) >= 2 ** 32 - 1 ? value : value * 1000
@@ -48,7 +48,7 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
   }
   if (typeof value === "number") return ofNumber(value)
   const text = value.trim()
-  // Eight digits that are a day of our time (`20260131`) are one: as seconds they would all be of the summer of 1970.
+  // Eight digits that form a present-day date (`20260131`) are a date: as seconds all of them would be in the summer of 1970.
   if (/^[+-]?\d+(?:\.\d+)?$/.test(text) && !isDayInDigits.test(text)) return ofNumber(Number(text))
   const found = written(text)
   if (found === "invalid") throw unparseable(value, origin)
@@ -65,7 +65,7 @@ const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
   return said.parts
 }
 
-/** When that is, on the clocks of the origin's zone. */
+/** The time of the date, in the origin's zone. */
 export const parseDate = (value: string | number, origin: Origin, call: Call): Temporal.ZonedDateTime => {
   const { field, zone } = origin
   if (typeof value === "string" && !Characters.isUpTo(value, maxInput))
@@ -83,13 +83,13 @@ export const parseDate = (value: string | number, origin: Origin, call: Call): T
   return inRange(local.toZonedDateTime("UTC").subtract({ minutes: parts.offset }).withTimeZone(zone), field)
 }
 
-/** What clocks show; what is left out is as today, or the first of it. Null: there is no such day or time. */
+/** The local date and time. Missing larger parts are today's, missing smaller ones are the first. Null if the date or time does not exist. */
 const localOf = (
   { day, hour, minute, month, nanosecond, second, year }: Parts,
   today: Temporal.ZonedDateTime
 ): Temporal.PlainDateTime | null => {
   try {
-    // The end of a day, in the form that ISO 8601 has for it.
+    // The end of a day, in the form of ISO 8601.
     const isEnd = hour === 24 && minute === 0 && second === 0 && nanosecond === 0
     const local = Temporal.PlainDateTime.from(
       {
@@ -98,7 +98,7 @@ const localOf = (
         day: day ?? (year === null && month === null ? today.day : 1),
         hour: isEnd ? 0 : (hour ?? 0),
         minute,
-        // A leap second is the one before it.
+        // A leap second becomes the second before it.
         second: second === 60 ? 59 : second,
         millisecond: Math.floor(nanosecond / 1e6),
         microsecond: Math.floor(nanosecond / 1e3) % 1000,

@@ -1,4 +1,4 @@
-/** What a text says of a date; what it leaves out is null. */
+/** The parts of a date in a text; null if missing. */
 export interface Parts {
   readonly year: number | null
   readonly month: number | null
@@ -9,7 +9,7 @@ export interface Parts {
   readonly nanosecond: number
   /** Minutes from UTC, or the name of a zone. */
   readonly offset: number | string | null
-  /** Milliseconds since 1970: then nothing else counts. */
+  /** Milliseconds since 1970: if set, the other parts are ignored. */
   readonly instant: number | null
 }
 
@@ -25,7 +25,7 @@ export const noParts: Parts = {
   instant: null
 }
 
-/** Years of two digits are those from 1969 to 2068. */
+/** Two-digit years are between 1969 and 2068. */
 export const fullYear = (digits: string): number => {
   const year = Number(digits)
   return digits.length > 2 ? year : year + (year < 69 ? 2000 : 1900)
@@ -33,7 +33,7 @@ export const fullYear = (digits: string): number => {
 
 export const nanoseconds = (digits: string | undefined): number => Number((digits ?? "").slice(0, 9).padEnd(9, "0"))
 
-/** Abbreviations that people write behind a time. As names of zones they are not taken: many mean two. */
+/** Zone abbreviations that may follow a time. They are not accepted as zone names, because many are ambiguous. */
 const abbreviations: Readonly<Record<string, number>> = {
   Z: 0,
   UT: 0,
@@ -51,7 +51,7 @@ const abbreviations: Readonly<Record<string, number>> = {
   CEST: 120
 }
 
-/** Others that people write behind a time in words; none of those that mean several (IST, AST, SST). */
+/** Further abbreviations after a time in words; the ambiguous ones (IST, AST, SST) are missing. */
 const others: Readonly<Record<string, number>> = {
   AKST: -540,
   AKDT: -480,
@@ -79,14 +79,14 @@ const others: Readonly<Record<string, number>> = {
   NZDT: 780
 }
 
-/** Minutes from UTC; null where it is none. In small letters only those that are no words. */
+/** Minutes from UTC; null if it is no abbreviation. In lower case only those that are not also words. */
 export const zoneOfAbbreviation = (text: string): number | null => {
   const upper = text.toUpperCase()
   if (text !== upper && (text !== text.toLowerCase() || text.length < 3)) return null
   return abbreviations[upper] ?? (text === upper ? others[upper] : undefined) ?? null
 }
 
-/** Minutes from UTC of `+02:00`, `-0700` or an abbreviation; null where it is none. */
+/** Minutes from UTC of `+02:00`, `-0700` or an abbreviation; null if it is none. */
 export const offsetOf = (text: string): number | null => {
   const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)?$/.exec(text) ?? []
   if (hours === undefined) return abbreviations[text.toUpperCase()] ?? null
@@ -94,7 +94,7 @@ export const offsetOf = (text: string): number | null => {
   return total > 14 * 60 || Number(minutes ?? 0) > 59 ? null : sign === "-" ? -total : total
 }
 
-/** The hour of a clock with twelve of them; null where there is none. */
+/** The hour of a 12-hour clock; null if it is invalid. */
 export const hourOf = (hour: number, period: string | undefined): number | null => {
   if (period === undefined) return hour
   if (hour < 1 || hour > 12) return null

@@ -5,8 +5,8 @@ import { written } from "./Written.ts"
 import { isZone } from "./Zone.ts"
 
 /**
- * The grammar of dates in words, one function a form: each takes what it understands of the text from a place on, and nothing else. What is not a date
- * by these forms is none: the words around it are judged by `Residue.ts`.
+ * The grammar of dates in words. Each form has a function, which reads only what it understands, from the reader's position. A text that
+ * matches no form is no date; `Residue.ts` checks the words around a date.
  */
 
 export interface Clock {
@@ -17,19 +17,19 @@ export interface Clock {
 }
 
 export interface Moment {
-  /** Null: it is the anchor's. */
+  /** Null: the anchor's date. */
   readonly date: Temporal.PlainDate | null
   readonly clock: Clock | null
-  /** Minutes from UTC or the name of a zone, of the clock. */
+  /** Minutes from UTC or a zone name, for `clock`. */
   readonly zone: number | string | null
-  /** It is as exact as that; then nothing else counts. */
+  /** An exact time: if set, the other members are ignored. */
   readonly instant: Temporal.ZonedDateTime | null
   readonly isAmbiguous: boolean
-  /** It may as well be something else (`sun`, `may`, `1/2`): a date only where it is all of the text. */
+  /** The text may also mean something else (`sun`, `may`, `1/2`): it counts as a date only if it is the whole text. */
   readonly isWeak: boolean
 }
 
-/** A date that there is not, or that contradicts itself: whatever else the text says. */
+/** A date that does not exist or contradicts itself, whatever else the text contains. */
 export class NoSuchDate extends Error {}
 
 const nothing: Moment = { date: null, clock: null, zone: null, instant: null, isAmbiguous: false, isWeak: false }
@@ -38,7 +38,7 @@ const sticky = (source: string): RegExp => new RegExp(source, "iy")
 const end = String.raw`(?![\p{L}\p{N}_])`
 const word = (source: string): RegExp => new RegExp(`(?:${source})${end}`, "iuy")
 
-/** A text that is read from a place on. */
+/** Reads a text from a position. */
 export class Reader {
   readonly text: string
   readonly anchor: Temporal.ZonedDateTime
@@ -57,7 +57,7 @@ export class Reader {
     if (found !== null) this.at = pattern.lastIndex
     return found
   }
-  /** What a form gives; without it, the place stays where it was. */
+  /** Tries a form; if it returns null, the position is restored. */
   attempt<A>(form: (reader: Reader) => A | null): A | null {
     const from = this.at
     const found = form(this)
@@ -66,7 +66,7 @@ export class Reader {
   }
 }
 
-/** The first form that gives something. */
+/** The result of the first form that matches. */
 const either =
   <A>(...forms: ReadonlyArray<(reader: Reader) => A | null>) =>
   (reader: Reader): A | null => {
@@ -77,15 +77,15 @@ const either =
     return null
   }
 
-/** A day of the calendar. What names no year is of the anchor's, unless one follows. */
+/** A day of the calendar. Without a year it is in the anchor's year, unless a year follows. */
 interface Day {
   readonly date: Temporal.PlainDate | null
-  /** Without a year. */
+  /** Month and day, if the year is missing. */
   readonly monthDay?: readonly [month: number, day: number]
   readonly weekday?: number | undefined
   readonly isAmbiguous?: boolean
   readonly isWeak?: boolean
-  /** It says a month and no day: no time belongs to it. */
+  /** A month without a day: it cannot have a time. */
   readonly isMonth?: boolean
 }
 
@@ -99,7 +99,7 @@ const dayOf = (year: number, month: number, day: number): Temporal.PlainDate => 
 
 const ofDate = (date: Temporal.PlainDate): Day => ({ date })
 
-/** Years as they stand behind a day: of four digits, or of two that are marked as one. */
+/** A year after a day: four digits, or two with a mark. */
 const yearBehind = new RegExp(
   String.raw`(?:,? ?(?:of )?((?:1[0-9]|2[0-9])\d\d)(?! ?(?:h|hrs|hours|am|pm)\b)|,? ?'(\d\d)|, (\d\d)(?! ?(?:am|pm|:|st|nd|rd|th)\b))(?![\p{L}\p{N}_]|[.:/-]\d)|,? ?(1[0-9]\d\d|2\d\d\d)(?=[.,;:]? |[.,;:]?$|:\d\d)`,
   "iuy"
@@ -146,7 +146,7 @@ const wholeMonth = sticky(
   String.raw`(?:(in|of|by|this|until|for|mid) )?(${V.month})(?:,? (?:of )?((?:1[0-9]|2[0-9])\d\d))?(?![\w'-]| \d)`
 )
 
-/** `March 2026`, `in March`: its first day. */
+/** `March 2026`, `in March`: the first day of the month. */
 const namedMonth = (reader: Reader): Day | null => {
   const found = reader.take(wholeMonth)
   if (found === null || found[1] === "mid") return null
@@ -162,7 +162,7 @@ const numericDay = sticky(
   String.raw`(?:(${V.weekday}),? )?(\d{1,4}([./-])\d{1,2}\3\d{1,4}|\d{1,2}\/\d{1,2})(?![\d/]|[.-]\d)`
 )
 
-/** Dates in numbers, as they are read where they are all of the text. */
+/** Dates in digits, read by the same rules as a text that consists of a date. */
 const numbers = (reader: Reader): Day | null => {
   const found = reader.take(numericDay)
   if (found === null) return null
@@ -173,7 +173,7 @@ const numbers = (reader: Reader): Day | null => {
     date: dayOf(year ?? reader.today.year, month!, day!),
     weekday: found[1] === undefined ? undefined : V.weekdayOf(found[1]),
     isAmbiguous: known.isAmbiguous,
-    // `1/2` cup, version 1.5.30.
+    // It may be a fraction (`1/2` cup) or a version (1.5.30).
     isWeak: year === null || /^\d{1,2}[.-]\d{1,2}[.-]\d{2}$/.test(found[2]!)
   }
 }
@@ -212,7 +212,7 @@ const loneWeekday = word(String.raw`(?:(on|by|until) )?(${V.weekday})(?: the (\d
 const dayOfWeek = (date: Temporal.PlainDate, weeks: number, weekday: number): Temporal.PlainDate =>
   date.add({ days: weeks * 7 + weekday - date.dayOfWeek })
 
-/** Weeks begin on Monday. `next` is the day in the next week, `last` the one before today, `this` the one from today on. */
+/** Weeks begin on Monday. `next` is the day in the next week, `last` is before today, `this` is today or later. */
 const namedWeekday = (reader: Reader): Day | null => {
   const { today } = reader
   const within = reader.take(inWeek)
@@ -222,7 +222,7 @@ const namedWeekday = (reader: Reader): Day | null => {
   const relative = reader.take(relativeWeekday)
   if (relative !== null) {
     const weekday = V.weekdayOf(relative[3]!)
-    // `this coming friday` is the one from today on, too.
+    // `this coming friday` is also today or later.
     const way = relative[1] === undefined ? shiftedWhich(relative[2]!) : 0
     const ahead = (weekday - today.dayOfWeek + 7) % 7
     return ofDate(way > 0 ? dayOfWeek(today, 1, weekday) : today.add({ days: way === 0 ? ahead : ahead - 7 }))
@@ -232,7 +232,7 @@ const namedWeekday = (reader: Reader): Day | null => {
   const weekday = V.weekdayOf(lone[2]!)
   const ahead = (weekday - today.dayOfWeek + 7) % 7
   const isShort = /^[a-z]{3,5}\.?$/.test(lone[2]!)
-  // The nearest.
+  // The nearest such day.
   if (lone[3] === undefined) {
     return { date: today.add({ days: ahead < 4 ? ahead : ahead - 7 }), isWeak: isShort && lone[1] === undefined }
   }
@@ -242,7 +242,7 @@ const namedWeekday = (reader: Reader): Day | null => {
 const relativePeriod = word("(?:the )?(next|coming|following|last|previous|past) (week|month|quarter|year)")
 const currentPeriod = word("this (month|year)")
 
-/** `next month`: this day of it. */
+/** `next month`: the same day in it. */
 const period = (reader: Reader): Day | null => {
   const found = reader.take(relativePeriod)
   if (found !== null) {
@@ -272,7 +272,7 @@ const monthMeant = (
   return today.toPlainYearMonth().add({ months: own === undefined ? shiftedWhich(relative!) : 0 })
 }
 
-/** Of a month the day of that number, -1 the last. */
+/** The day with this number in a month; -1: the last. */
 const dayOfMonth = (month: Temporal.PlainYearMonth, day: number): Temporal.PlainDate =>
   dayOf(month.year, month.month, day === -1 ? month.daysInMonth : day)
 
@@ -309,7 +309,7 @@ const nthWeekday = (month: Temporal.PlainYearMonth, ordinal: number, weekday: nu
 const nthBusiness = (month: Temporal.PlainYearMonth, ordinal: number): Temporal.PlainDate => {
   const from = ordinal === -1 ? month.add({ months: 1 }) : month
   const outside = from.toPlainDate({ day: 1 }).toPlainDateTime()
-  // Counted from the day before the month, or the one behind it.
+  // Counted from the day before the month, or from the day after it.
   const found = businessDays(ordinal === -1 ? outside : outside.subtract({ days: 1 }), ordinal).toPlainDate()
   if (found.month !== month.month) throw new NoSuchDate()
   return found
@@ -328,7 +328,7 @@ const hoursOf: Readonly<Record<string, number>> = { morning: 6, afternoon: 15, e
 
 const exact = (hour: number): Clock => ({ hour, minute: 0, second: 0, nanosecond: 0 })
 
-/** The hour of a clock of twelve that is meant in that part of the day; null where it is none. */
+/** Converts an hour of a 12-hour clock by the part of the day; null if it does not fit. */
 const hourIn = (hour: number, part: string): number | null => {
   if (part === "morning") return hour < 12 ? hour : null
   if (part === "afternoon")
@@ -337,14 +337,14 @@ const hourIn = (hour: number, part: string): number | null => {
   return hour >= 18 && hour < 24 ? hour : hour >= 6 && hour < 12 ? hour + 12 : null
 }
 
-/** A time in numbers. `isMarked`: something before it says that it is one, so that an hour will do. `part`: of the day. */
+/** A time in digits. `isMarked`: a word before it marks it as a time, so an hour alone is enough. `part`: the part of the day. */
 const timeInNumbers = (reader: Reader, isMarked: boolean, part: string | null): Clock | null => {
   const from = reader.at
   const found = reader.take(clockTime)
   if (found === null) return null
   const [whole = "", hours, minutes, seconds, fraction, half, inThe, night] = found
   const isPlain = minutes === undefined && half === undefined && !/[a-z]/i.test(whole)
-  // `2 hours` is no time of the day.
+  // `2 hours` is a duration, not a time.
   const isAmount = minutes === undefined && /h(?:ou)?rs?$/i.test(whole)
   if ((isPlain && !isMarked) || isAmount || (whole[hours!.length] === "." && !isMarked)) return null
   if (/^\d{1,2}[:.h]\d\d/i.test(whole) && /^\d{3}/.test(reader.text.slice(from))) return null
@@ -373,7 +373,7 @@ interface Time {
   readonly isMidnight: boolean
 }
 
-/** A time of the day, with its zone. `beside`: a date is there, so that `at 9` and `morning` will do. */
+/** A time of the day, with its zone. `isBeside`: next to a date, so that `at 9` or `morning` is enough. */
 const time = (reader: Reader, isBeside: boolean): Time | null => {
   const part = isBeside ? reader.take(daytime) : null
   const name = part === null ? null : part[1]!.toLowerCase()
@@ -403,7 +403,7 @@ const ianaName = / ?[[(]?([A-Z][A-Za-z]{1,30}(?:\/[A-Z][A-Za-z_+\-0-9]{1,30}){1,
 const zoneWords =
   /,? ?[[(]?((?:eastern|central|mountain|pacific)(?: standard| daylight)? time|[a-z]{1,5})[\])]?(?![\w/+-])/iy
 
-/** Minutes from UTC behind a time. `10:00-11:00` is rather a range: then there is no date. */
+/** Minutes from UTC after a time. `10:00-11:00` is probably a range: then the text is no date. */
 const offsetBehind = (reader: Reader, { hour, minute }: Clock): number | null => {
   const from = reader.at
   const found = reader.take(offset)
@@ -416,7 +416,7 @@ const offsetBehind = (reader: Reader, { hour, minute }: Clock): number | null =>
   if (total === null || (prefix === undefined && hours.length < 2) || (isBare && (isRange || !isClock))) {
     throw new NoSuchDate()
   }
-  // `+0000 UTC`, as Go writes them: of two the second says the same.
+  // `+0000 UTC`, as Go writes it: the second part repeats the first.
   const again = reader.attempt((rest) => {
     const words = rest.take(/ \(?([A-Z]{3,5})\)?(?!\w)/y)
     return words === null ? null : V.zoneOfWords(words[1]!)
@@ -446,7 +446,7 @@ const yearLast = sticky(String.raw`,? (\d{4})(?![\w:-])`)
 const tonight = word("tonight")
 const lastNight = word("last night")
 
-/** What day and time say together. */
+/** Combines a day and a time. */
 const joined = (
   reader: Reader,
   { date, isAmbiguous = false, isWeak = false, monthDay, weekday }: Day,
@@ -486,7 +486,7 @@ const timeThenDay = (reader: Reader): Moment | null => {
 const timeAlone = (reader: Reader): Moment | null => {
   const found = time(reader, false)
   if (found === null) return null
-  // Midnight that names no day is the next one.
+  // Midnight without a day is the coming one.
   const date = found.isMidnight ? reader.today.add({ days: 1 }) : null
   return { ...nothing, date, clock: found.clock, zone: found.zone }
 }
@@ -516,7 +516,7 @@ const unitEnd = String.raw`(?![\p{L}_])`
 const term = new RegExp(`${amount}(${V.unit})${unitEnd}`, "iuy")
 const termBehind = new RegExp(`(?:,? and |, ?| ?)${amount}(${V.unit})${unitEnd}`, "iuy")
 
-/** As many as there are units that people write behind each other. */
+/** Number of units that may follow each other. */
 const maxTerms = 7
 
 /** `2 days and 3 hours`. */
@@ -529,7 +529,7 @@ const duration = (reader: Reader): V.Shift | null => {
     const [of, times] = V.unitOf(found[2]!)
     const count = V.numberOf(found[1]!)
     if (Number.isInteger(count)) shift[of] += count * times
-    // Parts of a day are hours; of a month they are nothing that is known.
+    // Fractions of days become hours. Fractions of months have no defined meaning.
     else if (of === "seconds") shift.seconds += Math.round(count * times)
     else if (of === "days" && times === 1) shift.seconds += Math.round(count * 86_400)
     else throw new NoSuchDate()
@@ -607,7 +607,7 @@ const besideAnother = (reader: Reader): Moment | null => {
   return moved(reader, base, { months: 0, days: 1, business: 0, seconds: 0 }, found[1] === undefined ? 1 : -1)
 }
 
-/** What stands at the place of the reader, if it is a date. Throws where it is one that there is not. */
+/** The date at the reader's position; null if there is none. Throws if the date does not exist. */
 export const moment: (reader: Reader) => Moment | null = either(
   relative,
   night,

@@ -1,10 +1,10 @@
 import { month, numberWord, unit, weekday, zoneOfWords } from "./Vocabulary.ts"
 
-/** What stands around a date in a text. Where it belongs to a date, too, only a part was understood, and what was understood is another date. */
+/** Checks the text around a date. If it belongs to the date, only a part of the date was understood, and the result would be another date. */
 
 const longMonths = "january|february|april|june|july|august|september|october|november|december"
 
-/** What says so wherever it stands. */
+/** Patterns that show this anywhere in the text. */
 const anywhere = new RegExp(
   [
     String.raw`\d{1,2}[:h]\d\d`,
@@ -24,27 +24,27 @@ const anywhere = new RegExp(
   "i"
 )
 
-/** Words that mean something else elsewhere, and beside a date belong to it. */
+/** Words that belong to a date only if they stand next to it. */
 const beside = new RegExp(
   `^(?:after|before|since|between|within|during|plus|minus|not|no|every|each|next|last|previous|coming|following|past|first|second|third|fourth|fifth|penultimate|half|quarter|mid|middle|early|late|later|earlier|end|start|beginning|eve|mornings?|evenings?|afternoons?|nights?|business|working|bank|calendar|couple|few|several|some|than|ides|${unit}|${month}|${weekday}|(?:mon|tues?|wednes|thurs?|fri|satur|sun)days|am|pm|bce?|ad|be|ce|${numberWord}|\\d{1,2}[a-z]{0,4}|(?:19|20)\\d\\d)$`,
   "i"
 )
 
-/** What may stand between a date and what belongs to it. */
+/** Words that may stand between a date and such a word. */
 const joins = new Set("the on at of in by for from to and or a an".split(" "))
 
 const wordsOf = (text: string): ReadonlyArray<string> => text.match(/[\p{L}\p{N}_']+/gu) ?? []
 
 const nearest = (words: ReadonlyArray<string>): string => words.find((word) => !joins.has(word.toLowerCase())) ?? ""
 
-/** Names of cities that name a zone, with a space where the zone has a line. */
+/** City names of time zones, with spaces instead of underscores. */
 let named: ReadonlySet<string> | null = null
 const cities = (): ReadonlySet<string> =>
   (named ??= new Set(
     Intl.supportedValuesOf("timeZone").map((zone) => zone.split("/").at(-1)!.replaceAll("_", " ").toLowerCase())
   ))
 
-/** Whether what follows a time says where its clocks are. */
+/** Whether the text after a time names the place of its clock. */
 const saysWhere = (after: string): boolean => {
   const [, first = "", second = ""] = /^,? ?\(?(?:in )?(\p{L}+)(?: (\p{L}+))?/u.exec(after) ?? []
   return (
@@ -56,16 +56,16 @@ const saysWhere = (after: string): boolean => {
   )
 }
 
-/** What touches a date, and makes it something else: `-3 days`, `v1.2.3`, `2026-03-03-17`, `5pmm`. */
+/** Characters next to a date that change its meaning: `-3 days`, `v1.2.3`, `2026-03-03-17`, `5pmm`. */
 const touchesBefore = /[\p{L}\p{N}_.+\-\\/@#~<>=$%*^&]$|\p{N}:$|\p{N} ?[-+\u2013\u2014] ?$|(?:^| )[-+] ?$/u
 const touchesAfter = /^[\p{L}\p{N}_+\-\\/@#~<>=$%*^&]|^[.,:]\p{N}|^ ?[-+\u2013\u2014] ?\p{N}/u
 
-/** What makes an amount another one. */
+/** Words that change an amount. */
 const inexact =
   /\b(?:at (?:least|most)|up to|over|under|almost|nearly|roughly|approximately|approx\.?|(?:more|less|fewer|later|earlier) than) $/i
 const unreadTime = new RegExp(`^,? ?(?:at|@) ?(?:\\d|${numberWord}\\b)`, "i")
 
-/** Whether what follows begins with the name of a zone. */
+/** Whether the text after a date begins with the name of a zone. */
 const beginsWithZone = (after: string): boolean => {
   const [, name] = /^,? ?[[(]?([A-Z]{1,5})(?![A-Za-z])/.exec(after) ?? []
   return (name !== undefined && zoneOfWords(name) !== null) || /^,? ?[[(]?[A-Z][a-z]+\/[A-Z]/.test(after)
@@ -82,6 +82,6 @@ export const isPartOfMore = (before: string, found: string, after: string, isTim
   (inexact.test(before) && /^(?:\d|[a-z]+ )/i.test(found)) ||
   unreadTime.test(after) ||
   beginsWithZone(after) ||
-  // `in 1h30`, and the zone of a time that nobody knows.
+  // `in 1h30`, and unknown zone names after a time.
   (isTimed &&
     (/\bin $/i.test(before) || /^,? ?[[(]?(?!(?:OK|AM|PM)\b)[A-Z]{2,5}(?![a-z])/.test(after) || saysWhere(after)))

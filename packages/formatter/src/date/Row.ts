@@ -1,7 +1,7 @@
 import { maxInput } from "./Parse.ts"
 import { maxFormat } from "./Tokens.ts"
 
-/** What the rows of dates have in common. */
+/** The common parts of the date operations. */
 export const dateWarnings = [
   "DATE_AMBIGUOUS",
   "DATE_FUZZY",

@@ -4,7 +4,7 @@ import { namesOf } from "./Names.ts"
 import { fullYear, hourOf, nanoseconds, noParts, offsetOf, type Parts } from "./Parts.ts"
 import { piecesOf } from "./Tokens.ts"
 
-/** Dates of which it is said how they are written: the text has to be exactly that. */
+/** Parses dates in a given format, which the text must match exactly. */
 
 type Draft = { -readonly [Name in keyof Parts]: Parts[Name] } & { period: string | undefined; dayOfYear: number | null }
 type Take = (draft: Draft, text: string, locale: string) => boolean | void
@@ -91,9 +91,9 @@ const tokens: Readonly<Record<string, readonly [source: string, take: Take]>> = 
 }
 
 interface Slot {
-  /** Finds the longest that it may be at a place. */
+  /** Matches the longest text that the slot may take at a position. */
   readonly longest: RegExp
-  /** Says of a text whether it is that. */
+  /** Matches a complete text for the slot. */
   readonly whole: RegExp
   readonly take: Take | null
 }
@@ -133,12 +133,12 @@ const compiled = memo(200, (format): ReadonlyArray<Slot> => {
   return slots
 })
 
-/** How often a token is tried: dates that people write take as many tries as they have tokens. */
+/** Maximum number of attempts to match a slot. Real dates need as many as they have tokens. */
 const maxTries = 2000
 
 /**
- * What each slot takes of the text; null when it is not written so. One pattern for all of them would be tried in as many ways as tokens that
- * touch can share their digits: here no slot is tried twice at one place, and the tries are counted.
+ * The part of the text that each slot takes; null if the text does not match. A single pattern could take exponential time, because
+ * adjacent tokens can divide their digits in many ways. Here no slot is tried twice at a position, and the attempts are counted.
  */
 const shared = (text: string, slots: ReadonlyArray<Slot>): ReadonlyArray<string> | null => {
   const failed = new Set<number>()
@@ -151,7 +151,7 @@ const shared = (text: string, slots: ReadonlyArray<Slot>): ReadonlyArray<string>
     if (failed.has(place)) return false
     slot.longest.lastIndex = at
     const longest = slot.longest.exec(text)?.[0].length ?? 0
-    // A literal is never shorter than it can be: no token begins with white space.
+    // A literal always takes its longest match, because no token begins with white space.
     for (let length = longest; length > 0 && (slot.take !== null || length === longest); length--) {
       if (++tries > maxTries) {
         throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the format can be read in too many ways", {
@@ -170,7 +170,7 @@ const shared = (text: string, slots: ReadonlyArray<Slot>): ReadonlyArray<string>
   return fits(0, 0) ? taken : null
 }
 
-/** What the text says by that format; null when it is not written so. */
+/** Parses the text by the format; null if it does not match. */
 export const strictly = (text: string, format: string, locale: string): Parts | null => {
   const slots = compiled(format)
   const taken = shared(text.trim(), slots)

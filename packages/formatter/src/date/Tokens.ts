@@ -4,7 +4,7 @@ import { option } from "../engine/Fields.ts"
 import type { Field } from "../engine/Field.ts"
 import { memo } from "../engine/Memo.ts"
 
-/** Date formats, letter by letter: `YYYY-MM-DD HH:mm`. */
+/** Date formats by tokens: `YYYY-MM-DD HH:mm`. */
 
 export const maxFormat = 128
 
@@ -49,7 +49,7 @@ export const piecesOf = (format: string, field: string): ReadonlyArray<Piece> =>
 
 export const isoFormat = "YYYY-MM-DDTHH:mm:ss.SSSZZ"
 
-/** The formats that are offered. `T` between date and time is taken for what it is. */
+/** The suggested formats. `T` between date and time is a literal. */
 const offered = [
   "ddd MMM DD HH:mm:ss Z YYYY",
   "MMMM DD YYYY HH:mm:ss",
@@ -70,7 +70,7 @@ const offered = [
 
 const literalT = (format: string): string => format.replaceAll(/DT(?=H)/g, "D[T]")
 
-/** A format of a date, as an option. */
+/** A date format option. */
 const format = (label: string, preset: string | null, choices: ReadonlyArray<string> | null): Field<string> =>
   option({
     label,

@@ -1,6 +1,6 @@
 import { zoneOfAbbreviation } from "./Parts.ts"
 
-/** The English words that dates are made of, as sources of patterns (which ignore case) and as what they mean. */
+/** The English words of dates: as sources of patterns (which ignore case), and their meaning. */
 
 const ones =
   "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(
@@ -13,11 +13,11 @@ const ordinals =
   )
 
 const shortNumber = `(?:${tens.join("|")})(?:[ -](?:${ones.slice(1, 10).join("|")}))?|${ones.toReversed().join("|")}`
-/** A number below a thousand. */
+/** A number below a thousand, in words. */
 export const numberWord = `(?:an?|${ones.slice(1, 10).join("|")}) hundred(?: and)?(?: (?:${shortNumber}))?|${shortNumber}`
 export const ordinalWord = `(?:twenty[ -])?(?:${ordinals.toReversed().join("|")})|twentieth|thirtieth|thirty[ -]first`
 
-/** The number that is written so: digits, with a fraction or without, or words. */
+/** The value of a number in digits, with or without a fraction, or in words. */
 export const numberOf = (text: string): number => {
   const lower = text.toLowerCase()
   if (/^\d/.test(lower)) return Number(lower.replace(",", "."))
@@ -100,7 +100,7 @@ const seasons: Readonly<Record<string, number>> = {
   pacific: -480
 }
 
-/** The zone of `Eastern Time`, `Eastern Standard Time`, `ET`; or minutes from UTC. Null where it is none. */
+/** The zone of `Eastern Time`, `Eastern Standard Time`, `ET`; or minutes from UTC. Null if it is none. */
 export const zoneOfWords = (text: string): string | number | null => {
   const [, region = "", season] = /^(\w+)(?: (standard|daylight))? time$/i.exec(text) ?? []
   if (season !== undefined) {

@@ -3,7 +3,7 @@ import { noParts, type Parts } from "./Parts.ts"
 import { moment, type Moment, NoSuchDate, Reader } from "./Phrase.ts"
 import { isPartOfMore } from "./Residue.ts"
 
-/** Microseconds that it takes to read a date, and to look for one at a place where there is none. */
+/** Microseconds to read a date, and to look for one at a position without one. */
 const microsOfDate = 20
 const microsOfPlace = 4
 
@@ -13,8 +13,8 @@ export interface InWords {
 }
 
 /**
- * A date that stands in a sentence, relative to the anchor on the clocks of its zone. `part`: there is more of a date in the text than is understood,
- * or there are several. Fails closed, because what is understood is another date than what is meant.
+ * Finds the date in a sentence, relative to the anchor in its zone. `part`: the text contains more of a date than was understood, or several
+ * dates. Fails closed, because the understood date would not be the intended one.
  */
 export const inWords = (text: string, anchor: Temporal.ZonedDateTime, call: Call): InWords | "part" | null => {
   const plain = text

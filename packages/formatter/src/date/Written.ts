@@ -1,6 +1,6 @@
 import { fullYear, hourOf, nanoseconds, noParts, offsetOf, type Parts } from "./Parts.ts"
 
-/** Dates as they are written: ISO 8601, RFC 2822 and the numeric forms. Each pattern is bounded, and is tried once. */
+/** Dates in written forms: ISO 8601, RFC 2822 and numeric forms. Each pattern is limited in length and is tried once. */
 
 const clock = String.raw`(\d{1,2}):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?`
 const isoTime = String.raw`(?:[Tt ]\s?(?:${clock}|(\d\d)))?\s?(Z|z|[+-]\d\d(?::?\d\d)?)?(?:\[([\w/+-]{1,64})\])?`
@@ -21,7 +21,7 @@ export interface Found {
   readonly isAmbiguous: boolean
 }
 
-/** `invalid`: it looks like a date, and there is no such one. */
+/** `invalid`: it looks like a date, but does not exist. */
 type Written = Found | "invalid" | null
 
 const isoClock = (
@@ -53,7 +53,7 @@ const iso = (text: string): Written => {
   const week = isoWeek.exec(text)
   if (week !== null) {
     const [, year, number, day = "1", ...time] = week
-    // The week of the fourth of January is the first.
+    // Week 1 is the week that contains 4 January.
     const fourth = new Temporal.PlainDate(Number(year), 1, 4)
     const found = fourth.add({ days: (Number(number) - 1) * 7 + Number(day) - fourth.dayOfWeek })
     if (Number(number) < 1 || found.yearOfWeek !== Number(year)) return "invalid"
@@ -113,7 +113,7 @@ const ofNumbers = (text: string): Written => {
   }
 }
 
-/** `12/25`: a month and a day, of the anchor's year. */
+/** `12/25`: month and day in the anchor's year. */
 const ofTwo = (text: string): Written => {
   const found = /^(\d{1,2})\/(\d{1,2})$/.exec(text)
   if (found === null) return null

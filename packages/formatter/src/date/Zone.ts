@@ -2,7 +2,7 @@ import { Fault } from "../engine/Fault.ts"
 import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
 
-/** Names of zones and what clocks show in them. */
+/** Time zones, and local times in them. */
 
 const known = memo(500, (name): { readonly zone: string | null } => {
   if (!/^(?:[A-Za-z][A-Za-z0-9_+\-/]{0,63}|[+-]\d\d(?::?\d\d)?)$/.test(name)) return { zone: null }
@@ -15,10 +15,10 @@ const known = memo(500, (name): { readonly zone: string | null } => {
   }
 })
 
-/** Whether there is a zone of that name. */
+/** Whether a zone with this name exists. */
 export const isZone = (name: string): boolean => name.length <= 64 && known(name).zone !== null
 
-/** The zone of a name: IANA's, `UTC`, or an offset like `+02:00`. */
+/** Returns the zone: an IANA name, `UTC`, or an offset like `+02:00`. Throws a `Fault` if it is unknown. */
 export const checkZone = (name: string, field: string): string => {
   const { zone } = name.length > 64 ? { zone: null } : known(name.trim())
   if (zone === null) {
@@ -33,7 +33,7 @@ export const checkZone = (name: string, field: string): string => {
 export const outOfRange = (field: string): Fault =>
   new Fault("FORMATTER_DATE_OUT_OF_RANGE", "the date is not within the years 1 to 9999", { field })
 
-/** Refuses what no calendar of ours shows. */
+/** Throws a `Fault` for years that are not supported. */
 export const inRange = (moment: Temporal.ZonedDateTime, field: string): Temporal.ZonedDateTime => {
   if (moment.year < 1 || moment.year > 9999) throw outOfRange(field)
   return moment
@@ -44,7 +44,10 @@ export const zonedAt = (millis: number, zone: string, field: string): Temporal.Z
   return inRange(Temporal.Instant.fromEpochMilliseconds(Math.trunc(millis)).toZonedDateTimeISO(zone), field)
 }
 
-/** When clocks of the zone show that time: the later one of a time that they skip, the first of one that they show twice; and which it was. */
+/**
+ * The time at which the zone's clock shows `local`. A skipped time becomes the later one, and a repeated time the first one; both cause a
+ * warning.
+ */
 export const resolved = (
   local: Temporal.PlainDateTime,
   zone: string,
@@ -54,7 +57,7 @@ export const resolved = (
   try {
     const moment = local.toZonedDateTime(zone)
     if (zone === "UTC") return inRange(moment, field)
-    // The clocks are changed within a day, or it is neither.
+    // If the offset is the same a day before and a day after, the time is neither skipped nor repeated.
     if (moment.subtract({ hours: 26 }).offsetNanoseconds === moment.add({ hours: 26 }).offsetNanoseconds)
       return inRange(moment, field)
     if (!moment.toPlainDateTime().equals(local))

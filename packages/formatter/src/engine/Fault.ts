@@ -1,6 +1,6 @@
 import type { FormatterCode } from "@tidegate/model/FormatterCode"
 
-/** What a program, or whoever set the step up, needs to know of a failure. */
+/** Details of a failure, for programs and for the author of the step. */
 export interface FaultDetails {
   readonly field?: string
   readonly line_item_index?: number
@@ -12,8 +12,8 @@ export interface FaultDetails {
 }
 
 /**
- * Why there is no value. Operations throw it, and the engine catches it at its surface: an operation is deep enough to make a result of
- * every line of its own a burden, and nothing else of it can fail.
+ * Why an operation has no result. Operations throw it, and the engine catches it at its surface. Exceptions are used because operations are
+ * deeply nested, and a `Result` in every line would be a burden.
  */
 export class Fault extends Error {
   readonly code: FormatterCode
@@ -25,7 +25,7 @@ export class Fault extends Error {
   }
 }
 
-/** As much of a value as is told in an error. */
+/** The beginning of a value, for an error. */
 export const previewOf = (value: unknown): string => {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "")
   return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text.toWellFormed()

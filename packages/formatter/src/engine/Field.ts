@@ -21,34 +21,34 @@ export interface Choice {
   readonly sample: string | null
 }
 
-/** What a field is read with. */
+/** The context in which a field is read. */
 export interface Reading {
-  /** The field's name. */
+  /** The name of the field. */
   readonly field: string
-  /** The zone of the run, which zones that are not given are. */
+  /** The time zone of the run, which is the default zone. */
   readonly timezone: string
   readonly warn: (code: WarningCode, message: string, field?: string) => void
 }
 
-/** One input or option: it is what judges a value, and what the catalog shows. */
+/** An input or option: it validates values, and is shown in the catalog. */
 export interface Field<out A = unknown> {
   readonly label: string
   readonly type: FieldType
-  /** An input, which a template may give; not an option, which is set once. */
+  /** True for an input, which may be a template; false for an option, which is fixed in the step. */
   readonly mappable: boolean
   readonly required: boolean
   readonly default: Schema.Json
-  /** A list stands for line items: the operation is run for each. */
+  /** A list means line items: the operation runs for each element. */
   readonly lines: boolean
   readonly choices: ReadonlyArray<Choice> | null
-  /** Beside the choices, another value of the type is taken. */
+  /** Other values than the choices are accepted, too. */
   readonly custom: boolean
   readonly minimum: number | null
   readonly maximum: number | null
   readonly help: string | null
-  /** Judges what a text names that is written into a step, and no template: a zone, a pattern. Throws a `Fault`. */
+  /** Validates a literal text (not a template) of a step before it runs: a zone or a pattern. Throws a `Fault`. */
   readonly judge: ((text: string, field: string) => void) | null
-  /** The value as the operation takes it; null and undefined are `absent`. Throws a `Fault`. */
+  /** Converts a value for the operation; null and undefined go to `absent`. Throws a `Fault`. */
   readonly read: (value: unknown, at: Reading) => A
   readonly absent: (at: Reading) => A
 }
@@ -56,7 +56,7 @@ export interface Field<out A = unknown> {
 export type Fields = Readonly<Record<string, Field>>
 export type ValuesOf<F extends Fields> = { readonly [Name in keyof F]: F[Name] extends Field<infer A> ? A : never }
 
-/** What an operation says beside its value. */
+/** Warnings that an operation may return with its value. */
 export const warnings = {
   INPUT_EMPTY: "The input is empty.",
   INPUT_COERCED: "A number or boolean was taken as text.",

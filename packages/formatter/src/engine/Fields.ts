@@ -9,7 +9,7 @@ import type { Choice, Field, FieldType, Reading } from "./Field.ts"
 import { limits } from "./Limits.ts"
 import { regions } from "./Regions.ts"
 
-/** The kinds of fields that operations are made of. What is mapped and what is an option, the operation's row says. */
+/** The kinds of fields of operations. The operation's row decides which are mapped and which are options. */
 
 interface About {
   readonly required?: boolean
@@ -47,7 +47,7 @@ const invalid = (at: Reading, value: unknown, takes: string): Fault =>
     value_preview: previewOf(value)
   })
 
-/** Text that PostgreSQL, JSON and every operation can hold: lone surrogates are replaced, and it is bounded. */
+/** Limits the length of a text and replaces lone surrogates, so that PostgreSQL, JSON and every operation can handle it. */
 export const bounded = (text: string, at: Reading, bytes: number = limits.string_bytes): string => {
   if (text.length * 3 > bytes) {
     const actual = text.length > bytes ? text.length : Buffer.byteLength(text)
@@ -62,14 +62,14 @@ const scalarOf = (value: unknown, at: Reading, bytes?: number): string => {
   throw invalid(at, value, "a text")
 }
 
-/** A scalar as text: a number or a boolean as JSON writes it, which is said. */
+/** A scalar as text. A number or boolean is written as in JSON, with a warning. */
 const textOf = (value: unknown, at: Reading, bytes?: number): string => {
   const read = scalarOf(value, at, bytes)
   if (typeof value !== "string") at.warn("INPUT_COERCED", `${at.field} was no text`, at.field)
   return read
 }
 
-/** A text. A number or a boolean is taken as JSON writes it. */
+/** A text. A number or a boolean is accepted and written as in JSON. */
 export const text = (
   label: string,
   about: About & { readonly long?: boolean; readonly bytes?: number } = {}
@@ -84,7 +84,7 @@ export const text = (
   )
 }
 
-/** A text or a number, whichever: no warning is due. */
+/** A text or a number; neither causes a warning. */
 export const quantity = (label: string, about: About = {}): Field<string> =>
   make(label, "string", about, scalarOf, () => "")
 
@@ -99,7 +99,7 @@ const special: Readonly<Record<string, string>> = {
   "[:r:]": "\r"
 }
 
-/** A text in which `[:space:]` and its like stand for what a form's field cannot hold. */
+/** A text in which `[:space:]` and similar names stand for characters that cannot be typed into a form. */
 export const symbols = (
   label: string,
   about: About & { readonly default?: string; readonly maximum?: number } = {}
@@ -131,7 +131,7 @@ const within = (value: number, { maximum, minimum }: Bounds, at: Reading, given:
   return value
 }
 
-/** As JavaScript's own number, which is enough for settings of an operation. What is none stays as it is. */
+/** Converts an exact number to a JavaScript number, which is precise enough for an operation's settings. Other values stay unchanged. */
 const plainOf = (value: unknown): unknown =>
   typeof value === "string"
     ? Number(numberIn(value, ".") ?? "none")
@@ -145,7 +145,7 @@ const wholeOf = (value: unknown, bounds: Bounds, at: Reading): number => {
   return within(read as number, bounds, at, value)
 }
 
-/** A whole number; null where none is given and there is no default. */
+/** A whole number; null if it is missing and has no default. */
 export const integer = <const D extends number | null = null>(
   label: string,
   bounds: Bounds & { readonly default?: D } = {}
@@ -158,7 +158,7 @@ export const integer = <const D extends number | null = null>(
     () => bounds.default ?? null
   ) as Field<number | (D extends number ? never : null)>
 
-/** A number, as JSON has it or as text; null where none is given and there is no default. */
+/** A number, as JSON or as text; null if it is missing and has no default. */
 export const number = <const D extends number | null = null>(
   label: string,
   bounds: Bounds & { readonly default?: D } = {}
@@ -176,7 +176,7 @@ export const number = <const D extends number | null = null>(
     () => bounds.default ?? null
   ) as Field<number | (D extends number ? never : null)>
 
-/** Yes or no. */
+/** A boolean. */
 export const flag = (label: string, preset = false, help?: string): Field<boolean> =>
   make(
     label,
@@ -195,14 +195,14 @@ interface Custom<C> {
   readonly takes: string
 }
 
-/** One of some values. */
+/** One of several values. */
 export const select = <const V extends string>(
   label: string,
   values: Readonly<Record<V, string>>,
   preset: NoInfer<V> | null
 ): Field<V> => selectOr<V, never>(label, values, preset, null)
 
-/** One of some values, or what `custom` reads. */
+/** One of several values, or any other that `custom` accepts. */
 export const selectOr = <const V extends string, C>(
   label: string,
   values: Readonly<Record<V, string>>,
@@ -231,7 +231,7 @@ export const selectOr = <const V extends string, C>(
   )
 }
 
-/** Whether a value is nothing: an empty text is. */
+/** Whether a value is missing or an empty text. */
 export const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ""
 
 /** Any value. */
@@ -244,7 +244,7 @@ export const any = (label: string, about: About & { readonly default?: string } 
     () => about.default ?? null
   )
 
-/** A list; one value is a list of one. */
+/** A list; a single value becomes a list of one. */
 export const list = (
   label: string,
   about: About & { readonly minimum?: number; readonly maximum?: number } = {}
@@ -279,7 +279,7 @@ const pairsOf = (value: unknown): ReadonlyArray<readonly [unknown, unknown]> | n
   return isJsonObject(value) ? Object.entries(value) : null
 }
 
-/** Keys with values, in their order: an object, or a list of `[key, value]` or `{"key": …, "value": …}`. */
+/** Keys with values, in order: an object, or a list of `[key, value]` or `{"key": …, "value": …}`. */
 export const pairs = (
   label: string,
   about: About & { readonly minimum?: number; readonly maximum: number }
@@ -302,14 +302,14 @@ export const pairs = (
     () => []
   )
 
-/** A date, however it is written: `dates` reads it. */
+/** A date in any form; the date operations parse it. */
 export const moment = (label: string, about: About = {}): Field<string | number | null> =>
   make<string | number | null>(
     label,
     "datetime",
     about,
     (value, at) => {
-      // No date has so many digits that a plain number would not do.
+      // Dates never have more digits than a JavaScript number can hold.
       if (isJsonNumber(value)) return Number(value)
       if (typeof value !== "string") throw invalid(at, value, "a date")
       return bounded(value, at)
@@ -317,7 +317,7 @@ export const moment = (label: string, about: About = {}): Field<string | number 
     () => null
   )
 
-/** A name of a time zone. */
+/** The name of a time zone. */
 export const zone = (label: string): Field<string> =>
   make(
     label,
@@ -337,7 +337,7 @@ export const locale = (preset: string): Field<string> =>
     () => preset
   )
 
-/** A region of two letters, as phone numbers need it. */
+/** A two-letter region, for phone numbers. */
 export const region = (label: string): Field<string> =>
   make(
     label,
@@ -351,7 +351,7 @@ export const region = (label: string): Field<string> =>
     () => "US"
   )
 
-/** A pattern in the syntax of RE2: it takes time that is linear in the text. */
+/** A pattern in RE2 syntax, whose search takes linear time. */
 export const pattern = (label: string): Field<string> =>
   make(
     label,
@@ -370,19 +370,19 @@ export const formula = (label: string): Field<string> =>
     label,
     "formula",
     { required: true, maximum: 4096 },
-    // How long one may be, the language says.
+    // The pattern syntax has its own length limit.
     textOf,
     () => ""
   )
 
-/** The same field as an option: it is set once, and not mapped. */
+/** Makes a field an option, which is fixed in the step. */
 export const option = <A>(field: Field<A>): Field<A> => ({ ...field, mappable: false })
 
-/** The same field, of which a text that is written into a step is judged before it runs. */
+/** Adds a check of literal texts before the step runs. */
 export const judged = (field: Field<string>, judge: Field["judge"]): Field<string> => ({ ...field, judge })
 
-/** The same field, which has to be given. */
+/** Makes a field required. */
 export const needed = <A>(field: Field<A>): Field<A> => ({ ...field, required: true })
 
-/** The same field, whose lists are line items. */
+/** Makes lists in a field line items. */
 export const mapped = <A>(field: Field<A>): Field<A> => ({ ...field, lines: true })

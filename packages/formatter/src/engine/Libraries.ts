@@ -2,8 +2,8 @@ import { createRequire } from "node:module"
 import type { LinkifyIt } from "linkify-it"
 
 /**
- * The libraries that the operations use, each loaded when an operation that needs it runs for the first time: together they are 100 ms and
- * 30 MB that a gateway which formats nothing does not spend. `require` and not `import()`: an operation runs in one go, without waiting.
+ * The libraries of operations, each loaded when it is first needed: together they take 100 ms and 30 MB, which a gateway that formats nothing
+ * saves. They are loaded by `require` instead of `import()`, because an operation runs synchronously.
  */
 const load = createRequire(import.meta.url)
 
@@ -17,10 +17,10 @@ const once = <A>(read: () => A): Library<A> => {
   return Object.assign(() => (loaded ??= { library: read() }).library, { isLoaded: () => loaded !== null })
 }
 
-/** What all telephones share: half of what it takes to load the next one. */
+/** The phone number metadata: half of the loading time of the next library. */
 export const phoneNumbers = once(() => load("libphonenumber-js/metadata.max.json") as unknown)
 export const phones = once(() => load("libphonenumber-js/max") as typeof import("libphonenumber-js/max"))
-/** What the library has of a country's ways to write numbers, which its types leave out. */
+/** The part of the library's metadata about number formats that its types omit. */
 export interface NumberingPlans {
   readonly selectNumberingPlan: (callingCode: string) => void
   readonly numberingPlan?: {
@@ -42,7 +42,7 @@ export const phoneVersion = once(() => (load("libphonenumber-js/package.json") a
 export const markdownIt = once(() => load("markdown-it") as typeof import("markdown-it").default)
 export const turndown = once(() => load("turndown") as typeof import("turndown"))
 export const htmlparser = once(() => load("htmlparser2") as typeof import("htmlparser2"))
-/** Words that the library's rules get wrong, each with the plural that dictionaries have. */
+/** Words for which the library's rules are wrong, with the plural from dictionaries. */
 const plurals = (
   "abdomen abdomens, agenda agendas, allegro allegros, bias biases, blitz blitzes, brahman brahmans, caiman caimans, canvas canvases, cargo cargoes, " +
   "catharsis catharses, cookie cookies, czech czechs, ditz ditzes, doberman dobermans, domino dominoes, dormouse dormice, embargo embargoes, " +
@@ -56,7 +56,7 @@ const plurals = (
   .split(", ")
   .map((pair) => pair.split(" ") as [one: string, many: string])
 
-/** Words that are put together, whose first part is counted. */
+/** Compound words whose first part is in the plural. */
 const headed = (
   "attorney-general brother-in-law commander-in-chief court-martial daughter-in-law editor-in-chief father-in-law hanger-on looker-on man-of-war " +
   "mother-in-law passer-by runner-up secretary-general sister-in-law son-in-law"
@@ -74,7 +74,10 @@ export const pluralize = once(() => {
   return library
 })
 export const anyAscii = once(() => (load("any-ascii") as typeof import("any-ascii")).default)
-/** What is found stays the same: an address behind `//` is refused for what stands before it, and the library reads all of it first, each time. */
+/**
+ * Finds the same addresses, but faster: an address after `//` that is refused because of the characters before it is refused first. The
+ * library would read the whole address each time.
+ */
 export const refusingFirst = (linkify: LinkifyIt): LinkifyIt =>
   linkify.add("//", {
     validate: (text, at, { re }) => {
@@ -84,12 +87,12 @@ export const refusingFirst = (linkify: LinkifyIt): LinkifyIt =>
       return address.exec(text)?.[0].length ?? 0
     }
   })
-/** All that stands behind a last dot in the names of hosts. */
+/** All top-level domains. */
 const topLevelDomains = once(() => load("tlds") as typeof import("tlds"))
 
 /**
- * Finds URLs as people write them: with credentials, with underscores in names of hosts, and without a scheme under any top-level domain, with a
- * port or without.
+ * Finds URLs in prose: with credentials, with underscores in host names, and without a scheme for any top-level domain, with or without a
+ * port.
  */
 export const linkify = once(() => {
   const { LinkifyIt, REBuilder } = load("linkify-it") as typeof import("linkify-it")
@@ -111,7 +114,7 @@ export const linkify = once(() => {
 })
 export const decimal = once(() => {
   const { Decimal } = load("decimal.js") as typeof import("decimal.js")
-  // Digits as the formula language states them; exponents far beyond what a result may have.
+  // The precision that the formula language documents. The exponents exceed any result that is allowed.
   return Decimal.clone({
     precision: 28,
     rounding: Decimal.ROUND_HALF_UP,

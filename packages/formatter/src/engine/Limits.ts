@@ -1,4 +1,4 @@
-/** What one call of an operation may be given and make. A library that is slower than its text is long has a limit of its own, in its row. */
+/** Limits of one operation call's inputs and outputs. Operations whose library takes more than linear time have their own limits in their rows. */
 export const limits = {
   body_bytes: 262_144,
   string_bytes: 131_072,
@@ -8,8 +8,8 @@ export const limits = {
   cpu_ms: 250
 } as const
 
-/** Microseconds that one element may take by what its operation is said to cost: the event loop is held that long. */
+/** Microseconds of one element by the operation's declared cost: the event loop is blocked for that long. */
 export const elementMicros = 40_000
 
-/** Microseconds that all elements may take together. */
+/** Microseconds of all elements together. */
 export const totalMicros = limits.cpu_ms * 1000

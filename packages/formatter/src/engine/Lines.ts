@@ -5,9 +5,9 @@ import type { Reading } from "./Field.ts"
 import { limits } from "./Limits.ts"
 import type { Step } from "./Step.ts"
 
-/** What the inputs of a step are for each element of their lists. */
+/** The inputs of a step for each element of its lists. */
 interface Lines {
-  /** How many elements there are; null: there is no list, and one run. */
+  /** Number of elements; null: there is no list, and the operation runs once. */
   readonly count: number | null
   readonly valueAt: (name: string, element: number) => unknown
 }
@@ -15,7 +15,7 @@ interface Lines {
 const refused = (field: string, message: string): Fault =>
   new Fault("FORMATTER_LINE_ITEMS_NOT_SUPPORTED", message, { field })
 
-/** The elements of a list of line items: values that are no lists themselves. */
+/** The elements of a list of line items; lists within the list are refused. */
 const elementsOf = (field: string, value: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   if (value.length > limits.line_items)
     throw tooMuch(`${field} has too many elements`, limits.line_items, value.length, field)
@@ -23,7 +23,7 @@ const elementsOf = (field: string, value: ReadonlyArray<unknown>): ReadonlyArray
   return value
 }
 
-/** Finds the lists among the inputs; several are zipped to the longest, and other values are repeated. */
+/** Finds the lists among the inputs. Several lists are combined element by element up to the longest, and other values are repeated. */
 export const linesOf = (
   { inputs: fields, lines }: Pick<Step, "inputs" | "lines">,
   inputs: Readonly<Record<string, unknown>>,
@@ -41,7 +41,7 @@ export const linesOf = (
   }
   const given = (name: string): unknown => (Object.hasOwn(inputs, name) ? inputs[name] : undefined)
   const columns = new Map<string, ReadonlyArray<unknown>>()
-  /** Lists that stand under a name of an input that holds names and values. */
+  /** Lists within an input of keys and values, by key. */
   const inner = new Map<string, ReadonlyMap<string, ReadonlyArray<unknown>>>()
   for (const [name, field] of fields) {
     const value = given(name)

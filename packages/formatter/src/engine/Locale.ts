@@ -10,7 +10,7 @@ const canonical = memo(100, (name: string): { readonly locale: string | null } =
   }
 })
 
-/** A locale in its canonical form, of `en_US` and `en-us` alike. */
+/** The canonical form of a locale; accepts `en_US` and `en-us`. */
 export const localeOf = (name: string, field: string): string => {
   const { locale } = name.length > 64 ? { locale: null } : canonical(name.trim().replaceAll("_", "-"))
   if (locale === null)

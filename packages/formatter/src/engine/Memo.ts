@@ -1,11 +1,11 @@
 import { nobody, WeighedCache } from "@tidegate/runtime/WeighedCache"
 
-/** About what is made of a text that is read once: some objects for each character. */
+/** Estimated bytes of a parsed text: several objects for each character. */
 const usualBytes = (key: string): number => 2_000 + 200 * key.length
 
 /**
- * What is made of a key, kept for the last `size` keys or so, as long as the process has room for it: patterns, formulas, date formats.
- * `bytes`: what it takes, where that is more than of a text that is read once.
+ * Caches the results for about the last `size` keys, if the process's caches have capacity: patterns, formulas, date formats.
+ * `bytes`: the size of a result, if it exceeds that of a parsed text.
  */
 export const memo = <A>(
   size: number,

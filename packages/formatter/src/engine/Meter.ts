@@ -4,13 +4,13 @@ import { elementMicros, limits, totalMicros } from "./Limits.ts"
 import type { Operation, Output } from "./Operation.ts"
 
 /**
- * Time is counted by what the operation is said to cost, and not by a clock: the same inputs take the same, and end the same, on a fast machine and on
- * a slow one. `benchmarks` and the hostile inputs of the tests are what the costs were measured by.
+ * Counts time by the operation's declared cost instead of a clock: the same inputs have the same cost and the same result on a fast machine and
+ * on a slow one. The costs were measured with `benchmarks` and the hostile inputs of the tests.
  */
 export class Meter {
   #left = totalMicros
   #ofElement = elementMicros
-  /** Another element begins: what the one before has left, it does not inherit. */
+  /** Another element begins, with its full limit; unused time of the one before is lost. */
   readonly begin = (): void => {
     this.#ofElement = elementMicros
   }
@@ -24,11 +24,11 @@ export class Meter {
   }
 }
 
-/** The most characters that the texts of one element may have together: the operation's own limit, or what its cost leaves. */
+/** Maximum characters of an element's texts together: the operation's own limit, or what its cost allows. */
 export const charactersOf = ({ cost, limits: own }: Operation): number =>
   own["characters"] ?? Math.floor(((elementMicros - cost.call) * 1000) / cost.character)
 
-/** The characters of the texts that a value holds, however deep. */
+/** Characters of all texts in a value, at any depth. */
 export const charactersIn = (given: object): number => {
   let characters = 0
   const open: Array<unknown> = [given]
@@ -41,14 +41,14 @@ export const charactersIn = (given: object): number => {
   return characters
 }
 
-/** What one element of so many characters costs, in microseconds. */
+/** The cost of an element with this many characters, in microseconds. Throws a `Fault` above the limit. */
 export const withinElement = (operation: Operation, length: number): number => {
   const most = charactersOf(operation)
   if (length > most) throw tooMuch("the input has too many characters for this operation", most, length)
   return operation.cost.call + (operation.cost.character * length) / 1000
 }
 
-/** Refuses an output that is larger than a step may hand on. */
+/** Throws a `Fault` if an output exceeds the size limit. */
 export const withinOutput = (output: Output): void => {
   let least = 0
   let most = 0

@@ -17,7 +17,7 @@ const fits = (schema: Schema.Json, type: string): boolean =>
   Predicate.isReadonlyObject(schema) &&
   (schema["type"] === type || (schema["type"] === "number" && type === "integer") || schema["type"] === undefined)
 
-/** Of the schemas that a value may be of, the one that it is of. */
+/** The alternative of a schema that a value matches. */
 const chosen = (schema: Schema.JsonObject, value: Schema.Json): Schema.JsonObject => {
   const { anyOf } = schema
   if (!Array.isArray(anyOf)) return schema
@@ -25,7 +25,7 @@ const chosen = (schema: Schema.JsonObject, value: Schema.Json): Schema.JsonObjec
   return found === undefined ? schema : chosen(found, value)
 }
 
-/** The schema of what an operation made: what it may be else is left out, and with line items each member is a list. */
+/** The schema of an actual output: other alternatives are removed, and with line items each member is a list. */
 export const narrowed = (schema: Schema.JsonObject, output: Output, isMapped: boolean): Schema.JsonObject => {
   const properties = schema["properties"] as Readonly<Record<string, Schema.JsonObject>>
   const made = Object.entries(output).map(([name, value]) => {

@@ -4,7 +4,7 @@ import type { Library } from "./Libraries.ts"
 import type { Choice, Field, Fields, ValuesOf, WarningCode } from "./Field.ts"
 
 /**
- * What a list in a field of line items means: the operation is run for each element (`map`), the list is what it works on
+ * What a list in a line item field means: the operation runs for each element (`map`), the list is the operation's input
  * (`aggregate`), or it is refused (`reject`).
  */
 export type LinePolicy = "map" | "aggregate" | "reject"
@@ -12,34 +12,34 @@ export type LinePolicy = "map" | "aggregate" | "reject"
 export type Output = Readonly<Record<string, Schema.Json>>
 
 /**
- * The work of one element in parts, each of which holds the loop for as long as an element may: of operations whose libraries are slow beside the length of
- * a text. What a part may cost, it spends before it begins.
+ * Resumable work for one element, for operations whose libraries are slow compared with the length of the text. Each step may block the event loop
+ * for as long as an element may, and calls `spend` with its cost before it begins.
  */
 export type Parts = Generator<void, Output, void>
 
-/** What an operation may use beside its inputs: nothing else reaches it. */
+/** What an operation may use besides its inputs. */
 export interface Call {
-  /** What is now, in milliseconds since 1970. */
+  /** The present time, in milliseconds since 1970. */
   readonly anchor: number
   readonly warn: (code: WarningCode, message: string, field?: string) => void
-  /** A number in [0, 1), drawn from the run's seed. */
+  /** A number in [0, 1), derived from the run's seed. */
   readonly random: () => number
-  /** Says that what follows takes about so many microseconds; ends the run when it has taken all it may. */
+  /** Counts about this many microseconds for the following work. Throws a `Fault` if the limit is exceeded. */
   readonly spend: (micros: number) => void
-  /** Milliseconds of the processor: for loops whose steps cannot be foreseen. */
+  /** Milliseconds of processor time, for loops whose cost is unknown in advance. */
   readonly clock: () => number
 }
 
 export interface Cost {
-  /** Microseconds of a call. */
+  /** Microseconds of each call. */
   readonly call: number
-  /** Nanoseconds of a character of its texts, at worst. */
+  /** Nanoseconds for each character of its texts, in the worst case. */
   readonly character: number
-  /** Characters from which on it is run apart from the event loop, whatever those two say: what it spends, or holds, is many times its texts. */
+  /** Number of characters from which it always runs in a separate thread, because its time or memory is many times that of its texts. */
   readonly apart: number
 }
 
-/** An operation as the engine and the catalog see it. */
+/** An operation in the form of the engine and the catalog. */
 export interface Operation {
   readonly key: string
   readonly label: string
@@ -47,26 +47,26 @@ export interface Operation {
   readonly since: string
   readonly deterministic: boolean
   readonly fields: Fields
-  /** Fields that are shown after a choice. */
+  /** Fields that are shown only after a choice. */
   readonly dynamic: ReadonlyArray<{
     readonly when: { readonly field: string; readonly in: ReadonlyArray<string> }
     readonly fields: ReadonlyArray<string>
   }>
   readonly lines: LinePolicy
-  /** Of an input that is a list, the names that its elements may be written under instead. */
+  /** For a list input: names under which its elements may be written instead. */
   readonly elements: Readonly<Record<string, ReadonlyArray<string>>>
-  /** Judges what options say together, before there is an input. Throws a `Fault`. */
+  /** Validates the options together, before there are inputs. Throws a `Fault`. */
   readonly judge: ((options: Readonly<Record<string, unknown>>) => void) | null
-  /** Where the options decide. */
+  /** Set if the options determine the policy. */
   readonly linesFor: ((options: Readonly<Record<string, unknown>>) => LinePolicy) | null
   readonly output: Schema.JsonObject
-  /** What an empty element, or an empty required input, gives without a run. Null: the operation is run with it. */
+  /** The result for an empty element or an empty required input, without running the operation. Null: the operation runs with it. */
   readonly empty: Output | null
   readonly warnings: ReadonlyArray<WarningCode>
   readonly errors: ReadonlyArray<FormatterCode>
   readonly limits: Readonly<Record<string, number>>
   readonly cost: Cost
-  /** Libraries that take more than a few milliseconds to load: they are loaded one after the other, with turns of the loop between. */
+  /** Libraries that take more than a few milliseconds to load: each is loaded in an event-loop iteration of its own. */
   readonly loads: ReadonlyArray<Library>
   readonly sample: { readonly inputs: Schema.JsonObject; readonly options: Schema.JsonObject; readonly output: Output }
   readonly run: (values: Readonly<Record<string, unknown>>, call: Call) => Output | Parts
@@ -81,9 +81,9 @@ interface Declaration<F extends Fields> extends Pick<Operation, "key" | "label" 
   readonly judge?: (options: ValuesOf<F>) => void
   readonly linesFor?: (options: Partial<ValuesOf<F>>) => LinePolicy
   readonly output: Readonly<Record<string, Schema.JsonObject>>
-  /** Members that are there now and then, by their pattern. */
+  /** Additional optional members, by the pattern of their names. */
   readonly others?: Readonly<Record<string, Schema.JsonObject>>
-  /** Members that are not always there. */
+  /** Optional members. */
   readonly optional?: ReadonlyArray<string>
   readonly empty?: Output | null
   readonly warnings?: ReadonlyArray<WarningCode>
@@ -102,7 +102,7 @@ const ofAll: ReadonlyArray<FormatterCode> = [
   "FORMATTER_TIMEOUT"
 ]
 
-/** Declares an operation: `limits.characters` is what its inputs may have, where a library allows fewer than a text may have. */
+/** Declares an operation. `limits.characters` limits its inputs, if a library allows fewer than the general limit. */
 export const operation = <const F extends Fields>(declared: Declaration<F>): Operation => {
   const {
     cost,
@@ -117,7 +117,7 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     output,
     random = false
   } = declared
-  // Those that map refuse a list within a list.
+  // Operations with `map` refuse a list within a list.
   const rejects = lines !== "aggregate" || linesFor !== undefined
   return {
     key: declared.key,

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 
 /**
- * Numbers in [0, 1) that follow from the seed: xoshiro128** over the digest of the seed and the element's place. A step that is repeated draws
- * the same.
+ * Pseudo-random numbers in [0, 1) from the seed: xoshiro128** with the digest of the seed and the element's index. A repeated step gets
+ * the same numbers.
  */
 export const seeded = (seed: string, index: number): (() => number) => {
   const digest = createHash("sha256").update(`${seed}\u0000${index}`).digest()
@@ -22,6 +22,6 @@ export const seeded = (seed: string, index: number): (() => number) => {
     d = (d << 11) | (d >>> 21)
     return result >>> 0
   }
-  // 53 bits, as `Math.random` has.
+  // 53 bits, as in `Math.random`.
   return () => ((next() >>> 5) * 67_108_864 + (next() >>> 6)) / 9_007_199_254_740_992
 }

@@ -1,6 +1,6 @@
 /**
- * The countries that the library of phone numbers knows: written down, so that a step is judged without loading it. A test holds
- * them to it.
+ * The countries of the phone number library, copied so that a step can be validated without loading it. A test compares the copy with
+ * the library.
  */
 export const regions: ReadonlySet<string> = new Set(
   `AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU

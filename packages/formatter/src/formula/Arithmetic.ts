@@ -4,17 +4,17 @@ import type { Call } from "../engine/Operation.ts"
 import { formulaLimits } from "./Tokens.ts"
 import { domain, numeric, type Value } from "./Values.ts"
 
-/** What a formula is evaluated in. */
+/** The context of a formula's evaluation. */
 export interface Scope {
   readonly call: Call
   readonly variable: (name: string) => Value
-  /** Counts steps, and ends the evaluation when there are too many. */
+  /** Counts steps, and throws a `Fault` above the limit. */
   readonly step: (steps: number) => void
 }
 
 export type Term = (scope: Scope) => Value
 
-/** A text that grew by a formula. */
+/** Checks the length of a text that a formula has built. */
 export const boundedText = (text: string, scope: Scope): string => {
   if (text.length > formulaLimits.text) {
     throw new Fault("FORMATTER_FORMULA_LIMIT", "a text becomes too long", {
@@ -32,7 +32,7 @@ export const divided = (left: Value, right: Value): Value => {
   return numeric(left).div(by)
 }
 
-/** A power: of whole exponents exact, of others by doubles. */
+/** A power: exact for whole exponents, otherwise computed with doubles. */
 export const power = (left: Value, right: Value, scope: Scope): Value => {
   const [base, exponent] = [numeric(left), numeric(right)]
   if (exponent.abs().greaterThan(1000))

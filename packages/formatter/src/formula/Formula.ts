@@ -9,11 +9,11 @@ import { beyond, formulaLimits, syntax, type Token, tokensOf } from "./Tokens.ts
 import { compare, domain, isNumber, numeric, textual, type Value, valueOf } from "./Values.ts"
 
 /**
- * The formula language: what spreadsheets have, without cells. A formula is compiled once to closures; what it names is looked up, and never pasted into its
- * text, so that data cannot change what it does.
+ * The formula language: that of spreadsheets, without cells. A formula is compiled once to closures. Variables are looked up and never
+ * inserted into the text, so data cannot change a formula.
  */
 
-/** Binary operators, by how tightly they bind. */
+/** Precedence of binary operators. */
 const levels: Readonly<Record<string, number>> = {
   "=": 1,
   "<>": 1,
@@ -62,12 +62,12 @@ const stepped =
     return term(scope)
   }
 
-/** A Pratt parser: each operator says how tightly it binds. */
+/** A Pratt parser, based on the precedence of operators. */
 class Parser {
   readonly #tokens: ReadonlyArray<Token>
   #at = 0
   #depth = 0
-  /** Commas or semicolons, whichever came first. */
+  /** The argument separator: comma or semicolon, whichever was used first. */
   #separator: string | null = null
   constructor(formula: string) {
     this.#tokens = tokensOf(formula)
@@ -202,7 +202,7 @@ const compiled = memo(200, (formula): Term | Fault => {
   }
 })
 
-/** The formula, compiled; throws what is wrong with it. */
+/** Compiles a formula. Throws a `Fault` if it is invalid. */
 export const compileFormula = (formula: string): Term => {
   const most = formulaLimits.characters
   if (!Characters.isUpTo(formula, most)) throw beyond("has too many characters", most, Characters.count(formula))
@@ -211,7 +211,7 @@ export const compileFormula = (formula: string): Term => {
   return term
 }
 
-/** The members that templates name do not ignore case. */
+/** Names of templates are case-sensitive. */
 const keyOf = (name: string): string => (name.startsWith("{{") ? name : name.toLowerCase())
 
 /** Evaluates a formula with variables, whose names ignore case. */

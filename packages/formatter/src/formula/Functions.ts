@@ -12,13 +12,13 @@ import { domain, isFault, isNumber, numeric, ofDouble, textual, truth, type Valu
 interface Function {
   readonly least: number
   readonly most: number
-  /** The term of a call, given those of its arguments: `IF` evaluates only one of them. */
+  /** The term of a call, from the terms of its arguments: `IF` evaluates only one of them. */
   readonly of: (given: ReadonlyArray<Term>) => Term
 }
 
 const many = formulaLimits.arguments
 
-/** Of values, all of them evaluated. */
+/** A function of evaluated arguments. */
 const plain = (least: number, most: number, run: (values: ReadonlyArray<Value>, scope: Scope) => Value): Function => ({
   least,
   most,
@@ -35,13 +35,13 @@ const numbers = (least: number, most: number, run: (values: ReadonlyArray<Decima
 const ofNumber = (run: (value: Decimal, scope: Scope) => Value): Function =>
   numbers(1, 1, ([value], scope) => run(value!, scope))
 
-/** By doubles; where there is no value, it says so. */
+/** A function that is computed with doubles; throws a `Fault` if it has no value. */
 const double = (run: (value: number) => number): Function => ofNumber((value) => ofDouble(run(value.toNumber())))
 
 const zero = () => new (decimal())(0)
 const one = () => new (decimal())(1)
 
-/** Decimal places, as ROUND and its like take them. */
+/** The number of decimal places for ROUND and similar functions. */
 const placesOf = (value: Decimal | undefined): number => {
   const places = value?.trunc().toNumber() ?? 0
   if (Math.abs(places) > 100) throw domain("there are at most 100 decimal places")
@@ -56,7 +56,7 @@ const rounded = (rounding: Decimal.Rounding): Function =>
 
 const away = (value: Decimal): Decimal => value.toDecimalPlaces(0, 0)
 
-/** To the next multiple of two, away from zero, plus an offset: EVEN and ODD. */
+/** Rounds away from zero to the next even or odd number: EVEN and ODD. */
 const parity = (odd: boolean): Function =>
   ofNumber((value) => {
     const whole = away(value)
@@ -81,7 +81,7 @@ const whole = (value: Decimal): Decimal => {
   return truncated
 }
 
-/** What is left of a division, with the divisor's sign: of all digits, where a quotient would be rounded. */
+/** The remainder of a division, with the divisor's sign. Computed with all digits, because the quotient would be rounded. */
 const modulo = (value: Decimal, by: Decimal): Decimal => {
   divided(value, by)
   const left = value.mod(by)

@@ -13,7 +13,7 @@ export const formulaLimits = {
 
 export interface Token {
   readonly kind: "number" | "text" | "name" | "operator" | "end"
-  /** Of a text, what it says; of a variable that is a template, the template with its braces. */
+  /** For a text, its content without quotes; for a template, the template with its braces. */
   readonly text: string
   readonly position: number
 }
@@ -21,7 +21,7 @@ export interface Token {
 export const syntax = (message: string, position: number): Fault =>
   new Fault("FORMATTER_FORMULA_SYNTAX", message, { field: "formula", position })
 
-/** The formula is more than the language takes. */
+/** The formula exceeds a limit of the language. */
 export const beyond = (what: string, limit: number, actual: number): Fault =>
   new Fault("FORMATTER_FORMULA_LIMIT", `the formula ${what}: at most ${limit}, not ${actual}`, {
     field: "formula",
@@ -32,7 +32,7 @@ export const beyond = (what: string, limit: number, actual: number): Fault =>
 const token =
   /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d{1,3})?|\.\d+(?:[eE][+-]?\d{1,3})?)|"((?:[^"]|"")*)"|([\p{L}_][\p{L}\p{N}_.]*)|(<=|>=|<>|[-+*/^%&=<>(),;]))/uy
 
-/** The template that begins there, behind white space: it is a name, whatever stands within its quotes. */
+/** The template at a position, after white space. It counts as a name, whatever its quotes contain. */
 const templateAt = (formula: string, at: number): Token | null => {
   const space = /\s*/y
   space.lastIndex = at
@@ -43,7 +43,7 @@ const templateAt = (formula: string, at: number): Token | null => {
   return { kind: "name", text: formula.slice(position, found.end), position }
 }
 
-/** What a text in quotes says. A template in it would stay as it is written, which nobody means. */
+/** The content of a quoted text. A template in it is refused, because it would not be resolved, which nobody intends. */
 const literalOf = (quoted: string, position: number): string => {
   const text = quoted.replaceAll('""', '"')
   for (let open = text.indexOf("{{"); open >= 0; open = text.indexOf("{{", open + 2)) {
@@ -53,7 +53,7 @@ const literalOf = (quoted: string, position: number): string => {
   return text
 }
 
-/** The templates of a formula, each once. Of a formula that is too long there are none: it is refused when it is compiled. */
+/** The templates of a formula, each once. Empty for a formula that is too long, which is refused when it is compiled. */
 export const templatesOf = (formula: string): ReadonlyArray<string> =>
   !Characters.isUpTo(formula, formulaLimits.characters)
     ? []
@@ -63,7 +63,7 @@ export const templatesOf = (formula: string): ReadonlyArray<string> =>
         )
       ]
 
-/** The tokens of a formula, with an end behind them. */
+/** The tokens of a formula, followed by an end token. */
 export const tokensOf = (formula: string): ReadonlyArray<Token> => {
   const text = formula.trimEnd()
   const tokens: Array<Token> = []

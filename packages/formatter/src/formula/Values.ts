@@ -6,7 +6,7 @@ import { decimal } from "../engine/Libraries.ts"
 import type { Call } from "../engine/Operation.ts"
 import { numberIn } from "../number/Numerals.ts"
 
-/** What a formula counts with; null is a blank. */
+/** A value in a formula; null is a blank. */
 export type Value = Decimal | string | boolean | null
 
 export const domain = (message: string): Fault => new Fault("FORMATTER_FORMULA_DOMAIN", message, { field: "formula" })
@@ -19,13 +19,13 @@ export const wrongType = (value: Value, takes: string): Fault =>
 export const isNumber = (value: Value): value is Decimal => typeof value === "object" && value !== null
 const shown = (value: Value): unknown => (isNumber(value) ? value.toString() : value)
 
-/** A number of the formula; of doubles that are none, there is no value. */
+/** Converts a double; throws a `Fault` if it is not finite. */
 export const ofDouble = (value: number): Decimal => {
   if (!Number.isFinite(value)) throw domain("there is no such number")
   return new (decimal())(value)
 }
 
-/** A value that was given. Objects and lists are none. */
+/** Converts a variable's value. Objects and lists are refused. */
 export const valueOf = (given: unknown, name: string): Value => {
   if (typeof given === "number") return ofDouble(given)
   if (isExactNumber(given)) return new (decimal())(String(given))
@@ -36,8 +36,7 @@ export const valueOf = (given: unknown, name: string): Value => {
   })
 }
 
-/** As a number: a text that is one counts, a blank is 0, true is 1. */
-/** The number that a text is; with a percent sign behind it, the hundredth. Null when it is none. */
+/** The value of a numeric text; with a percent sign, a hundredth of it. Null if it is not numeric. */
 const numberOf = (text: string): Decimal | null => {
   const percents = /^(.*\S)\s*%\s*$/s.exec(text.slice(0, 201))?.[1]
   const digits = numberIn(percents ?? text, ".")
@@ -46,6 +45,7 @@ const numberOf = (text: string): Decimal | null => {
   return percents === undefined ? number : number.div(100)
 }
 
+/** A value as a number: numeric texts count, a blank is 0, true is 1. Throws a `Fault` for other texts. */
 export const numeric = (value: Value): Decimal => {
   if (isNumber(value)) return value
   if (typeof value === "string") {
@@ -73,14 +73,17 @@ export const truth = (value: Value): boolean => {
   return !numeric(value).isZero()
 }
 
-/** Whether a text, as it may stand beside a number. */
+/** The number for a comparison with a number; null if it has none. */
 const asNumber = (value: Value): Decimal | null => {
   if (isNumber(value)) return value
   if (value === null) return new (decimal())(0)
   return typeof value === "string" ? numberOf(value) : null
 }
 
-/** Less, equal or more. Texts ignore case; a number beside a text that is one compares as numbers, else numbers come before texts before booleans. */
+/**
+ * Negative, zero or positive. Texts ignore case. A number and a numeric text are compared as numbers; otherwise numbers precede texts, and
+ * texts precede booleans.
+ */
 export const compare = (left: Value, right: Value): number => {
   if (isNumber(left) || isNumber(right)) {
     const [a, b] = [asNumber(left), asNumber(right)]
@@ -101,7 +104,10 @@ const blankOf = (other: Value): Value => (typeof other === "string" ? "" : typeo
 
 const tooLarge = (): Fault => domain("the number is too large")
 
-/** A number as it is given out: with a fraction at most 15 digits, a whole one with all of them; as text where JSON's readers would round it. What is larger than a number is `beyond`. */
+/**
+ * Converts a result to output: at most 15 digits if it has a fraction, all digits if it is whole, and as text if JSON readers would round it. If
+ * it is too large, `beyond` creates the fault.
+ */
 export const emitted = (value: Decimal, call: Call, beyond: () => Fault = tooLarge): number | string => {
   const rounded = value.toSignificantDigits(15)
   const number = rounded.toNumber()

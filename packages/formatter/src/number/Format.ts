@@ -3,7 +3,7 @@ import { integer, mapped, option, quantity, select } from "../engine/Fields.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { numberIn } from "./Numerals.ts"
 
-/** What separates groups and decimals, by the format's number. */
+/** Separators of groups and decimals, by the number of the format. */
 const marks = { "0": [",", "."], "1": [".", ","], "2": [" ", "."], "3": [" ", ","] } as const
 
 const grouped = (digits: string, separator: string, grouping: "3" | "indian" | "none"): string => {

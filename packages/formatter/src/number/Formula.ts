@@ -7,7 +7,7 @@ import { emitted, isNumber } from "../formula/Values.ts"
 
 const maxVariables = 100
 
-/** What the variables say has a limit of its own: `characters` would be one of all inputs together. */
+/** The variables have a separate limit: `characters` would limit all inputs together. */
 const { characters: maxFormula, ...ofFormula } = formulaLimits
 
 export const formula = operation({

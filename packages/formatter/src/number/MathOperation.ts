@@ -14,7 +14,7 @@ const decimalOf = (value: Schema.Json): Decimal | null => {
   return digits === null ? null : new (decimal())(digits)
 }
 
-/** The numbers of a list; what is none counts as absent. */
+/** The numbers of a list; other values count as missing. */
 const numbersOf = (values: ReadonlyArray<Schema.Json>, call: Call): ReadonlyArray<Decimal> =>
   values.flatMap((value) => {
     const number = decimalOf(value)
@@ -30,7 +30,7 @@ const divide = (left: Decimal, right: Decimal): Decimal => {
 const tooLarge = (): Fault =>
   new Fault("FORMATTER_INPUT_INVALID", "values make a number that is too large", { field: "values" })
 
-/** From the first to the last. */
+/** Operators that are applied from the first to the last value. */
 const folds: Readonly<Record<string, (left: Decimal, right: Decimal) => Decimal>> = {
   add: (left, right) => left.plus(right),
   subtract: (left, right) => left.minus(right),

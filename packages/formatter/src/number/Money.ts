@@ -2,7 +2,7 @@ import { Fault } from "../engine/Fault.ts"
 import { memo } from "../engine/Memo.ts"
 import { currencies } from "./Numerals.ts"
 
-/** Amounts by the patterns of TR35: where the sign of a currency stands is the pattern's, what separates digits the locale's. */
+/** Amounts by the patterns of TR35: the pattern determines the position of the currency sign, and the locale the separators. */
 
 export const patterns = {
   "¤#,##0.00 ¤¤": "$1,234.10 USD",
@@ -45,7 +45,7 @@ const isDigits = ({ type }: Intl.NumberFormatPart): boolean =>
 const currencyText = (parts: ReadonlyArray<Intl.NumberFormatPart>): string =>
   parts.find(({ type }) => type === "currency")?.value ?? ""
 
-/** `amount` is plain digits, with a point and perhaps a minus. */
+/** `amount` is plain digits, with an optional point and minus sign. */
 export const money = (amount: string, currency: string, locale: string, pattern: MoneyPattern): string => {
   const numeral = amount as Amount
   if (pattern === "locale") return formatter(`${locale} ${currency} symbol`).format(numeral)

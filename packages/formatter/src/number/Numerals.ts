@@ -4,17 +4,17 @@ import { memo } from "../engine/Memo.ts"
 
 export type Mark = "." | ","
 
-/** Codes of ISO 4217. */
+/** ISO 4217 codes. */
 export const currencies = memo(1, () => new Set(Intl.supportedValuesOf("currency")))
 
 /**
- * The plain digits of a text that is a number: currency signs, spaces and grouping are taken off, `(5)` is no negative. Null when it is none.
- * Each character is looked at a fixed number of times.
+ * The plain digits of a numeric text: currency signs, spaces and group separators are removed. `(5)` does not count as a negative number. Null if
+ * the text is not numeric. Each character is read a fixed number of times.
  */
 export const numberIn = (text: string, mark: Mark): string | null => {
   if (text.length > 200) return null
   const grouping = mark === "." ? "," : "."
-  // A sign of currency, or its code in capitals, stands before or after the number.
+  // A currency sign, or a currency code in capitals, may precede or follow the number.
   const plain = text
     .replaceAll(/[\s\u00a0\u202f']/g, "")
     .replaceAll(/\p{Sc}/gu, "")

@@ -3,11 +3,11 @@ import { tooMuch } from "../engine/Fault.ts"
 import { type Library, phoneMetadata, phoneNumbers, phones } from "../engine/Libraries.ts"
 import type { Call } from "../engine/Operation.ts"
 
-/** Phone numbers, by the metadata that all telephones share. A region is one of those that a step may name. */
+/** Phone numbers, by the worldwide metadata of the library. A region is one that a step may name. */
 
 export const phoneLibraries: ReadonlyArray<Library> = [phoneNumbers, phones]
 
-/** The number of a `tel:` URI (RFC 3966): its digits, behind those of its context, and its extension. Any other text as it is. */
+/** The number of a `tel:` URI (RFC 3966): context, digits and extension. Any other text is returned unchanged. */
 const plainOf = (text: string): string => {
   const [, digits, parameters = ""] = /^\s*tel:([^;]*)((?:;[^;]*)*)$/i.exec(text) ?? []
   if (digits === undefined) return text
@@ -21,16 +21,19 @@ const plainOf = (text: string): string => {
 export const phoneOf = (text: string, region: string): PhoneNumber | null =>
   phones().parsePhoneNumberFromString(plainOf(text), { defaultCountry: region as CountryCode, extract: false }) ?? null
 
-/** Characters of a stretch of a text that may be one phone number after the other. */
+/** Maximum characters of a section that may consist of phone numbers. */
 export const maxStretch = 8192
 
-/** What the library takes for a number in one stretch and finds that it is none, some 20 µs each. Of what people write it is one in six characters. */
+/**
+ * Maximum number of candidates in one section that turn out to be no phone number; each takes about 20 µs. In normal text there is one for six
+ * characters.
+ */
 export const maxTries = 1500
 
-/** Digits that stand so far from each other, or on two lines, are never of one number. */
+/** Digits this far apart, or on different lines, never belong to one number. */
 const apart = 32
 
-/** Where phone numbers may stand: digits, and what is between and just beside them. */
+/** The sections that may contain phone numbers: digits, and the text between and next to them. */
 const stretchesOf = (text: string): ReadonlyArray<readonly [from: number, to: number]> => {
   const stretches: Array<[from: number, to: number, digits: number]> = []
   let end = -apart
@@ -54,8 +57,8 @@ export interface FoundPhone {
 }
 
 /**
- * The phone numbers in a text that are `wanted`, and no more than are asked for. The library tries every stretch of digits in every way: 3 µs a character of digits
- * and spaces, and as much as five times that where each of them could begin a number.
+ * The phone numbers in a text that pass `wanted`; the search ends after a section once `most` are found. The library tries all combinations of
+ * digits: 3 µs for each character of digits and spaces, and up to five times that if every digit can begin a number.
  */
 export function* phonesIn(
   text: string,
@@ -77,7 +80,7 @@ export function* phonesIn(
       const one = { text: stretch.slice(startsAt, endsAt), number }
       if (wanted(one)) found.push(one)
     }
-    // What is left of them, which the library's types leave out.
+    // The remaining candidates, which the library's types omit.
     if ((matcher as unknown as { readonly maxTries: number }).maxTries <= 0)
       throw tooMuch("too much looks like a phone number and is none", maxTries, maxTries + 1, "input")
     if (found.length >= most) break
@@ -86,7 +89,7 @@ export function* phonesIn(
   return found
 }
 
-/** How a number is written within its country by the format that the metadata has for calls from abroad, its own separators kept. */
+/** The national digits, grouped like the international format, with its separators. */
 const ungrouped = (number: PhoneNumber): string => {
   const metadata = phoneMetadata(number)
   metadata.selectNumberingPlan(number.countryCallingCode)
@@ -103,7 +106,7 @@ const ungrouped = (number: PhoneNumber): string => {
 
 const extension = ({ ext }: PhoneNumber): string => (ext === undefined || ext === "" ? "" : ` ext. ${ext}`)
 
-/** How each of the formats writes a number. */
+/** The functions of the formats, by their numbers. */
 export const phoneFormats: Readonly<Record<string, (number: PhoneNumber) => string>> = {
   "0": (number) => number.number,
   "1": (number) => `+${number.countryCallingCode} ${ungrouped(number)}${extension(number)}`,
@@ -116,7 +119,7 @@ export const phoneFormats: Readonly<Record<string, (number: PhoneNumber) => stri
   "4": (number) => `${ungrouped(number)}${extension(number)}`,
   "5": (number) => number.formatInternational(),
   "6": (number) => number.formatNational().replaceAll(/[()]/g, ""),
-  // As it is dialled within the country, with the zero that begins it in most.
+  // As dialled within the country, in most countries with a leading zero.
   "7": (number) =>
     number
       .formatNational()

@@ -20,7 +20,7 @@ export const random = operation({
   cost: { call: 30 },
   sample: { inputs: { lower: 1, upper: 6 }, options: {}, output: { result: 3 } },
   run: ({ count, decimals, lower, upper }, call) => {
-    // Of doubles, 0.57 * 100 is less than 57.
+    // With doubles, 0.57 * 100 is less than 57.
     const Exact = decimal()
     const scale = new Exact(10).pow(decimals)
     const least = new Exact(lower).times(scale).ceil().toNumber()

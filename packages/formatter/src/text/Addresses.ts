@@ -11,10 +11,13 @@ export interface Place {
 const isLocal = /[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]/
 const domain = /[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?){1,10}/y
 
-/** Letters and numbers that no address of this form has, of scripts that put spaces between words: what they touch is another address. */
+/**
+ * Letters that this form of address cannot contain, in scripts that separate words by spaces: if one touches the text, the real address is
+ * another one.
+ */
 const isForeign = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{M}]/u
 
-/** Whether a mailbox or a domain goes on where it was taken to begin or to end. */
+/** Whether the mailbox or the domain continues beyond the found start or end. */
 const goesOn = (input: string, from: number, to: number): boolean => {
   const before = input[from - 1]
   const behind = input[to] === "." || input[to] === "-" ? input[to + 1] : input[to]
@@ -24,12 +27,12 @@ const goesOn = (input: string, from: number, to: number): boolean => {
   )
 }
 
-/** What may stand on both sides of an address: quotes, emphasis, and what code and sums are written in. */
+/** Characters that may enclose an address: quotes, emphasis marks, and marks of code. */
 const pairs: Readonly<Record<string, string>> = { "'": "'", "`": "`", "*": "*", _: "_", "~": "~", "|": "|", "{": "}" }
 
 /**
- * Characters before an address that are not its own: those that stand behind it, too. Any other is a part of the mailbox's name, and without it
- * the address would be another one.
+ * Number of characters at the start that only enclose the address: the same ones follow it. Any other character belongs to the mailbox's name,
+ * and without it the address would be another one.
  */
 const wrapped = (input: string, from: number, at: number, to: number): number => {
   let count = 0
@@ -38,8 +41,8 @@ const wrapped = (input: string, from: number, at: number, to: number): number =>
 }
 
 /**
- * E-mail addresses in the form that HTML takes, with a dot in the domain. It goes from `@` to `@` and looks at 64 characters before and a domain behind
- * it: nothing is looked at more than a fixed number of times.
+ * E-mail addresses in the form of HTML, with a dot in the domain. It searches each `@` and reads at most 64 characters before it and a domain
+ * after it, so each character is read a fixed number of times.
  */
 export const emailsIn = (input: string): ReadonlyArray<Place> => {
   const places: Array<Place> = []
@@ -47,7 +50,7 @@ export const emailsIn = (input: string): ReadonlyArray<Place> => {
   for (let at = input.indexOf("@"); at >= 0; at = input.indexOf("@", at + 1)) {
     let from = at
     while (from > least && at - from < 64 && isLocal.test(input[from - 1]!)) from--
-    // No address begins with a dot, and what ends a part of a URL is none of its own.
+    // An address does not begin with a dot, and a separator of a URL does not belong to it.
     while (from < at && /[./?&=#]/.test(input[from]!)) from++
     domain.lastIndex = at + 1
     const host = from < at && input[at - 1] !== "." ? domain.exec(input) : null
@@ -62,12 +65,12 @@ export const emailsIn = (input: string): ReadonlyArray<Place> => {
   return places
 }
 
-/** A text without its addresses of e-mail, which would be taken for URLs. */
+/** Removes e-mail addresses, which would be found as URLs. */
 const withoutEmails = (input: string): string => {
   let rest = ""
   let from = 0
   for (const place of emailsIn(input)) {
-    // What a URL begins with may have an `@` of its own.
+    // A URL may contain an `@` itself, in its credentials.
     const before = input.slice(Math.max(0, place.from - 12), place.from)
     if (/:\/\/[^\s]*$/.test(before)) continue
     rest += `${input.slice(from, place.from)} `
@@ -76,13 +79,13 @@ const withoutEmails = (input: string): string => {
   return rest + input.slice(from)
 }
 
-/** Characters without white space among them that URLs are looked for in. */
+/** Maximum characters without white space that are searched for URLs. */
 export const maxStretch = 40_000
 
-/** Characters that are looked at in one go, and some more: no URL goes beyond white space. */
+/** Characters that are searched without a pause, extended to the next white space, because a URL contains none. */
 const piece = 4096
 
-/** URLs as they are written, with and without a scheme; addresses of e-mail are none. */
+/** The URLs of a text as written, with or without a scheme; e-mail addresses are not included. */
 export function* urlsIn(input: string, call: Call): Generator<void, ReadonlyArray<string>, void> {
   call.spend(input.length / 4)
   const text = withoutEmails(input)

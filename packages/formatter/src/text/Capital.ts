@@ -1,10 +1,10 @@
-/** Letters that have a form of their own for the beginning of a word, which no method of texts gives. */
+/** Letters with a special title-case form, which JavaScript's methods do not return. */
 const titles = new Map(Array.from("ǅǈǋǲᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ", (title) => [title.toLowerCase(), title] as const))
 
-/** Letters of Georgian, which has capitals for whole texts alone. */
+/** Georgian letters, whose capitals are used only for whole texts. */
 const georgian = /[\u10d0-\u10ff]/
 
-/** A letter as it begins a word: of one that becomes several capitals (ß, ﬁ), the others are small. */
+/** The form of a letter at the start of a word: if it becomes several capitals (ß, ﬁ), only the first stays a capital. */
 export const capitalOf = (letter: string, locale?: string): string => {
   const small = letter.toLowerCase()
   const title = titles.get(small)
@@ -13,18 +13,18 @@ export const capitalOf = (letter: string, locale?: string): string => {
   return letter.toLocaleUpperCase(locale).replace(/(?<=\p{Lu}).+/u, (others) => others.toLocaleLowerCase(locale))
 }
 
-/** What words are put together by: each part has a capital of its own. */
+/** Characters that join the parts of a word; each part gets a capital. */
 const joints = /([-\u2010\u2011/])/
 
-/** `o'reilly`, `d'angelo`, `l'oréal`: what stands behind is a name, too. In `don't` and `i'll` it is not. */
+/** `o'reilly`, `d'angelo`, `l'oréal`: the part after the apostrophe is a name and gets a capital, too. In `don't` and `i'll` it does not. */
 const prefixed = /^([dlo]['\u2019])(\p{L}{3,})/iu
 
-/** Letters with a dot behind each: `u.s.a.` */
+/** Whether each letter is followed by a dot: `u.s.a.` */
 export const areInitials = (word: string): boolean => /^\p{P}*(?:\p{L}\.){2,}\p{P}*$/u.test(word)
 
 const capitalOfPart = (part: string, locale?: string): string => {
   const first = /[\p{L}\p{N}]/u.exec(part)
-  // `2nd` and `3rd` begin with their digit.
+  // `2nd` and `3rd` begin with a digit, so they stay unchanged.
   if (first === null || /\p{N}/u.test(first[0])) return part
   const rest = part.slice(first.index)
   const name = prefixed.exec(rest)
@@ -34,7 +34,7 @@ const capitalOfPart = (part: string, locale?: string): string => {
 }
 
 /**
- * A word in small letters with its capitals. `staysSmall` says of a part that stands within the word whether it has none, as `of` in
+ * Adds capitals to a word in lower case. `staysSmall` decides for inner parts whether they stay in lower case, such as `of` in
  * `State-of-the-Art`.
  */
 export const capitalized = (

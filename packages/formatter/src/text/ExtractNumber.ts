@@ -5,7 +5,7 @@ import { numberIn } from "../number/Numerals.ts"
 import { chosen } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
-/** A mark begins a number only where nothing but a sign stands before it: in `apples,3` it is the sentence's. */
+/** A decimal mark begins a number only if nothing but a sign precedes it: in `apples,3` it belongs to the sentence. */
 const writtenBy = (mark: string): RegExp =>
   new RegExp(String.raw`[+\-\u2212]?(?:\d(?:[\d.,]*\d)?|(?<![\p{L}\p{N}][+\-\u2212]?)[${mark}]\d+)`, "gu")
 const written = { ".": writtenBy("."), ",": writtenBy(",") } as const

@@ -9,7 +9,7 @@ const maxMatches = 1000
 
 const none = { matched: false, start: null, end: null, groups: {}, named: {} } as const
 
-/** A match as it is found, with its places in the text as JavaScript counts them. */
+/** A match, with its positions in UTF-16 units. */
 interface Found {
   readonly start: number
   readonly end: number
@@ -24,7 +24,10 @@ const foundBy = (matcher: Matcher, names: ReadonlyArray<string>): Found => {
   return { start: matcher.start(), end: matcher.end(), groups, named }
 }
 
-/** Gives matches in the order of the text, with their places counted in characters: each stretch of it is counted once, however many there are. */
+/**
+ * Converts the positions of matches to characters. Matches must come in the order of the text: each part of it is counted once, however many
+ * matches there are.
+ */
 const countedIn = (input: string): ((found: Found) => Output) => {
   let units = 0
   let characters = 0

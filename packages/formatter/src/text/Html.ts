@@ -3,7 +3,7 @@ import { htmlparser } from "../engine/Libraries.ts"
 
 export const maxNesting = 100
 
-/** Elements whose text is none. */
+/** Elements whose text is not shown. */
 const silent = new Set(["script", "style", "head", "template", "noscript", "iframe", "object", "textarea", "title"])
 
 interface Listener {
@@ -12,12 +12,12 @@ interface Listener {
   readonly close: (name: string) => void
 }
 
-/** Characters that are read in one part. */
+/** Characters that are read between two yields. */
 const part = 16_384
 
 /**
- * Reads HTML as it comes, in parts, without what nobody sees. Every element that is opened is closed; none stands in more than a hundred others.
- * `micros` are those of a character.
+ * Reads HTML, even invalid HTML, without invisible content. Resumable. Every opened element is closed, and elements are nested at most 100 levels
+ * deep. `micros`: cost of each character.
  */
 export function* readHtml(
   html: string,
@@ -61,7 +61,7 @@ export function* readHtml(
 }
 
 export const safeScheme = (address: string): boolean => {
-  // Browsers leave control characters and white space out of a scheme.
+  // Browsers ignore control characters and white space in a scheme.
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(address.replaceAll(/[\p{Cc}\s]/gu, ""))?.[1]?.toLowerCase()
   return scheme === undefined || ["http", "https", "mailto", "tel", "ftp", "sms"].includes(scheme)
 }

@@ -6,12 +6,12 @@ import { operation, string } from "../engine/Operation.ts"
 import { escapeHtml, maxNesting, readHtml, safeScheme } from "./Html.ts"
 import { markdownAddress, markdownText, markdownTitle } from "./MarkdownText.ts"
 
-/** What is asked of an element of the converter's document: the types of a browser are not there. */
+/** The used part of an element in the converter's document; the browser's types are not available. */
 interface Attributed {
   readonly getAttribute: (name: string) => string | null
 }
 
-/** A node of it among its neighbours. */
+/** A node next to an element in that document. */
 interface Neighbour {
   readonly nodeName: string
   readonly nodeType: number
@@ -26,10 +26,10 @@ interface Beside {
 const isEmphasis = (node: Neighbour | null): boolean =>
   node !== null && (node.nodeName === "EM" || node.nodeName === "I")
 
-/** The text that stands directly beside an element; that of another element begins with marks of its own. */
+/** The text directly next to an element; other elements begin with marks of their own. */
 const textBeside = (node: Neighbour | null): string => (node?.nodeType === 3 ? (node.data ?? "") : "")
 
-/** `language-js` and `lang-js` among the classes of code, as highlighters write them. */
+/** The language in the CSS classes of a code element: `language-js` or `lang-js`, as syntax highlighters write them. */
 const languageIn = (classes: string | undefined): string | null =>
   /(?:^|\s)lang(?:uage)?-([\w+#.-]{1,30})(?=\s|$)/.exec((classes ?? "").slice(0, 500))?.[1] ?? null
 
@@ -40,9 +40,9 @@ const converter = (headingStyle: "atx" | "setext", bulletListMarker: "-" | "*" |
   const kept = converters.get(key)
   if (kept !== undefined) return kept
   const made = new (turndown())({ headingStyle, bulletListMarker, codeBlockStyle: "fenced" })
-  // It is asked of what stands in no code, where a backslash would be shown.
+  // Called for text outside of code; in code a backslash would be visible.
   made.escape = markdownText
-  // The converter's own rule does not ask it.
+  // The converter's own rule does not escape the alternative text.
   made.addRule("image", {
     filter: "img",
     replacement: (_, node) => {
@@ -53,7 +53,7 @@ const converter = (headingStyle: "atx" | "setext", bulletListMarker: "-" | "*" |
       return address === "" ? "" : `![${markdownText(alt!.replaceAll(/\s+/g, " "))}](${address}${shown})`
     }
   })
-  // Underscores within a word are letters to Markdown: there, and beside another emphasis, asterisks are what marks it.
+  // Within a word, Markdown treats underscores as letters: there, and next to another emphasis, asterisks are required.
   made.addRule("emphasis", {
     filter: ["em", "i"],
     replacement: (content, node) => {
@@ -71,7 +71,7 @@ const converter = (headingStyle: "atx" | "setext", bulletListMarker: "-" | "*" |
   return made
 }
 
-/** Elements that have no end. */
+/** Elements without an end tag. */
 const empty = new Set([
   "area",
   "base",
@@ -88,58 +88,61 @@ const empty = new Set([
   "wbr"
 ])
 
-/** What Markdown can say; of others only the text is kept. */
+/** Elements that Markdown can express; of others only the text is kept. */
 const known = new Set(
   "a b blockquote br code del div em h1 h2 h3 h4 h5 h6 hr i img li ol p pre strong ul table tr td th section article".split(
     " "
   )
 )
 
-/** Elements that are nothing without what is in them. */
+/** Elements that are dropped if they are empty. */
 const dropped = new Set(["b", "div", "em", "i", "p", "strong", "section", "article"])
 
-/** Levels of elements that the converter is given: it takes the square of them. */
+/** Maximum nesting for the converter, whose time grows with the square of it. */
 const maxLevels = 24
 
-/** Elements of one piece that the converter is given. */
+/** Maximum number of elements in one piece for the converter. */
 const maxElements = 500
 
-/** Characters, and elements, that are enough for a piece: the converter takes the square of elements, and some time for each piece. */
+/**
+ * Characters and elements after which a piece ends: the converter's time grows with the square of the elements, but each piece also costs some
+ * time.
+ */
 const enough = 2048
 const enoughElements = 48
 
-/** Elements of which only the text is kept where they stand in none, and that what is before and behind them is apart from. */
+/** Elements that separate the text before and after them. Outside of all kept elements only their text is kept. */
 const apart = new Set(
   "address article aside body center dd details div dl dt fieldset figcaption figure footer form header html main nav section summary table tbody td tfoot th thead tr".split(
     " "
   )
 )
 
-/** Elements that what is before and behind them is apart from. */
+/** Block elements, which separate the text before and after them. */
 const blocks = new Set("blockquote h1 h2 h3 h4 h5 h6 hr li ol p pre ul".split(" "))
 
-/** Characters of white space beside each other: the converter takes the square of more. */
+/** Maximum adjacent white space characters: the converter's time grows with the square of them. */
 const maxSpace = 200
 
-/** HTML that is converted by itself, and what stands before it in the Markdown. */
+/** HTML that is converted separately, and the text that precedes it in the Markdown. */
 interface Piece {
   readonly html: string
   readonly before: string
-  /** Microseconds that the converter takes. */
+  /** The converter's time in microseconds. */
   readonly cost: number
 }
 
-/** HTML as it grows, piece by piece. */
+/** Collects HTML and divides it into pieces. */
 class Growing {
   readonly pieces: Array<Piece> = []
   readonly #tags: Array<string> = []
-  /** Where text begins that stands in no block. */
+  /** Index at which text outside of blocks begins. */
   #loose = 0
   #elements = 0
   #deepest = 0
   #length = 0
   #before = ""
-  /** What the piece begins with, as soon as there is something in it: the list or quotation that goes on. */
+  /** The tag with which the piece begins once it has content: the list or quotation that continues. */
   #again = ""
 
   add(html: string): void {
@@ -158,7 +161,7 @@ class Growing {
     this.add(tag)
   }
 
-  /** Takes back the tag of an element that has nothing in it: the converter looks at all of what there is for each. */
+  /** Removes the tag of an empty element: for each such element the converter would search the whole document. */
   takeBack(tag: string): boolean {
     if (this.#tags.at(-1) !== tag) return false
     this.#tags.pop()
@@ -169,13 +172,13 @@ class Growing {
     return this.#length > enough || this.#elements > enoughElements
   }
 
-  /** The list or quotation has its end: where it had one in the piece before, there is nothing to close. */
+  /** Closes a list or quotation; if it was already closed in the previous piece, nothing is written. */
   close(tag: string): void {
     if (this.#again === "") this.add(tag)
     else this.end()
   }
 
-  /** What comes is apart from what there is. `isBlock`: that is a block already. */
+  /** Separates the following content. `isBlock`: the preceding content is a block already. */
   part(isBlock: boolean): void {
     if (!isBlock && this.#tags.slice(this.#loose).some((tag) => tag.trim() !== "")) {
       this.#tags.splice(this.#loose, 0, "<div>")
@@ -186,7 +189,7 @@ class Growing {
     if (this.isLong) this.end()
   }
 
-  /** Ends the piece; the next one begins with `again`, and stands behind `before`. */
+  /** Ends the piece; the next one begins with `again`, and `before` precedes it in the Markdown. */
   end(before = "\n\n", again = ""): void {
     const html = this.#tags.join("")
     if (html.trim() !== "") {
@@ -206,8 +209,8 @@ class Growing {
 }
 
 /**
- * HTML that is well nested, of what Markdown can say, in pieces: a browser's parser may make a thousand elements of ten characters that are not.
- * `unsafe` is called for links that are dropped.
+ * Converts HTML to well-nested HTML of elements that Markdown can express, in pieces. (A browser's parser may create a thousand elements from
+ * ten characters of invalid HTML.) `unsafe` is called for links that are dropped.
  */
 function* tidied(
   html: string,
@@ -215,14 +218,14 @@ function* tidied(
   spend: (micros: number) => void
 ): Generator<void, ReadonlyArray<Piece>, void> {
   const growing = new Growing()
-  /** Of each element that is open, its name where it is kept. */
+  /** The name of each open element; null if it is not kept. */
   const open: Array<string | null> = []
-  /** Those of them that are kept. */
+  /** The kept ones of these. */
   const kept: Array<string> = []
-  /** The number of the next item of the list that stands in nothing, and whether the one before has blocks in it. */
+  /** The number of the next item in the outermost list, and whether the last item contains blocks. */
   let number = 0
   let hasBlocks = false
-  /** What the code of the block is written in, where the block says so. */
+  /** The language of the code block; null if it is unknown. */
   let language: string | null = null
   let spaces = 0
   const bounded = (piece: string): string =>
@@ -283,7 +286,7 @@ function* tidied(
       const [outer] = kept
       if (outer === undefined && blocks.has(name)) growing.part(true)
       if (kept.length !== 1) return
-      // A list or a quotation goes on in another piece, behind an item or a paragraph.
+      // A list or quotation may continue in the next piece, after an item or a paragraph.
       const isItem = name === "li" && (outer === "ol" || outer === "ul")
       if (isItem && outer === "ol") number++
       if (!growing.isLong) return

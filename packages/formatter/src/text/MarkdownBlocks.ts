@@ -1,24 +1,24 @@
-/** Markdown in pieces that can be read one after the other. */
+/** Divides Markdown into pieces that can be parsed one after the other. */
 
-/** What begins an item of a list: it may go on with the list before it. */
+/** The start of a list item, which may continue the list before it. */
 const item = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/
 
-/** Other white space is text. */
+/** A blank line; other white space counts as text. */
 const blank = /^[ \t]*$/
 
 const fence = /^( {0,3})(`{3,}|~{3,})/
 
 /**
- * The pieces of a document, of at least so many characters: each begins at a line behind an empty one that nothing before it can go on with. They say the
- * same as the whole, but for the links that they define for each other.
+ * The pieces of a document, each with at least `least` characters. A piece begins after an empty line, at a line that continues nothing before
+ * it. The pieces mean the same as the whole, except for link definitions, which apply across pieces.
  */
 export const piecesOf = (markdown: string, least: number): ReadonlyArray<string> => {
   const pieces: Array<string> = []
   let from = 0
   let isBlank = true
-  /** What ends the code that the line stands in. */
+  /** The mark that ends the open code block. */
   let open: string | null = null
-  /** Code that is indented may be of a list, and end with it: from there on no line is sure. */
+  /** False after indented code, which may belong to a list and end with it: from there on the start of a block is uncertain. */
   let isSure = true
   for (let at = 0; at < markdown.length;) {
     const end = markdown.indexOf("\n", at)
@@ -33,7 +33,7 @@ export const piecesOf = (markdown: string, least: number): ReadonlyArray<string>
       if (marks?.startsWith(open) === true && blank.test(line.slice(indent.length + marks.length))) open = null
     } else if (marks !== undefined) {
       if (indent !== "") isSure = false
-      // Behind three backticks, another one is a code span.
+      // After three backticks, another backtick on the line makes it a code span.
       else if (marks.startsWith("~") || !line.slice(marks.length).includes("`")) open = marks
     }
     isBlank = blank.test(line)

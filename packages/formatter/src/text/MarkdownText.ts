@@ -1,9 +1,9 @@
-/** Text as Markdown says it: without this, text that has the shape of a tag, an entity or a mark would become one where the Markdown is rendered. */
+/** Escapes text for Markdown, so that text which looks like a tag, an entity or a mark is not rendered as one. */
 
-/** Marks within a line. `<` before white space begins nothing, nor does `&` that no name stands behind; `!` may stand before a link, `#` end a heading. */
+/** Marks within a line. `<` before white space and `&` without a name need no escape; `!` may precede a link, and `#` may end a heading. */
 const marks = /[\\`*_[\]]|<(?!\s)|&(?=#?\w)|~(?=~)|(?<=~)~|!$|(?<=\s)#(?=#*\s*$)/g
 
-/** What makes a heading, a list, a quotation, a table or a rule of a line that begins with it. */
+/** Characters at the start of a line that would make it a heading, a list, a quotation, a table or a rule. */
 const beginnings = /^([ \t]*)([-=>|]|:(?=-)|\+(?=\s|$)|#+(?=\s|$)|\d{1,9}(?=[.)](?:\s|$)))/gm
 
 export const markdownText = (text: string): string =>
@@ -13,7 +13,7 @@ export const markdownText = (text: string): string =>
       /^\d/.test(found) ? `${space}${found}\\` : `${space}\\${found}`
     )
 
-/** An address as it stands in HTML for the converter, which writes parentheses and angles so that they end nothing. */
+/** Prepares an address for the HTML that the converter reads. The converter itself escapes parentheses and angle brackets. */
 export const markdownAddress = (address: string): string =>
   address
     .trim()
@@ -21,7 +21,7 @@ export const markdownAddress = (address: string): string =>
     .replaceAll(/[`\\]/g, encodeURIComponent)
     .replaceAll(/&(?=#?\w+;)/g, "&amp;")
 
-/** A title as it stands in HTML for the converter, which quotes it: a line, whose backslashes and entities are text. */
+/** Prepares a title for the HTML that the converter reads, which will quote it: one line, with escaped backslashes and entities. */
 export const markdownTitle = (title: string): string =>
   title
     .slice(0, 1000)

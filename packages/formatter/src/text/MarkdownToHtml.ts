@@ -6,7 +6,7 @@ import { operation, string } from "../engine/Operation.ts"
 import { maxNesting, safeScheme } from "./Html.ts"
 import { piecesOf } from "./MarkdownBlocks.ts"
 
-/** Marks in a block that is not ended by an empty line and a line that begins another one: what takes the library long. */
+/** Maximum number of marks in a piece that cannot be divided at an empty line: marks determine the library's time. */
 const maxMarks = 8192
 
 let dropped = false
@@ -51,14 +51,14 @@ export const markdownToHtml = operation({
     renderers.set(key, kept)
     const [normalize, block, ...inline] = kept.core.ruler.getRules("")
     let unsafe = false
-    /** One step of the library, whose links are looked at by it alone. */
+    /** Runs a step of the library and records whether it dropped links. */
     const step = (cost: number, work: () => void): void => {
       call.spend(cost)
       dropped = false
       work()
       unsafe ||= dropped
     }
-    // Links that are defined anywhere hold everywhere: all blocks are read before what is in them.
+    // Link definitions apply to the whole document: all blocks are parsed before their inline content.
     const links = {}
     const blocks: Array<{ readonly state: InstanceType<typeof kept.core.State>; readonly cost: number }> = []
     for (const piece of piecesOf(input.replaceAll(/\r\n?/g, "\n"), 4096)) {

@@ -10,34 +10,34 @@ import { memo } from "../engine/Memo.ts"
 import type { Call } from "../engine/Operation.ts"
 
 /**
- * Patterns in the syntax of RE2. One search takes time that is linear in the text, by the size of the pattern's program; many searches can each
- * look at all that is left. They are done in parts, and stopped by the time of the processor that they have taken: other work of the machine
- * does not shorten it.
+ * Searches with patterns in RE2 syntax. One search takes time in proportion to the length of the text and the size of the pattern's program,
+ * but each of many searches may read all of the remaining text. So searching is resumable, and stops by processor time, which other work on the
+ * machine does not affect.
  */
 
 export const patternLimits = {
   pattern: 512,
   subject_bytes: 65_536,
-  /** Instructions of the program by characters of the text: of one search, which is not interrupted, at worst 20 ns each. */
+  /** Instructions of the program times characters of the text, for one search. It cannot be interrupted, and takes at most 20 ns for each. */
   program_steps: 10_000_000
 } as const
 
-/** Characters from which on a search is run apart from the event loop. */
+/** Number of characters from which a search runs in a separate thread. */
 export const apartFrom = 4096
 
-/** Steps of a search that holds the event loop. */
+/** Steps of a search on the event loop. */
 const maxStepsOnLoop = 2_000_000
 
-/** Microseconds that are spent at once: less than one element may take. */
+/** Microseconds that are counted at once: less than the limit of an element. */
 const spentAtOnce = 30_000
 
-/** What a pattern may cost to compile: some milliseconds. */
+/** Maximum cost of compiling a pattern: a few milliseconds. */
 const maxCompiling = 6_000
 
-/** Milliseconds of the processor that one part takes: a search that is under way is not interrupted. */
+/** Milliseconds of processor time between two yields; a running search is not interrupted. */
 const partMillis = 10
 
-/** How a pattern is read. */
+/** The options of a pattern. */
 export const patternOptions = {
   ignore_case: option(flag("Case does not matter")),
   multi_line: option(flag("^ and $ at every line")),
@@ -67,7 +67,7 @@ const compile = (key: string): Compiled => {
 
 const compiled = memo(200, compile, (key) => bytesOfProgram(key.slice(3), key[0] === "i"))
 
-/** The program of a pattern; `flags` are a letter each. */
+/** The compiled pattern; `flags` has one letter for each flag. */
 const programOf = (flags: string, pattern: string): RE2JS => {
   const cost = patternCost(pattern, flags.startsWith("i"))
   if (cost > maxCompiling) {
@@ -88,12 +88,12 @@ export const patternField = judged(pattern("Pattern"), (text) => {
 
 interface Search {
   readonly matcher: Matcher
-  /** The next match; with a pause before it where this part is over. */
+  /** Finds the next match; yields first if enough time has passed. */
   readonly find: () => Generator<void, boolean, void>
   readonly names: ReadonlyArray<string>
 }
 
-/** A search in a text. */
+/** Begins a search in a text. */
 export const searchIn = function* (
   pattern: string,
   flags: PatternFlags,
@@ -121,7 +121,7 @@ export const searchIn = function* (
     if (micros > spentAtOnce) yield
   }
   const matcher = program.matcher(input)
-  /** What earlier parts have taken, and when this one began. */
+  /** Time used before the last yield, and when the present section began. */
   let taken = 0
   let begun = call.clock()
   return {

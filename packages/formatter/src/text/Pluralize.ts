@@ -18,7 +18,7 @@ export const pluralize = operation({
   sample: { inputs: { input: "child" }, options: {}, output: { result: "children" } },
   run: ({ count, include_count, input }) => {
     if (input.trim() === "") return { result: input }
-    // Of several words the last is counted: `square foot`.
+    // Of several words the last is changed: `square foot`.
     const [before, last] = /^(.*\s)?(\S+)$/s.exec(input)?.slice(1) ?? [undefined, input]
     const word = (before ?? "") + library()(last!, count ?? 2)
     return { result: include_count && count !== null ? `${count} ${word}` : word }

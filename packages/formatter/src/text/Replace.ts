@@ -34,7 +34,7 @@ export const replace = operation({
     const found = placesOf(input, find, case_sensitive)
     if (found.length === 0) call.warn("NO_MATCH", "the text was not found", "input")
     const places = occurrences === "all" ? found : occurrences === "first" ? found.slice(0, 1) : found.slice(-1)
-    // Before it is built: a short text can become a very long one.
+    // Checked before the text is built, because a short text can become very long.
     const length = input.length + places.length * (replace.length - find.length)
     if (length > limits.output_bytes) {
       throw new Fault("FORMATTER_OUTPUT_TOO_LARGE", "the output is too large", {

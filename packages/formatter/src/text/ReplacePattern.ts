@@ -4,10 +4,10 @@ import { limits } from "../engine/Limits.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { apartFrom, patternField, patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 
-/** `$1`, `${name}`, `$$`; what names no group is nothing. */
+/** `$1`, `${name}`, `$$`; unknown groups are empty. */
 const group = /\$(?:(\d{1,2})|\{(\w{1,64})\}|\$)/g
 
-/** What a replacement is made of: texts, and groups by their number or name. */
+/** The parts of a replacement: texts, and groups by number or name. */
 type Piece = { readonly text: string } | { readonly group: number | string }
 
 const piecesOf = (replace: string, groups: number, names: ReadonlyArray<string>): ReadonlyArray<Piece> => {
@@ -56,7 +56,7 @@ export const replacePattern = operation({
     const pieces = piecesOf(replace, matcher.groupCount(), names)
     let result = ""
     let from = 0
-    // Looked at before each piece is added: a short text can become a very long one.
+    // Checked before each part is added, because a short text can become very long.
     const add = (piece: string): void => {
       if (result.length + piece.length > limits.output_bytes) {
         throw new Fault("FORMATTER_OUTPUT_TOO_LARGE", "the output is too large", {

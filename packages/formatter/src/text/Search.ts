@@ -1,12 +1,9 @@
-/** Where texts stand in texts, ignoring case or not. */
+/** Searches for texts in texts, with or without case. */
 
-/** Characters of a text that is looked for: a search may take as many steps as both lengths multiplied. */
+/** Maximum length of the text to search for: a search may take as many steps as the product of both lengths. */
 export const maxSought = 256
 
-/**
- * The same text with its case folded, character by character: positions stay what they are, which they do not when a character becomes
- * two (İ).
- */
+/** The text in lower case, character by character, so that positions stay the same even if a character would become two (İ). */
 export const folded = (text: string): string => {
   const lower = text.toLowerCase()
   if (lower.length === text.length) return lower
@@ -18,7 +15,7 @@ export const folded = (text: string): string => {
   return same
 }
 
-/** Places of `find`, which is not empty, one after the other. */
+/** Positions of `find`, which must not be empty, without overlaps. */
 export const placesOf = (text: string, find: string, caseSensitive: boolean): ReadonlyArray<number> => {
   const [within, sought] = caseSensitive ? [text, find] : [folded(text), folded(find)]
   const places: Array<number> = []
@@ -26,12 +23,12 @@ export const placesOf = (text: string, find: string, caseSensitive: boolean): Re
   return places
 }
 
-/** Where the character with that number begins; the text's end beyond its last. */
+/** The index of a character in UTF-16 units; the end of the text if there are fewer characters. */
 export const unitOf = (text: string, character: number): number => {
   let at = 0
   for (let seen = 0; seen < character && at < text.length; seen++) at += text.codePointAt(at)! > 0xffff ? 2 : 1
   return at
 }
 
-/** One of several: the first, the last, or all. */
+/** Choices for several matches. */
 export const whichOf = { first: "First", last: "Last", all: "All" } as const

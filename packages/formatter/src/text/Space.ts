@@ -1,15 +1,15 @@
-/** White space as Unicode has it, and the mark of byte order: what JavaScript's `\s` takes, and U+0085. What looks for words goes by it. */
+/** Unicode white space and the byte order mark: JavaScript's `\s` and U+0085. All operations on words use it. */
 export const space = "[\\s\\u0085]"
 
 const one = new RegExp(space, "u")
 export const spaces = new RegExp(`${space}+`, "gu")
 export const words = /[^\s\u0085]+/gu
-/** Words, each with the white space behind it. */
+/** Words, each with the white space after it. */
 export const spacedWords = new RegExp(`${words.source}${space}*`, "gu")
 
 const isSpace = (char: string | undefined): boolean => char !== undefined && one.test(char)
 
-/** Where a text begins and ends without the white space around it: one look at each character. */
+/** Start and end of a text without the white space around it. Reads each character at most once. */
 export const insideOf = (
   text: string,
   side: "both" | "start" | "end" = "both"

@@ -7,7 +7,7 @@ import { insideOf, spaces } from "./Space.ts"
 const maxParts = 1000
 const positions = { first: 0, second: 1, second_last: -2, last: -1 } as const
 
-/** The parts, at most so many. Without a separator they are what stands between white space. */
+/** The parts, at most `most`. Without a separator, white space separates them. */
 const partsOf = (input: string, separator: string, most?: number): ReadonlyArray<string> =>
   separator === "" ? input.slice(...insideOf(input)).split(spaces, most) : input.split(separator, most)
 

@@ -9,7 +9,7 @@ const endsSentence = new RegExp(`[.!?。！？\\n]${space}*$`, "u")
 const startsWithSpace = new RegExp(`^${space}`, "u")
 const endsWithSpace = new RegExp(`${space}$`, "u")
 
-/** Where a piece may end: behind a sentence, behind a word, anywhere. */
+/** Whether a chunk may end at a position: after a sentence, after a word, or anywhere. */
 const ends = {
   sentence: (units: ReadonlyArray<string>, at: number) =>
     endsSentence.test(units[at - 1] ?? "") || units[at] === undefined,
@@ -50,7 +50,7 @@ export const splitChunks = operation({
     for (let from = 0; from < units.length;) {
       const most = Math.min(from + size, units.length)
       let to = most
-      // A piece that would go back behind its overlap is cut where it is.
+      // A chunk whose end would move back into its overlap is cut at its full size.
       while (to > from + overlap && to < units.length && !mayEnd(units, to)) to--
       if (to <= from + overlap) to = most
       call.spend((most - from) / 20)

@@ -23,7 +23,7 @@ export const stripHtml = operation({
   cost: { call: 10, character: 60, apart: 8192 },
   sample: { inputs: { input: "<p>Ada &amp; Co</p>" }, options: {}, output: { result: "Ada & Co" } },
   run: function* ({ input, keep_line_breaks }, call) {
-    // A text that is looked at while it grows is copied at every look.
+    // Pieces are joined at the end: reading a string while it grows would copy it each time.
     const pieces: Array<string> = []
     let atLine = true
     const add = (piece: string): void => {

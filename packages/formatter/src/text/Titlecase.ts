@@ -3,23 +3,23 @@ import { operation, string } from "../engine/Operation.ts"
 import { areInitials, capitalized } from "./Capital.ts"
 import { space } from "./Space.ts"
 
-/** Words that stay small within an English title. */
+/** Words that stay in lower case within an English title. */
 const small = new Set(
   "a an and as at but by en for from if in into nor of off on onto or out over per so than the till to up upon v v. via vs vs. with yet".split(
     " "
   )
 )
 
-/** Kept among the parts, which the words stand between. */
+/** The separators are kept in the list of parts, between the words. */
 const between = new RegExp(`(${space}+)`, "u")
 
-/** `NASA`, `U.S.`, `AT&T`, `IBM's`: of a text that has small letters, too. `2ND` is a number with its ending. */
+/** `NASA`, `U.S.`, `AT&T`, `IBM's`: only in a text that also has lower-case letters. `2ND` is a number with its ending. */
 const isAcronym = (word: string): boolean => {
   const name = word.replace(/['\u2019]s(?=\P{L}*$)/u, "")
   return !/\p{Ll}/u.test(name) && /\p{Lu}[^]*\p{Lu}/u.test(name) && !/^\P{L}*\d(?:ST|ND|RD|TH)\P{L}*$/u.test(name)
 }
 
-/** `iPhone`, `McDonald`: a capital behind a small letter is meant. So are addresses, and letters with dots. */
+/** `iPhone`, `McDonald`: a capital after a lower-case letter is intended and stays. So do addresses and letters with dots. */
 const isMeant = (word: string, isMixed: boolean): boolean =>
   (isMixed && isAcronym(word)) ||
   areInitials(word) ||
@@ -41,7 +41,7 @@ export const titlecase = operation({
   run: ({ input, style }) => {
     const words = input.split(between)
     const isMixed = /\p{Ll}/u.test(input)
-    // Between the words stand the spaces.
+    // Words have even indexes; separators are between them.
     const last = words.findLastIndex((word, at) => at % 2 === 0 && /[\p{L}\p{N}]/u.test(word))
     let begins = true
     return {

@@ -18,7 +18,7 @@ export const trim = operation({
   run: ({ collapse_inner, input, side }) => {
     const kept = input.slice(...insideOf(input, side))
     if (!collapse_inner) return { result: kept }
-    // What stands at an end that is not trimmed is not within.
+    // Characters at an end that is not trimmed are not counted as inner ones.
     const [from, to] = insideOf(kept)
     return { result: kept.slice(0, from) + kept.slice(from, to).replaceAll(spaces, " ") + kept.slice(to) }
   }

@@ -4,7 +4,7 @@ export const csvLimits = { bytes: 150_000, rows: 1000, columns: 100, field_bytes
 
 export interface Dialect {
   readonly name: string
-  /** Null: every line is one cell. */
+  /** Null: each line is one cell. */
   readonly delimiter: string | null
 }
 
@@ -17,8 +17,8 @@ export const dialects: Readonly<Record<string, Dialect>> = {
 }
 
 /**
- * The rows of a CSV text, by RFC 4180 and as spreadsheets and Python read what is not quite that: a quote within a cell that does not begin with one is
- * a character, and so is what follows a closing quote. One look at each character; it stops at the limits and not at the end of the text.
+ * The rows of a CSV text, by RFC 4180. Invalid text is read as spreadsheets and Python do: a quote is an ordinary character in a cell that does not
+ * begin with one, and so are characters after a closing quote. Each character is read once, and reading stops at the limits.
  */
 export const rowsOf = (
   text: string,
@@ -29,9 +29,9 @@ export const rowsOf = (
   let row: Array<string> = []
   let cell = ""
   let from = 0
-  /** Where the open quote is; -1: none. */
+  /** Index of the open quote; -1: none. */
   let open = -1
-  /** Whether the cell had quotes: an empty one is a cell then. */
+  /** Whether the cell was quoted: then an empty cell counts. */
   let hadQuotes = false
   const endCell = (to: number): void => {
     cell += text.slice(from, to)
@@ -80,10 +80,10 @@ export const rowsOf = (
   return rows
 }
 
-/** Characters that a guess looks at. */
+/** Characters that the detection reads. */
 const looked = 8192
 
-/** What separates the cells: what is there as often in each of the first rows, outside of quotes. */
+/** Detects the separator: the one that occurs equally often in each of the first rows, outside of quotes. */
 export const guessed = (text: string): Dialect => {
   const counts = new Map<string, Array<number>>([",", ";", "\t", "|"].map((delimiter) => [delimiter, [0]]))
   let quoted = false
@@ -107,7 +107,7 @@ export const guessed = (text: string): Dialect => {
   let score = 0
   for (const dialect of Object.values(dialects)) {
     const all = dialect.delimiter === null ? [] : counts.get(dialect.delimiter)!
-    // The last row may be cut off, or not be there.
+    // The last row may be incomplete or missing.
     const whole = all.length > 1 && (isEmpty || text.length > looked) ? all.slice(0, -1) : all
     const [first = 0] = whole
     const alike = whole.filter((count) => count === first).length / whole.length

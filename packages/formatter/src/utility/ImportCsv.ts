@@ -5,12 +5,12 @@ import { option, select, text } from "../engine/Fields.ts"
 import { array, bool, type Call, int, object, operation, string } from "../engine/Operation.ts"
 import { csvLimits, dialects, guessed, rowsOf } from "./Csv.ts"
 
-/** A longer one stays a text: it is a key more often than an amount. */
+/** A longer number stays text, because it is more often a key than an amount. */
 const numeral = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/
 
 const inferred = (cell: string): Schema.Json => {
   const number = numeral.test(cell) ? readNumber(cell) : null
-  // One that would be rounded stays what it is.
+  // A number that would be rounded stays text.
   if (typeof number === "number") return number
   return cell === "true" || cell === "false" ? cell === "true" : cell
 }
@@ -20,14 +20,14 @@ const isHeader = (rows: ReadonlyArray<ReadonlyArray<string>>): boolean => {
   return rows.length > 1 && first.every((cell) => cell.trim() !== "" && !/^[-+]?[\d.,]+$/.test(cell.trim()))
 }
 
-/** A name that none of those is. */
+/** A name that is not used yet. */
 const freeOf = (plain: string, names: ReadonlySet<string>): string => {
   let name = plain
   for (let next = 2; names.has(name); next++) name = `${plain}_${next}`
   return name
 }
 
-/** Names for the columns, no two alike. */
+/** Unique names of the columns. */
 const namesOf = (cells: ReadonlyArray<string>, call: Call): ReadonlyArray<string> => {
   const names = new Set<string>()
   for (const [at, cell] of cells.entries()) {

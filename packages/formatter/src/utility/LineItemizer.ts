@@ -12,7 +12,7 @@ import { numberIn } from "../number/Numerals.ts"
 const maxProperties = 50
 const isText = Schema.is(Schema.String)
 
-/** The values of a property, a row each: those of a list, or what stands between commas. */
+/** The values of a property, one for each row: from a list, or from a comma-separated text. */
 const columnOf = (value: Schema.Json): ReadonlyArray<Schema.Json> =>
   Array.isArray(value)
     ? value

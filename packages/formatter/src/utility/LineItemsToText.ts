@@ -24,7 +24,7 @@ export const lineItemsToText = operation({
   },
   run: ({ list, separator }, call) => {
     const items = list.map(textOfItem)
-    // Counted before it is built: a long separator stands between all of them.
+    // Checked before the text is built, because a long separator is repeated between all items.
     const length = items.reduce((sum, item) => sum + item.length, 0) + separator.length * Math.max(0, items.length - 1)
     if (length > limits.output_bytes) {
       throw new Fault("FORMATTER_OUTPUT_TOO_LARGE", "the output is too large", {

@@ -22,7 +22,7 @@ const made = (table: Pairs, caseSensitive: boolean): Rows => {
   return rows
 }
 
-/** Tables by their keys, which each step has one of, and not each element. */
+/** Lookup tables by their pairs: each step has one table for all elements. */
 const kept = { exact: new WeakMap<Pairs, Rows>(), folded: new WeakMap<Pairs, Rows>() }
 
 const rowsOf = (table: Pairs, caseSensitive: boolean): Rows => {
@@ -42,7 +42,7 @@ export const lookupTable = operation({
     fallback: any("Fallback", { default: "" }),
     case_sensitive: option(flag("Case matters", true))
   },
-  // A key that is there twice is a fault of the step, and said before it runs.
+  // A duplicate key is an error of the step, and reported before it runs.
   judge: ({ case_sensitive, table }) => void rowsOf(table, case_sensitive),
   lines: "map",
   output: { result: anything },

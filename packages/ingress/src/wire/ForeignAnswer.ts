@@ -2,11 +2,11 @@ import type { OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http"
 import { inertPolicy, originWide, policies } from "@tidegate/model/HeaderRules"
 
 /**
- * The headers of an answer under an ingress URL. Its bytes are another party's (a source's owner, an upstream, a sender), and the control API
- * may have the same origin: a browser takes it for the type that it says, runs nothing in it, and learns nothing of the origin by it. Clients that are no
- * browsers notice nothing.
+ * Adds security headers to an answer under an ingress URL. Its content comes from another party (a source's owner, an upstream, a sender), and
+ * the control API may have the same origin. With these headers a browser uses the declared type only, runs no scripts, and exposes
+ * nothing of the origin. Other clients are not affected.
  *
- * An answer of the upstream's keeps no policy of its own: the gateway's is the one that counts.
+ * Security policies in an upstream's answer are replaced: only the gateway's count.
  */
 export const foreignHeaders = (
   written: OutgoingHttpHeaders | ReadonlyArray<OutgoingHttpHeader> | undefined
@@ -36,5 +36,5 @@ const isFlat = (
 ): written is ReadonlyArray<OutgoingHttpHeader> => Array.isArray(written)
 
 const policyName = "content-security-policy"
-/** A document is shown without scripts, forms, plug-ins and an origin, but with its styles and images. */
+/** Shows a document without scripts, forms, plug-ins and origin, but with styles and images. */
 const sandbox = "sandbox"

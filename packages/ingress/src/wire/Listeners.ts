@@ -2,26 +2,26 @@ import type { Server } from "node:http"
 import { type AddressInfo, createServer, type ListenOptions, type Server as Listener, type Socket } from "node:net"
 
 /**
- * The event loop takes one connection a turn from each socket that listens, however many wait there: with turns of 20 ms, a sender who opens a
- * connection for each request would be served 50 times a second, whatever the process could do. So several listen on one port.
+ * Each listening socket accepts one connection per event-loop iteration, however many wait. With iterations of 20 ms, a sender that opens a
+ * connection for each request would get 50 per second, whatever the capacity of the process. So several sockets listen on one port.
  */
 const sockets = 32
 
 /**
- * Connections that wait at each, where the system allows as many (`net.core.somaxconn`). One that finds no place is tried again by its sender's
- * system after a second, then after three and seven: a burst would wait for that, and not for the gateway.
+ * Connections that may wait at each socket, where the system allows it (`net.core.somaxconn`). If the queue is full, the sender's
+ * system tries again after one second, then after three and seven: a burst would wait for these retries, not for the gateway.
  */
 const backlog = 4_096
 
-/** Elsewhere a port has one socket. */
+/** On other systems only one socket can listen on a port. */
 const mayShare = process.platform === "linux"
 
 /** Milliseconds that a process waits for another one that is about to listen on the port. */
 const patienceMs = 5_000
 
 /**
- * Processes take turns to find a port free and to share it: two that start together would each find it free. What is held for it is a name in the
- * kernel, where ports are, too; it is gone with the process.
+ * Only one process at a time may check that a port is free and then share it: two that start together would both find it free. The lock is an
+ * abstract socket name in the kernel, which disappears with the process.
  */
 const alone = (port: number, then: (error: Error | null, release: () => void) => void): void => {
   const until = performance.now() + patienceMs
@@ -37,27 +37,27 @@ const alone = (port: number, then: (error: Error | null, release: () => void) =>
 }
 
 /**
- * Sockets that share a port are let join it without a word: who else has it is asked for first, by a socket that shares it with nobody. To be
- * released once one listens.
+ * The system lets a socket join a shared port without an error. So a socket without sharing first checks that no other process listens
+ * there. The caller releases the lock after its own sockets listen.
  */
 const claimed = (options: ListenOptions, then: (error: Error | null, release: () => void) => void): void => {
   const { port } = options
   if (!mayShare || port === undefined || port === 0) return then(null, () => {})
   alone(port, (error, release) => {
     if (error !== null) return then(error, release)
-    // Whoever connects meanwhile is to come again: the claim ends with its last connection.
+    // A client that connects meanwhile is disconnected and has to retry: the claim ends only after its last connection.
     const claim = createServer((socket) => void socket.destroy())
     claim.once("error", (error) => then(error, release))
     claim.listen(options, () => claim.close(() => then(null, release)))
   })
 }
 
-/** Milliseconds for which a port whose senders never pause is listened to after it was to be closed. */
+/** Milliseconds for which a port is still accepted from after closing has begun, if its senders never pause. */
 const longestDrainMs = 2_000
 
 /**
- * Waits until nobody is left who has connected and was not taken: they would be cut off with the sockets that they wait at. Each socket takes one
- * connection a turn of the loop, so in a turn without one nobody waits.
+ * Waits until all completed connections have been accepted: closing the sockets would reset those in the queue. Each socket accepts one
+ * connection per event-loop iteration, so after an iteration without one the queues are empty.
  */
 const drained = (server: Server, then: () => void): void => {
   const until = performance.now() + longestDrainMs
@@ -75,11 +75,14 @@ const drained = (server: Server, then: () => void): void => {
     isQuiet = true
     setImmediate(look)
   }
-  // The first turn may be in the middle of itself.
+  // The first check may run in the middle of an iteration.
   setImmediate(look)
 }
 
-/** The server, which listens by as many sockets as it takes to have its connections soon; they are its own. To be told where to listen by options. */
+/**
+ * Makes a server listen with several sockets, so that it accepts connections fast; all connections are the server's own. `listen` has to
+ * be called with options.
+ */
 export const takingSoon = (server: Server): Server => {
   const listen = server.listen.bind(server)
   const close = server.close.bind(server)
@@ -89,7 +92,7 @@ export const takingSoon = (server: Server): Server => {
     const other = createServer({ allowHalfOpen: true, noDelay: true }, (socket: Socket) => {
       server.emit("connection", socket)
     })
-    // One less.
+    // The port works with one socket fewer.
     other.on("error", () => void other.close())
     other.listen(options)
     others.push(other)
@@ -116,7 +119,7 @@ export const takingSoon = (server: Server): Server => {
   }
 
   const closeAll = (done?: (error?: Error) => void): Server => {
-    // Whoever is answered from here on is told to ask elsewhere.
+    // Answers from here on close their connections, so that clients use another process.
     Object.defineProperty(server, "listening", { value: false, configurable: true })
     drained(server, () => {
       let open = others.length + 1
@@ -125,7 +128,7 @@ export const takingSoon = (server: Server): Server => {
         failure ??= error
         if (--open === 0) done?.(failure)
       }
-      // Their connections are the server's, which ends those that are idle.
+      // The server owns the connections and closes idle ones.
       for (const other of others) other.close(() => closed())
       close(closed)
     })

@@ -4,7 +4,7 @@ import { inertPolicy } from "@tidegate/model/HeaderRules"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { answerUnderWay } from "./NodeInternals.ts"
 
-/** Why a client is turned away before anybody has looked at what it asks for. */
+/** Why a client is refused before its request is processed. */
 export interface Refusal {
   readonly code: ErrorCode
   readonly message: string
@@ -34,7 +34,7 @@ const answerOf = ({ code, headers, message }: Refusal) => {
   }
 }
 
-/** Answers a request that is refused; the connection ends with it. */
+/** Answers a refused request and ends its connection. */
 export const refuseRequest = (response: ServerResponse, why: Refusal): void => {
   const { body, headers, status } = answerOf(why)
   response.writeHead(status, headers)
@@ -42,9 +42,8 @@ export const refuseRequest = (response: ServerResponse, why: Refusal): void => {
 }
 
 /**
- * Answers on the connection itself, where there is no request to answer or no more of it is waited for, and ends it. `message`:
- * the request that it is about. An answer that is owed to an earlier request goes out first, or else this one would be
- * taken for it.
+ * Answers on the connection itself and ends it, if there is no request to answer or the rest of one is not awaited. `message`: the
+ * request that the refusal concerns. A pending answer to an earlier request is sent first, because the client would mistake this one for it.
  */
 export const refuseOnWire = (socket: Socket, why: Refusal, message: IncomingMessage | null = null): void => {
   if (!socket.writable) return void socket.destroy()

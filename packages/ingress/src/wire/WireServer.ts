@@ -8,14 +8,14 @@ import { foreignHeaders } from "./ForeignAnswer.ts"
 import { bytesBeingParsed } from "./NodeInternals.ts"
 import { type Refusal, refusal, refuseOnWire, refuseRequest } from "./Refusal.ts"
 
-/** How much a server takes on before it turns clients away. */
+/** Limits above which a server refuses clients. */
 export interface Capacity {
   /**
-   * Connections of the process: an idle one costs some 15 KB, and senders keep theirs open. Half of them may be one client
-   * address's, so that nobody shuts everybody out and a reverse proxy that is not trusted, whose address all senders have, still gets by.
+   * Connections of the process: an idle one costs about 15 KB, and senders keep theirs open. One client address may have half of them. So one
+   * client cannot block all others, and an untrusted reverse proxy, which has one address for all its senders, still works.
    */
   readonly connections: number
-  /** Requests that wait on one connection for the answers to earlier ones. Clients that pipeline at all send a dozen ahead. */
+  /** Requests of one connection that wait for the answers to earlier ones. Clients that pipeline send about a dozen ahead. */
   readonly waiting: number
 }
 
@@ -23,56 +23,56 @@ const usual: Capacity = { connections: 8_192, waiting: 256 }
 
 export interface WireOptions {
   readonly capacity?: Capacity
-  /** Whose connections are not counted as one client's. Default: nobody's. */
+  /** Proxies whose connections are not counted as one client's. Default: none. */
   readonly proxies?: TrustedProxies
 }
 
 const nobody = new TrustedProxies([])
 
-/** Header lines of one request; web servers in use take 100. 32 KiB could be 8,000, and each is a value to whoever looks at it. */
+/** Header lines of one request; common web servers allow 100. 32 KiB could hold 8,000, and each is a value that other code processes. */
 const maxHeaders = 256
 const largestHeaders = 32 * 1024
 
 const sweepEveryMs = 1_000
-/** A client that asked for another protocol and was refused may take so long to close its half (ms). */
+/** Milliseconds that a client may take to close its side after an upgrade was refused. */
 const refusedPatienceMs = 2_000
 
 const limits = {
-  // Longer than a load balancer keeps an idle connection, so that it never sends on one that closes.
+  // Longer than a load balancer keeps an idle connection, so that it never uses one that is being closed.
   keepAliveTimeout: 65_000,
   headersTimeout: 20_000,
-  // 10 MiB in that time are 87 KiB a second.
+  // 10 MiB in this time are 87 KiB per second.
   requestTimeout: 120_000,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: largestHeaders,
-  // Looked for here: Node's own answer has no body.
+  // Checked by `faultOf` instead: Node's own answer has no body.
   requireHostHeader: false
 }
 
 /**
- * Who takes the requests whose path begins with `prefix`. They get no other protocol, whatever they offer, and what they are answered is
- * held for another party's (`foreignHeaders`).
+ * The ingress handler: it gets the requests whose path begins with `prefix`. Upgrades are ignored for them, and their answers count as
+ * another party's content (`foreignHeaders`).
  */
 export interface Door {
   readonly prefix: string
   /**
-   * The host, and port where it is not the scheme's, that the door has for itself: requests with another `Host` are not for the door, and
-   * requests with this one for nobody else. So a browser has two origins for the two. Null: they share what hosts there are.
+   * Host (with a port unless it is the scheme's default) that is reserved for ingress. Requests with another `Host` do not reach ingress, and
+   * requests with this one reach nothing else. So browsers see two separate origins. Null: all hosts are shared.
    */
   readonly host: string | null
   readonly handle: (request: FramedMessage, response: ServerResponse) => void
 }
 
 /**
- * An HTTP server that bounds what strangers send before anybody looks at it: connections, headers, how bodies are framed and
- * how fast they come. What is not HTTP/1, or not unambiguous, is answered with an error in the contract's shape, and seen by
- * nobody. Fails closed: the connection ends, because what follows on it cannot be trusted to begin where it seems to.
+ * An HTTP server that limits untrusted input before it is processed: connections, headers, the framing of bodies and their
+ * pace. Requests that are not HTTP/1 or are ambiguous get an error in the contract's shape and are not passed on. Fails
+ * closed: the connection ends, because later bytes on it may not start where they seem to.
  *
- * What is not for the door is for the server's listeners.
+ * Requests that are not for ingress go to the server's own listeners.
  */
 export const wireServer = (door: Door | null, { capacity = usual, proxies = nobody }: WireOptions = {}): Server => {
   const isForDoor = (path: string): boolean => door !== null && path.startsWith(door.prefix)
-  /** Whether a request names the host of the other one: of the door, or of whoever else listens. */
+  /** Whether a request names the wrong host: the ingress host for another path, or another host for an ingress path. */
   const ownHost = door === null || door.host === null ? null : hostOf(door.host)
   const isElsewhere = ({ headers }: IncomingMessage, isIts: boolean): boolean =>
     ownHost !== null && isIts !== (hostOf(headers.host) === ownHost)
@@ -81,11 +81,11 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
   const connections = new Map<string, number>()
 
   /**
-   * Once nothing is listened to any more, an answer ends its connection, unless others are to follow on it. Who kept one busy would hold the
-   * process until all that is left is cut off, in the middle of a request.
+   * After the server stops listening, an answer closes its connection, unless pipelined requests wait on it. Otherwise a busy client would
+   * delay the shutdown until all connections are cut, in the middle of a request.
    */
   class Answer extends ServerResponse<FramedMessage> {
-    /** Whether the door answers. */
+    /** Whether ingress answers. */
     isForeign = false
 
     override writeHead(status: number, ...more: ReadonlyArray<unknown>): this {
@@ -100,11 +100,11 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
     ...limits,
     IncomingMessage: FramedMessage,
     ServerResponse: Answer,
-    // Some HTTP clients offer h2c with every request. A sender's offer is not taken, its request is.
+    // Some HTTP clients offer h2c with every request. For senders the offer is ignored, and the request is accepted.
     shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !isForDoor(pathOf(url))
   })
   let openInAll = 0
-  // Node drops what is above, trailers too, in silence; one more than may be tells that there were too many.
+  // Node drops headers above the limit without an error, including trailers; one more than allowed shows that there were too many.
   server.maxHeadersCount = maxHeaders + 1
   server.on("clientError", onClientError)
 
@@ -112,7 +112,7 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
     if (openInAll >= capacity.connections) return void socket.destroy()
     openInAll++
     socket.once("close", () => openInAll--)
-    // Whoever is behind it is counted by what they send.
+    // Clients behind a trusted proxy are counted by their requests.
     if (proxies.trusts(socket.remoteAddress)) return
     const client = clientOf(socket.remoteAddress ?? "")
     const open = (connections.get(client) ?? 0) + 1
@@ -128,7 +128,7 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
   const sweep = setInterval(() => arriving.sweep(performance.now()), sweepEveryMs).unref()
   server.once("close", () => clearInterval(sweep))
 
-  /** Whether a request that has to wait for earlier ones of its connection may. */
+  /** Whether a request may wait for earlier ones of its connection. */
   const mayWait = (socket: Socket, response: ServerResponse): boolean => {
     if (socket.destroyed) return false
     const ahead = waiting.get(socket) ?? 0
@@ -141,9 +141,9 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
     return true
   }
 
-  /** Whether a request is one that somebody may see. */
+  /** Whether a request is valid and may be passed on. */
   const admit = (request: FramedMessage, response: ServerResponse, expects: boolean): boolean => {
-    // Without a socket, an answer waits for its turn.
+    // A response without a socket waits for earlier responses.
     if (response.socket === null && !mayWait(request.socket, response)) return false
     if (hasBody(request)) arriving.begin(request)
     const fault = faultOf(request) ?? (expects ? unknownExpectation : null)
@@ -182,22 +182,22 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
           return true
         }
         if (hasBody(request)) arriving.begin(request)
-        // Answered without becoming a stream, its socket has no timer of Node's any more: who does not close it is cut off.
+        // After an upgrade Node's timers no longer watch the socket: a client that does not close it is cut off here.
         const { socket } = request
         socket.once("finish", () => void setTimeout(() => socket.destroy(), refusedPatienceMs).unref())
       }
     }
     return emit(event, ...args)
   }
-  // Node asks whether anybody listens before it emits.
+  // Node emits this event only if it has a listener.
   server.on("checkExpectation", () => {})
   return takingSoon(server)
 }
 
-/** A request's target without the origin that it may begin with (RFC 9112, 3.2.2). */
+/** The request target without the origin that it may begin with (RFC 9112, 3.2.2). */
 const pathOf = (url: string): string => (url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "") || "/")
 
-/** A host as a URL has it: in lower case, and without the port that its scheme has anyway. Which of the two it is, whoever ends TLS knows. */
+/** A host in lower case, without a default port. Both ports are removed, because only the TLS proxy knows the scheme. */
 const hostOf = (host: string | undefined): string => (host ?? "").toLowerCase().replace(/:(?:80|443)$/, "")
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
@@ -220,10 +220,10 @@ const noHost = refusal("VALIDATION_ERROR", "the request has no Host header")
 const twoHosts = refusal("VALIDATION_ERROR", "the request has more than one Host header")
 const badHost = refusal("VALIDATION_ERROR", "the Host header is none")
 
-/** What a host and port may be made of (RFC 9112, 3.2, and RFC 3986, 3.2.2). */
+/** Characters of a host and port (RFC 9112, 3.2, and RFC 3986, 3.2.2). */
 const hostForm = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 
-/** What is wrong with a request whoever it is for; null: nothing. */
+/** Why a request is invalid, whatever its target is; null if it is valid. */
 const faultOf = (message: IncomingMessage): Refusal | null => {
   const { httpVersionMajor: major, httpVersionMinor: minor, rawHeaders } = message
   if (major !== 1 || minor > 1 || (minor === 0 && isAnotherProtocol(message.socket))) return notHttp1
@@ -240,8 +240,8 @@ const faultOf = (message: IncomingMessage): Refusal | null => {
 }
 
 /**
- * Node's parser takes RTSP/1.0 and ICE/1.0 for HTTP/1.0 and tells nobody, so the bytes are looked at. Where they came apart
- * such a request passes for HTTP/1.0, which does no harm.
+ * Node's parser accepts RTSP/1.0 and ICE/1.0 as HTTP/1.0 without an error, so the bytes are checked. If they came in several reads, such
+ * a request passes as HTTP/1.0, which does no harm.
  */
 const isAnotherProtocol = (socket: Socket): boolean => {
   const bytes = bytesBeingParsed(socket)
@@ -250,7 +250,7 @@ const isAnotherProtocol = (socket: Socket): boolean => {
   return end > 0 && /^[A-Z_]+ \S+ (?:RTSP|ICE)\/1\.\d\r?$/.test(bytes.toString("latin1", 0, end))
 }
 
-/** What Node's server tells of a connection: bytes that are no HTTP, a time that is over, or that the client is gone. */
+/** Handles connection errors from Node's server: invalid HTTP, a timeout, or a disconnected client. */
 const onClientError = (error: Error & { readonly code?: string; readonly reason?: string }, socket: Socket): void => {
   const { code = "", reason } = error
   if (code === "HPE_HEADER_OVERFLOW") refuseOnWire(socket, headersTooLarge)

@@ -2,7 +2,7 @@ import { HeaderSecret, Identifier } from "@tidegate/model/AuthSettings"
 import { Schema } from "effect"
 import { authType } from "./OutboundAuthType.ts"
 
-/** The credentials of other people's APIs. */
+/** Credentials of third-party APIs. */
 
 const ascii = Schema.makeFilter(
   (value: string) => /^[\x21-\x7e]+$/.test(value) || "must be printable ASCII without spaces",

@@ -7,7 +7,7 @@ const Name = OutboundHeaderName.annotate({
   examples: ["x-token"]
 })
 
-// Narrower than HTTP allows: beyond ASCII, the bytes on the wire would not be those of the text that was written.
+// Stricter than HTTP: the bytes of non-ASCII characters would differ on the wire from the written text.
 const OutboundHeaderValue = HeaderSecret.check(
   Schema.makeFilter((value: string) => /^[\x20-\x7e]*$/.test(value) || "must be printable ASCII", {
     toJsonSchema: () => ({ minLength: 1, pattern: String.raw`^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$` })
@@ -16,7 +16,7 @@ const OutboundHeaderValue = HeaderSecret.check(
   description: "The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it"
 })
 
-/** Deliveries carry a header of the operator's choice. */
+/** Deliveries have a header that the operator chooses. */
 export const customHeader = authType({
   type: "CUSTOM_HEADER",
   settings: { header_name: Name, value: OutboundHeaderValue },

@@ -1,7 +1,7 @@
 import { Identifier, TextSecret } from "@tidegate/model/AuthSettings"
 import { authType, nothing } from "./OutboundAuthType.ts"
 
-/** The user of a database, and its password. */
+/** A database user and its password. */
 export const databasePassword = authType({
   type: "DATABASE_PASSWORD",
   description: "The user of a database and its password",

@@ -1,13 +1,13 @@
-/** How a bearer token is obtained: from whom, as whom and for what. Whoever asks for it is the actor of the destination. */
+/** How a bearer token is obtained: from which provider, as which client and for which scope. The destination's actor requests it. */
 export interface Grant {
-  /** Where tokens are asked for. */
+  /** The token endpoint. */
   readonly tokenUrl: string
-  /** What for, as it is written; null: what its API's connector says, or whatever the provider gives. */
+  /** The scope as written; null: the default of the API's connector, or of the provider. */
   readonly scope: string | null
   readonly how: ClientCredentials | RefreshToken | AuthorizationCode | Assertion
 }
 
-/** What a provider knows the gateway as. */
+/** The gateway's client at the provider. */
 export interface Client {
   readonly id: string
   readonly secret: string
@@ -26,27 +26,27 @@ interface RefreshToken {
   readonly refreshToken: string
 }
 
-/** Somebody has consented, or is going to. */
+/** A user has consented, or is going to. */
 export interface AuthorizationCode {
   readonly kind: "authorization_code"
   readonly client: Client
   readonly audience: string | null
-  /** Where a person consents; null: they have done so elsewhere. */
+  /** Where a user gives consent; null: consent was given elsewhere. */
   readonly authorizationUrl: string | null
-  /** Where they are led back to; null: to the gateway. */
+  /** Where the user is redirected after consent; null: to the gateway. */
   readonly redirectUri: string | null
-  /** What their consent has brought elsewhere, good for one exchange. */
+  /** The code of a consent given elsewhere, valid for one exchange. */
   readonly code: { readonly code: string; readonly verifier: string | null } | null
   readonly refreshToken: string | null
 }
 
-/** A service account: it signs who it is. */
+/** A service account: it signs an assertion of its identity. */
 interface Assertion {
   readonly kind: "assertion"
   readonly email: string
   /** PKCS 8, in PEM. */
   readonly privateKey: string
   readonly keyId: string | null
-  /** Whom it acts for, where it may act for others. */
+  /** The user for whom it acts, if it may act for others. */
   readonly subject: string | null
 }

@@ -1,4 +1,4 @@
 import { authType, nothing } from "./OutboundAuthType.ts"
 
-/** Nothing shows whose deliveries they are. An `auth_type` of null means the same. */
+/** Deliveries have no authentication. An `auth_type` of null means the same. */
 export const noAuth = authType({ type: "NO_AUTH", settings: {}, aliases: {}, readable: [], compile: () => nothing })

@@ -7,7 +7,7 @@ import { Identifier, OneOf, Secret, TextSecret } from "@tidegate/model/AuthSetti
 import type { Client } from "./Grant.ts"
 import { authType } from "./OutboundAuthType.ts"
 
-/** Deliveries carry a bearer token that the gateway obtains from somebody else, and obtains again before it is over. */
+/** Deliveries have a bearer token that the gateway obtains from a provider, and renews before it expires. */
 
 const kept = "Encrypted at rest, masked on read; writing the mask back keeps it"
 
@@ -32,7 +32,7 @@ const audience = optional(
 
 const methods = ["client_secret_basic", "client_secret_post", "basic", "x-www-form-urlencoded"] as const
 
-/** How the gateway shows who it is. */
+/** How the gateway authenticates at the provider. */
 const client = {
   token_url: url("Where tokens are asked for"),
   client_id: Identifier,
@@ -146,7 +146,7 @@ export const authorizationCode = authType({
   })
 })
 
-/** Where service accounts get their tokens unless they say otherwise. */
+/** Default token endpoint of service accounts. */
 const usualTokenUri = "https://oauth2.googleapis.com/token"
 
 const PrivateKey = Secret.check(
@@ -157,7 +157,7 @@ const isRsaKey = (pem: string): boolean => {
   try {
     const { asymmetricKeyDetails, asymmetricKeyType } = createPrivateKey(pem)
     const bits = asymmetricKeyDetails?.modulusLength ?? 0
-    // To sign with a longer one takes seconds of a core.
+    // Signing with a longer key takes seconds of processor time.
     return asymmetricKeyType === "rsa" && bits >= 2048 && bits <= 8192
   } catch {
     return false
@@ -167,7 +167,7 @@ const isRsaKey = (pem: string): boolean => {
 const ofKeyFile = ["client_email", "private_key", "private_key_id", "token_uri"] as const
 const keyFile = "service_account_key"
 
-/** A key file, as its console gives it out, is the settings that it has in it. */
+/** Accepts a key file in the form in which the provider's console exports it, and takes the settings from it. */
 const expandKeyFile = (auth: Schema.JsonObject): Result.Result<Schema.JsonObject, ReadonlyArray<FieldError>> => {
   const { [keyFile]: written, ...rest } = auth
   if (written === undefined || written === null) return Result.succeed(unescaped(rest))
@@ -182,7 +182,7 @@ const expandKeyFile = (auth: Schema.JsonObject): Result.Result<Schema.JsonObject
     : Result.succeed({ ...rest, ...Object.fromEntries(ofKeyFile.map((name) => [name, file[name] ?? null])) })
 }
 
-/** A key that went through an environment variable has its line breaks spelt out. */
+/** Restores the line breaks of a key that went through an environment variable. */
 const unescaped = (auth: Schema.JsonObject): Schema.JsonObject => {
   const key = auth["private_key"]
   return typeof key === "string" ? Object.assign({}, auth, { private_key: key.replaceAll("\\n", "\n") }) : auth
@@ -222,8 +222,8 @@ export const serviceAccount = authType({
   })
 })
 
-/** Each way by which deliveries carry a bearer token that is obtained. */
+/** All kinds of authentication with an obtained bearer token. */
 export const tokenAuthTypes = [clientCredentials, authorizationCode, refreshToken, serviceAccount]
 
-/** Their names, for the connectors whose targets take such tokens. */
+/** Their names, for connectors whose targets accept such tokens. */
 export const tokenAuths: ReadonlyArray<string> = tokenAuthTypes.map(({ type }) => type)

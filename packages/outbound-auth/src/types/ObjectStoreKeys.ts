@@ -2,10 +2,7 @@ import { Schema } from "effect"
 import { HeaderSecret, Identifier } from "@tidegate/model/AuthSettings"
 import { authType, nothing } from "./OutboundAuthType.ts"
 
-/**
- * The keys of object stores: nothing of them is sent but what a signature names (`SignedRequest.ts` of the connectors), and the token of a
- * session as it is.
- */
+/** The keys of object stores: only the key id and signatures are sent (`SignedRequest.ts` of the connectors), and a session token in plain text. */
 
 const isVisible = (value: string) => /^[\x21-\x7e]+$/.test(value) || "must be printable ASCII without spaces"
 const asShown = { toJsonSchema: () => ({ minLength: 1, pattern: String.raw`^[\x21-\x7e]+$` }) }
@@ -19,7 +16,7 @@ const keyOf = (type: string, description: string) =>
     type,
     description,
     settings: {
-      // It stands in the scope of a signature, whose parts are separated by slashes and commas.
+      // The id is part of a signature's scope, which is separated by slashes and commas.
       access_key_id: Identifier.check(
         Schema.isPattern(/^[\w.:=+@-]{1,256}$/, { message: "must be at most 256 letters, digits and .:=+@_-" })
       ),

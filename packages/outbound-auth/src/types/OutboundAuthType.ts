@@ -2,44 +2,44 @@ import type { FieldError } from "@tidegate/model/GatewayError"
 import type { Result, Schema } from "effect"
 import type { Grant } from "./Grant.ts"
 
-/** What a destination's deliveries carry, prepared once per change of its settings. */
+/** The authentication of a destination's deliveries, prepared once after each change of its settings. */
 export interface DeliveryAuth {
-  /** Headers that every delivery carries, by lower-cased name. */
+  /** Headers of every delivery, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /** Whether deliveries are signed with the team's signing secret. */
   readonly signs: boolean
-  /** How the bearer token is obtained that every delivery carries beside; left out: none is. */
+  /** How the bearer token of every delivery is obtained; absent: there is none. */
   readonly grant?: Grant
 }
 
 export const nothing: DeliveryAuth = { headers: {}, signs: false }
 
-/** One way in which deliveries can authenticate: a row of the table in `OutboundAuth.ts`. */
+/** One kind of authentication for deliveries: a row of the table in `OutboundAuth.ts`. */
 export interface OutboundAuthType<Fields extends Schema.Struct.Fields = Schema.Struct.Fields> {
   readonly type: string
-  /** For the document, where the name does not say it all. */
+  /** For the API document, if the name is not clear enough. */
   readonly description?: string
-  /** The members of `config.auth`: what judges them is what the document shows. All have the flag `disabled` beside them. */
+  /** The members of `config.auth`: their schemas validate them and are shown in the API document. All kinds also have the flag `disabled`. */
   readonly settings: Fields
-  /** Other names that are accepted on write, and what they stand for. */
+  /** Alternative names that are accepted on write, with the canonical ones. */
   readonly aliases: Readonly<Record<string, string>>
-  /** What is written in one setting and stands for several: they take its place, before anything is judged. */
+  /** Replaces a setting that contains several others by these, before validation. */
   readonly expand?: (auth: Schema.JsonObject) => Result.Result<Schema.JsonObject, ReadonlyArray<FieldError>>
-  /** What is wrong with complete settings as a whole. */
+  /** Errors of complete settings as a whole. */
   readonly check?: (auth: Schema.Struct.Type<Fields>) => ReadonlyArray<FieldError>
-  /** The setting that says where its secrets are sent: to another address goes none that is not written anew. */
+  /** The setting with the address to which the secrets are sent: if it changes, the secrets must be written again. */
   readonly sentTo?: Extract<keyof Fields, string>
   /**
-   * Whether its secret, or what is obtained for it, is sent to the target: to another one goes none that is not written anew. A setting's
-   * name: that one is, where it is written.
+   * Whether the secret, or the token obtained with it, is sent to the target: if the target changes, the secret must be written again. The name
+   * of a setting: true only if that setting is written.
    */
   readonly reachesTarget?: true | Extract<keyof Fields, string>
-  /** The settings that may be read back; all others are masked. */
+  /** The settings that are readable; all others are masked. */
   readonly readable: ReadonlyArray<string>
   readonly compile: (auth: Schema.Struct.Type<Fields>) => DeliveryAuth
 }
 
-/** A row, whatever its settings are. */
+/** Creates a row, for any kind of settings. */
 export const authType = <const Fields extends Schema.Struct.Fields>(row: OutboundAuthType<Fields>): OutboundAuthType =>
-  // What it is given went through its own schema.
+  // Its functions are only called with settings that its own schema has validated.
   row as unknown as OutboundAuthType

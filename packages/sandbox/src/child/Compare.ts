@@ -4,9 +4,9 @@ import { cut, newSeed } from "./Host.ts"
 import type { Isolates, Measured } from "./Isolates.ts"
 import type { Ended } from "./Warm.ts"
 
-/** What sealing saves is nothing to a call that takes longer: it is not compared, and so its code stays as it was decided. */
+/** Calls slower than this gain nothing from a reused context. They are not compared, so their code stays as it was decided. */
 const worthMs = 100
-/** How long the second run may take: with the first, within what the pool waits for a child. */
+/** How long the second run may take: both runs together stay within the time that the pool waits for a child. */
 const shadowMs = 400
 const reasonBytes = 300
 
@@ -38,9 +38,9 @@ const difference = (fresh: Measured, sealed: Measured): string => {
 }
 
 /**
- * Runs a call in a fresh world, whose result counts, and once more in the sealed realm, given the same time and the same random
- * numbers as the first. Only the first is heard: what the second logs is compared and thrown away. When they differ, a third run, fresh
- * again, tells whether the code is one that never does the same twice.
+ * Runs a call in a fresh context, whose result counts, and again in the reused context with the same clock and random numbers. The log
+ * of the second run is compared and then dropped. If the runs differ, a third run, in a fresh context, tells whether the code
+ * is deterministic at all.
  */
 export const compare = (
   isolates: Isolates,
@@ -58,7 +58,7 @@ export const compare = (
   if (!("ended" in sealed))
     return { ran: fresh, verdict: differs(`it does not compile in strict mode: ${sealed.message}`) }
   if (isSame(fresh, sealed)) return { ran: fresh, verdict: { kind: "equal" } }
-  // It had no time, on a machine that is too busy.
+  // The run got no processor time, because the machine is busy.
   if (sealed.ended.type === "timeout" && sealed.cpuMs < shadowMs / 2) return undecided
   const third = isolates.run("fresh", key, input, body, shadowMs, again)
   const isNoisy = !("ended" in third) || !isSame(fresh, third)

@@ -4,7 +4,7 @@ import { callLimits } from "../CallLimits.ts"
 
 type Members = Omit<TransformRequest, "body">
 
-/** Thrown for a returned request that cannot be sent on; the message is for the author of the code. */
+/** Thrown if a returned request cannot be sent on; the message is for the author of the code. */
 export class InvalidEnvelope extends Error {}
 
 const methods: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
@@ -25,7 +25,7 @@ const scalar = (value: unknown, what: string): string => {
   throw new InvalidEnvelope(`${what} is not a string`)
 }
 
-/** Text for each value; null leaves the name out, a list of one is a text. */
+/** Converts each value to text; null removes the name, and a list of one becomes a text. */
 const valuesOf = (given: unknown, what: string, check = (_name: string, value: string): string => value): Values => {
   if (!isObject(given)) throw new InvalidEnvelope(`${what} is not an object`)
   const values: Array<[string, string | ReadonlyArray<string>]> = []
@@ -45,7 +45,7 @@ const exceeds = (what: string, most: number, unit: string): never => {
   throw new InvalidEnvelope(`${what} more than ${most} ${unit}`)
 }
 
-/** Throws when these headers are more than a target could be sent. Each character is a byte. */
+/** Throws if a target would not accept the headers. Each character is one byte. */
 const checkHeaders = (headers: Values): void => {
   let count = 0
   let bytes = 0
@@ -63,7 +63,7 @@ const checkHeaders = (headers: Values): void => {
   if (bytes > callLimits.headersBytes) exceeds("the headers have", callLimits.headersBytes, "bytes")
 }
 
-/** Those that were given and came back as they were are the sender's, and within what a door takes in. */
+/** Headers that the code returned unchanged are the sender's, and within the limits of the ingress. */
 const boundedHeaders = (headers: Values, original: Values): Values => {
   try {
     checkHeaders(headers)
@@ -73,7 +73,7 @@ const boundedHeaders = (headers: Values, original: Values): Values => {
   return headers
 }
 
-/** Names in lower case; of names that differ only in case, the last counts. */
+/** Names are converted to lower case; of names that differ only in case, the last counts. */
 const headersOf = (given: unknown): Values => {
   const headers = valuesOf(given, "headers", (name, value) => {
     if (!token.test(name)) throw new InvalidEnvelope(`${quoted(name)} is not a header name`)
@@ -111,7 +111,7 @@ const formatQuery = (values: Values): string => {
   return boundedQuery(pairs.toString())
 }
 
-/** As the model's, which a child cannot load: it may read this package alone. */
+/** Same as the query parser of `model`, which a child cannot load because it may read this package only. */
 const parseQuery = (query: string): Values => {
   const pairs = new URLSearchParams(query)
   return Object.fromEntries(
@@ -133,7 +133,7 @@ const sameValues = (left: Values, right: Values): boolean => {
   return names.every((name) => Object.hasOwn(right, name) && String(left[name]) === String(right[name]))
 }
 
-/** `query` where it differs from the original, else `parsed_query` where that does. */
+/** Uses `query` if it differs from the original, else `parsed_query` if that differs. */
 const queryOf = (original: Members, query: unknown, parsed: unknown): Pick<Members, "query" | "parsed_query"> => {
   if (isObject(query)) {
     const values = valuesOf(query, "query")
@@ -153,8 +153,8 @@ const queryOf = (original: Members, query: unknown, parsed: unknown): Pick<Membe
 }
 
 /**
- * The request that a handler returned, from its members as JSON text. What is missing, or as it was, is the original's, of
- * whatever size. Throws `InvalidEnvelope`.
+ * Builds the returned request from its members as JSON text. Members that are missing or unchanged are taken from the original,
+ * whatever their size. Throws `InvalidEnvelope`.
  */
 export const settleMembers = (original: Members, text: string): Members => {
   if (text.length > callLimits.membersLength) throw new InvalidEnvelope("headers, query and path are too long")
@@ -175,7 +175,7 @@ const comma = 0x2c
 const openings: ReadonlySet<number> = new Set([0x5b, 0x7b])
 const closings: ReadonlySet<number> = new Set([0x5d, 0x7d])
 
-/** How deep JSON text nests, and how many objects, lists and commas it has; `stop` ends the count early. */
+/** Measures the nesting depth of JSON text, and counts its objects, lists and commas; `stop` ends the count early. */
 const measure = (json: string, stop: (depth: number, objects: number, commas: number) => boolean) => {
   let depth = 0
   let objects = 0
@@ -200,11 +200,11 @@ const measure = (json: string, stop: (depth: number, objects: number, commas: nu
 }
 
 /**
- * What is wrong with the JSON text of a returned body for those who parse it later and walk through it; null: nothing. Each
- * object and list counts as a value more than it may have, because it may be empty.
+ * Why the JSON text of a returned body cannot be parsed and processed safely later; null if it can. Each object and list counts as
+ * one value more than it has, because it may be empty.
  */
 export const bodyFault = (json: string): string | null => {
-  // Shorter text cannot.
+  // Shorter text cannot exceed the limits.
   if (json.length <= 2 * callLimits.depth) return null
   const isTooDeep = (depth: number) => depth > callLimits.depth
   const isTooMany = (objects: number, commas: number) => objects + commas >= callLimits.values
@@ -216,15 +216,15 @@ export const bodyFault = (json: string): string | null => {
   return isTooMany(objects, commas) ? `the body has more than ${callLimits.values} values` : null
 }
 
-/** Text that cannot come to more than the memory that there is. */
+/** Characters of JSON text that always fit into memory. */
 const alwaysFits = 1_048_576
-/** Bytes of an empty object or list, and of a place for one more value. Measured; the text itself is there twice, as it comes and goes. */
+/** Bytes of an empty object or list, and of a slot for one more value (measured). The text itself is in memory twice, as input and as output. */
 const objectBytes = 56
 const placeBytes = 16
 
 /**
- * Whether the values of JSON text are more than an isolate can hold. Asked before they are parsed there: V8 parses in one
- * go, and would first take the memory and then, for longer than the call has time, look for some to free.
+ * Whether the values of JSON text exceed an isolate's memory. Checked before parsing: V8 parses in one go. It would first
+ * fill the memory and then search for garbage for longer than the call may take.
  */
 export const isTooMuch = (json: string): boolean => {
   if (json.length <= alwaysFits) return false

@@ -2,30 +2,33 @@ import type { seal } from "./Seal.ts"
 import type { sources } from "./Sources.ts"
 
 /**
- * What the guest may ask of its host: texts in, a text out: `=` and the answer, or `!` and what is wrong. It never throws: an
- * error that crosses over brings the stack of the host along.
+ * What the guest may ask of its host. It sends texts and receives a text: `=` and the answer, or `!` and the error. The host never
+ * throws, because an error that crosses the boundary brings the host's stack along.
  */
 export type Ask = (operation: string, ...texts: ReadonlyArray<string>) => string
 
 /**
- * How a call ended, as texts, so that nothing of the code's own crosses over:
+ * How a call ended, as texts, so that no object of the code crosses the boundary:
  * `["ok", members as JSON, body as JSON or "" for the original]` or `[error code, name, message, line or ""]`.
  */
 export type Outcome = ReadonlyArray<string>
 
-/** `call` names the call to the host, which hears nothing from another one. */
+/** `call` identifies the call; the host ignores questions from any other call. */
 export type Run = (code: Code, call: string, input: string, body: string) => Outcome
 
-/** The team's code: in a fresh world what runs it, in a sealed one what makes, from the call's own globals, what runs it. */
+/**
+ * The team's compiled code. In a fresh context it is the function that runs the code. In a sealed one it takes the globals of the call and returns
+ * that function.
+ */
 export type Code = (...globals: ReadonlyArray<unknown>) => unknown
 
 /**
- * The world that the code lives in. **Its source text is evaluated inside the isolate**, once in each context and
- * before the team's code; it closes over nothing and is plain JavaScript once its types are gone.
+ * The environment of the code. **Its source text is evaluated inside the isolate**, once in each context and before the team's code; it
+ * refers to nothing outside of itself and is plain JavaScript once its types are stripped.
  *
- * In a fresh world the code can spoil everything for itself (it shares its prototypes) but for nobody else: the host takes
- * whatever comes back for text from a stranger, and the context is thrown away after the call. In a sealed one it can change
- * nothing but what is made for its own call.
+ * In a fresh context the code can break everything for itself (it shares the guest's prototypes) but for nobody else: the host treats
+ * all results as untrusted text, and the context is dropped after the call. In a sealed context the code can change nothing but what
+ * belongs to its own call.
  */
 export const guest = (
   host: Ask,
@@ -49,14 +52,14 @@ export const guest = (
     return answer.slice(1)
   }
   const world: Record<string, unknown> = globalThis
-  /** Of a text that is shown, as much as the host can need to cut it off itself, and to see that it has. */
+  /** Cuts a text for display. One character more than the limit is kept, so that the host sees that it has to cut. */
   const shown = (value: string): string => value.slice(0, limits.logLineBytes + 1)
 
   const expose = (name: string, value: unknown): void => {
     defineProperty(globalThis, name, { value, writable: true, enumerable: false, configurable: true })
   }
 
-  // No code from strings: the four constructors of functions are one that refuses, and eval likewise.
+  // No code from strings: all four function constructors are replaced by one that refuses, and so is eval.
   const refuse = (): never => {
     throw new EvalError("code generation from strings is not allowed")
   }
@@ -94,7 +97,7 @@ export const guest = (
     const logger =
       (type: string) =>
       (...values: ReadonlyArray<unknown>): void => {
-        // The host learns that there are more lines than it takes, not how many more.
+        // The host learns that there were more lines than it keeps, not how many.
         if (lines > limits.logLines) return
         lines++
         let line = ""
@@ -151,7 +154,7 @@ export const guest = (
     }
   )
 
-  /** Two texts for the host: how `data` is written, and `data`. */
+  /** Two texts for the host: the encoding of `data`, and `data` in it. */
   const carried = (data: unknown): [string, string] => {
     if (typeof data === "string") return ["utf8", data]
     return ["base64", base64Of(data)]
@@ -316,7 +319,7 @@ export const guest = (
   expose("URL", URL)
   expose("URLSearchParams", URLSearchParams)
 
-  /** The line of the team's code that the stack names first, or "". */
+  /** The first line of the team's code in the stack, or "". */
   const lineOf = (stack: string): string => {
     const at = stack.indexOf("transformation.js:")
     if (at < 0) return ""
@@ -367,7 +370,7 @@ export const guest = (
     return ["ok", members, bodyText]
   }
 
-  // The engine's own, which nobody reads.
+  // V8's own console, whose output nobody reads.
   deleteProperty(world, "console")
   const sourcesOfCall = makeSources?.(ask)
   const renew = makeSeal?.()

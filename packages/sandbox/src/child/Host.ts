@@ -3,7 +3,7 @@ import type { LogLine, LogType } from "../Call.ts"
 import { callLimits } from "../CallLimits.ts"
 import type { Ask } from "./Guest.ts"
 
-/** Characters that one question may bring along: what is computed here does not count against the isolate's memory. */
+/** Characters that one question may contain: work done in the host does not count against the isolate's memory. */
 const maxTextLength = 16 * 1_048_576
 
 const hashes: ReadonlySet<string> = new Set(["md5", "sha1", "sha256", "sha384", "sha512"])
@@ -37,7 +37,7 @@ const urlPart = (name: string) => urlParts.find((part) => part === name)
 
 type Answering = (...texts: ReadonlyArray<string>) => string
 
-/** What needs more than the language: each takes texts and gives a text, and keeps nothing. */
+/** Operations that the language lacks. Each takes texts, returns a text, and keeps no state. */
 const operations: Readonly<Record<string, Answering>> = {
   atob: (data = "") => atob(data),
   btoa: (data = "") => btoa(data),
@@ -51,7 +51,7 @@ const operations: Readonly<Record<string, Answering>> = {
     createHash(hashNamed(algorithm)).update(bytesOf(as, data)).digest(encodingNamed(encoding)),
   hmac: (algorithm = "", encoding = "", keyAs = "", key = "", as = "", data = "") =>
     createHmac(hashNamed(algorithm), bytesOf(keyAs, key)).update(bytesOf(as, data)).digest(encodingNamed(encoding)),
-  // Hashed first: the comparison is then of equal lengths, and says nothing about where or how they differ.
+  // Both sides are hashed first: the compared values then have equal lengths, and the time does not show where they differ.
   equal: (leftAs = "", left = "", rightAs = "", right = "") => {
     const digest = (as: string, text: string) => createHash("sha256").update(bytesOf(as, text)).digest()
     return timingSafeEqual(digest(leftAs, left), digest(rightAs, right)) ? "1" : ""
@@ -70,9 +70,9 @@ const operations: Readonly<Record<string, Answering>> = {
   "query.format": (pairs = "") => new URLSearchParams(JSON.parse(pairs)).toString()
 }
 
-/** At most `bytes` bytes of UTF-8, cut between characters. */
+/** Returns at most `bytes` UTF-8 bytes, cut between characters. */
 export const cut = (text: string, bytes: number): string => {
-  // A character is at most three bytes for each unit of its length.
+  // A character is at most three bytes for each UTF-16 unit.
   if (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes) return text
   const buffer = Buffer.from(text.slice(0, bytes))
   let end = Math.min(bytes, buffer.length)
@@ -80,9 +80,9 @@ export const cut = (text: string, bytes: number): string => {
   return buffer.toString("utf8", 0, end)
 }
 
-/** What the answers of one call come from, where they are not the same every time. */
+/** The inputs of one call that differ from call to call. */
 export interface Inputs {
-  /** Of its random numbers and ids: as many hexadecimal digits as nobody guesses. "" when they need not come again. */
+  /** Seed of the call's random numbers and ids, in unguessable hexadecimal digits. "" if they need not be repeatable. */
   readonly seed: string
   /** `live`, `recorded`, or the tape to replay (Sources.ts). */
   readonly clock: string
@@ -90,7 +90,7 @@ export interface Inputs {
 
 export const newSeed = (): string => randomBytes(32).toString("hex")
 
-/** Version 4, and the same for the same seed. Who does not know the seed cannot tell it from a random one. */
+/** A version 4 UUID; the same seed gives the same one. Without the seed it cannot be told from a random one. */
 const uuidOf = (seed: string, index: number): string => {
   const digest = createHmac("sha256", seed).update(String(index)).digest()
   digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x40
@@ -100,11 +100,11 @@ const uuidOf = (seed: string, index: number): string => {
 }
 
 export interface Host {
-  /** What the guest calls. Its state is of one call: the log, and what is drawn from the inputs. */
+  /** Called by the guest. Its state belongs to one call: the log, and the random values drawn so far. */
   readonly ask: Ask
-  /** The next call begins; what is given names it. What earlier ones left behind is not heard any more. */
+  /** Begins the next call and returns its name. Questions of earlier calls are ignored from here on. */
   readonly begin: (inputs: Inputs) => string
-  /** What the call logged, with remarks on what was left out, and what its clock said if that was recorded. It is over with that. */
+  /** Ends the call. Returns its log, warnings about dropped lines, and the clock readings if they were recorded. */
   readonly end: () => {
     readonly logs: ReadonlyArray<LogLine>
     readonly warnings: ReadonlyArray<string>
@@ -117,7 +117,7 @@ const nobody = { seed: "", clock: "live" }
 export const makeHost = (): Host => {
   let inputs: Inputs = nobody
   let calls = 0
-  /** Names the call that is heard; none when it is over. */
+  /** Name of the running call; empty between calls. */
   let current = ""
   let uuids = 0
   let tape = ""
@@ -135,7 +135,7 @@ export const makeHost = (): Host => {
     logs.push({ type: isLogType(type) ? type : "log", message: kept })
   }
 
-  /** What is not the same for each call. */
+  /** Values that differ in each call: random numbers, ids and time. */
   const draw = (operation: string, [text = ""]: ReadonlyArray<string>): string | null => {
     if (operation === "uuid") return inputs.seed === "" ? randomUUID() : uuidOf(inputs.seed, uuids++)
     if (operation === "seed") return inputs.seed === "" ? newSeed() : inputs.seed
@@ -147,7 +147,7 @@ export const makeHost = (): Host => {
 
   return {
     ask: (operation, ...texts) => {
-      // It is called by code of strangers: what is not a text is not looked at.
+      // Untrusted code calls it, so arguments that are not texts are refused.
       if (typeof operation !== "string" || !texts.every((text) => typeof text === "string")) return "!texts only"
       if (operation === "log") {
         if (texts[0] !== current || current === "") return "!the call is over"

@@ -2,7 +2,7 @@ import type { SyntaxProblem } from "../Call.ts"
 import type { Inputs } from "./Host.ts"
 import { type Kind, type Run, type Warm, warmUp } from "./Warm.ts"
 
-/** A call that was run, and what it used. */
+/** A finished call with its resource use. */
 export interface Measured extends Run {
   readonly startedAt: number
   readonly durationMs: number
@@ -13,29 +13,29 @@ export interface Measured extends Run {
 interface Slot {
   isolate: Warm
   usedAt: number
-  /** After its last call: what the next one begins with. */
+  /** Heap after the last call, which is the baseline of the next one. */
   heap: ReturnType<Warm["heap"]>
   cpuMs: number
 }
 
 interface Code {
   readonly text: string
-  /** What keeps it from being compiled in a sealed realm, once that is known. */
+  /** Why the code does not compile in a sealed context, once that is known. */
   unsealable: SyntaxProblem | null
 }
 
-/** Heap of one; less when there are many, so that more of them stay warm. A fresh one has 1.2 MiB, each call leaves 0.2. */
+/** Heap of one isolate; less if there are many, so that more of them stay warm. A fresh one starts with 1.2 MiB, and each call adds 0.2. */
 const isolateBytes = { fresh: 12 * 1_048_576, sealed: 24 * 1_048_576 }
-/** What a sealed one takes at least. */
+/** Minimum heap of a sealed isolate. */
 const sealedBytes = 3 * 1_048_576
 const idleMs = 120_000
-/** A sealed realm takes five times as long to set up as a fresh one: those that are called as often as this keep theirs. */
+/** A sealed context takes five times as long to set up as a fresh one: code called within this interval keeps its own. */
 const oftenMs = 10_000
 
-/** The isolates that are kept warm, by code and kind; `warmBytes`: heap of all of them, beyond which those that waited longest for a call go. */
+/** The warm isolates, by code and kind. `warmBytes`: heap of all of them; above it, those that were not called for longest are dropped. */
 export const makeIsolates = (warmBytes: number) => {
   const codes = new Map<string, Code>()
-  /** In the order of their last use. */
+  /** The least recently used first. */
   const slots = new Map<string, Slot>()
 
   const nameOf = (kind: Kind, key: string): string => `${kind} ${key}`
@@ -50,7 +50,7 @@ export const makeIsolates = (warmBytes: number) => {
     cpuMs: isolate.cpuMs()
   })
 
-  /** Keeps it and gets it ready for its next call, if that is worth it, and lets those go that had to wait longest. */
+  /** Keeps an isolate and prepares it for its next call, if that is worth it. Drops those that were not called for longest. */
   const keep = (name: string, kind: Kind, code: Code, slot: Slot): void => {
     slots.delete(name)
     const share = warmBytes / (slots.size + 1)
@@ -73,7 +73,7 @@ export const makeIsolates = (warmBytes: number) => {
     }
   }
 
-  /** Whether there is room for one more without taking that of others which are called as often. */
+  /** Whether one more fits without replacing those that are called as often. */
   const isRoom = (now: number): boolean => {
     let total = sealedBytes
     for (const { heap, usedAt } of slots.values()) if (now - usedAt < oftenMs) total += heap.total
@@ -89,9 +89,9 @@ export const makeIsolates = (warmBytes: number) => {
       for (const kind of ["fresh", "sealed"] as const) drop(nameOf(kind, key))
     },
     codeOf: (key: string): string | undefined => codes.get(key)?.text,
-    /** Whether a call of this code may take a sealed realm: it has one, or there is room for it. */
+    /** Whether a call of this code may use a sealed context: it has one, or one more fits. */
     isSealing: (key: string): boolean => slots.has(nameOf("sealed", key)) || isRoom(Date.now()),
-    /** Runs one call of known code. What is returned instead is why it does not compile. */
+    /** Runs one call of known code. Returns a syntax problem if the code does not compile. */
     run: (
       kind: Kind,
       key: string,
@@ -101,7 +101,7 @@ export const makeIsolates = (warmBytes: number) => {
       inputs: Inputs
     ): Measured | SyntaxProblem => {
       const code = codes.get(key)
-      // The pool knows what it has sent: a child without the code is broken, and says so by ending.
+      // The pool tracks which code it has sent. A child without it is broken, and reports that by ending.
       if (code === undefined) throw new Error("no code")
       if (kind === "sealed" && code.unsealable !== null) return code.unsealable
       const name = nameOf(kind, key)
@@ -128,14 +128,14 @@ export const makeIsolates = (warmBytes: number) => {
         cpuMs: Math.max(0, cpuMs - slot.cpuMs),
         memoryBytes: Math.max(0, heap.used - slot.heap.used)
       }
-      // An isolate that was stopped may have work left over: it is not used again.
+      // A stopped isolate may have work left over, so it is not used again.
       if (run.ended.type !== "outcome") {
         isolate.dispose()
         slots.delete(name)
       } else keep(name, kind, code, Object.assign(slot, { usedAt: startedAt, heap, cpuMs }))
       return measured
     },
-    /** Lets those go that nobody has called for long. The fresh one of code that runs sealed goes soon: it is for comparing. */
+    /** Drops isolates without recent calls. The fresh isolate of code that runs sealed is dropped early: it only serves comparisons. */
     sweep: (): void => {
       const now = Date.now()
       for (const [name, { usedAt }] of slots) {

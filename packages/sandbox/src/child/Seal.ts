@@ -1,14 +1,14 @@
 /**
- * Closes a world for good, so that many calls can live in it one after the other and none finds what another has done.
+ * Freezes a context for good, so that many calls can run in it one after the other and none sees the effects of another.
  * **Its source text is evaluated inside the isolate**, once, as the last thing before the first call.
  *
- * Everything that can be reached in it is frozen: the global object, and every object and function that the language itself
- * brings along, hidden ones too. What code writes to the global object, or reads there that is its call's own, goes to a bag behind it, and
- * the function that is given back puts a new bag there. Code cannot reach that function.
+ * All reachable objects are frozen: the global object, and every object and function of the language, including hidden ones. Values that
+ * belong to one call, among them everything that code writes to the global object, are kept in an object behind it. The returned function
+ * replaces that object for each call. Code cannot reach this function.
  *
- * Frozen prototypes have a price: `object.toString = …` fails when the `toString` that it inherits cannot be written. Where
- * people do so (on plain objects, functions, errors, dates, maps, sets and the guest's own classes) what is inherited is an
- * accessor that lets them. Arrays, texts and regular expressions are left plain: V8 is quick with them only while they are.
+ * Frozen prototypes have a cost: `object.toString = …` fails if the inherited `toString` is read-only. Where such assignments are
+ * common (on plain objects, functions, errors, dates, maps, sets and the guest's own classes) the inherited member becomes an accessor that
+ * allows them. Arrays, texts and regular expressions keep plain members, because V8 is fast with them only in that form.
  */
 export const seal = (): ((globals: Readonly<Record<string, unknown>>) => void) => {
   "use strict"
@@ -21,7 +21,7 @@ export const seal = (): ((globals: Readonly<Record<string, unknown>>) => void) =
     typeof value === "function" || (typeof value === "object" && value !== null)
   const readOnly = (key: string): TypeError => new TypeError(`Cannot assign to read only property '${key}' of object`)
 
-  /** Lets what inherits from `holder` have members of the same names, as it could if `holder` were not frozen. */
+  /** Lets objects that inherit from `holder` define members of the same names, as they could if `holder` were not frozen. */
   const overridable = (holder: object): void => {
     for (const key of ownKeys(holder)) {
       const descriptor = getOwnPropertyDescriptor(holder, key)
@@ -48,7 +48,8 @@ export const seal = (): ((globals: Readonly<Record<string, unknown>>) => void) =
     if (typeof type === "function") overridable(type.prototype as object)
   }
 
-  // `RegExp.$1` and its like tell what was matched last, in whichever call. Without them code would go wrong and not know.
+  // `RegExp.$1` and similar members expose the last match, even of another call. They are removed, because code that uses them would get wrong
+  // values without an error.
   for (const key of ownKeys(RegExp)) {
     if (typeof key !== "string" || typeof getOwnPropertyDescriptor(RegExp, key)?.get !== "function") continue
     const refuse = (): never => {
@@ -85,7 +86,7 @@ export const seal = (): ((globals: Readonly<Record<string, unknown>>) => void) =
     try {
       return make()
     } catch {
-      // Not in this version of the language.
+      // This version of the language does not have it.
       return undefined
     }
   }
@@ -98,7 +99,7 @@ export const seal = (): ((globals: Readonly<Record<string, unknown>>) => void) =
   })()
   const generator = function* () {}
   const asyncGenerator = async function* () {}
-  /** What no name leads to, but values that the language makes do. */
+  /** Intrinsics that have no name and are reachable only through values that the language creates. */
   const hidden: Array<unknown> = [
     strictArguments,
     new Error(),

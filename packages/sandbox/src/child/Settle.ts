@@ -37,7 +37,7 @@ export type Settled = Pick<Ran, "error" | "request" | "bodyUnchanged"> & { reado
 export const unsettled = (error: ExecutionError): Settled => ({ error, request: null, bodyUnchanged: false, body: "" })
 
 const settleOutcome = (outcome: Outcome, input: string, body: string): Settled => {
-  // Texts from a stranger, whatever the guest was meant to return.
+  // Untrusted texts, whatever the guest was meant to return.
   const [code, second = "", third = "", line = ""] = outcome
   if (code === "OUTPUT_TOO_LARGE") return unsettled(tooLarge)
   if (isErrorCode(code))
@@ -55,7 +55,7 @@ const settleOutcome = (outcome: Outcome, input: string, body: string): Settled =
   }
 }
 
-/** What a call comes to, from how it ended. */
+/** Converts the end of a call into its result. */
 export const settle = (ended: Ended, input: string, body: string, wallMs: number): Settled => {
   if (ended.type === "outcome") return settleOutcome(ended.outcome, input, body)
   if (ended.type === "timeout")

@@ -1,11 +1,10 @@
 /**
- * The clock and the randomness of a world, taken over so that a call can be run a second time with what it was given the first
- * time. **Its source text is evaluated inside the isolate**, as the guest's.
+ * Replaces the clock and the randomness of a context, so that a call can run a second time with the same inputs. **Its source text
+ * is evaluated inside the isolate**, as the guest's is.
  *
- * The host says how a call's clock goes when it is first read: `live`, `recorded`, or the tape of an earlier call, which is what
- * the readings were and how often each was read: `ms,times,ms,times,…`. `Math.random` is a stream of the seed that the
- * host has for the call; V8's own goes on from one call to the next. Not taken over: what `Intl` takes for now when it is given nothing,
- * and `Temporal.Now`.
+ * The host selects the clock of a call when it is first read: `live`, `recorded`, or the tape of an earlier call. A tape lists
+ * the readings and how often each was read: `ms,times,ms,times,…`. `Math.random` is derived from the seed of the call, because V8's own
+ * generator continues from one call to the next. Not replaced: the current time that `Intl` uses by default, and `Temporal.Now`.
  */
 export const sources = (
   ask: (...texts: [operation: string, ...ReadonlyArray<string>]) => string
@@ -22,7 +21,7 @@ export const sources = (
   /* oxlint-enable typescript/unbound-method */
   const integer = parseInt
 
-  /** Milliseconds and how often they were read, in turns; null while it is neither recorded nor replayed. */
+  /** Alternates milliseconds and how often they were read; null if the clock is neither recorded nor replayed. */
   let tape: Array<number> | null
   let clock: "unread" | "live" | "recorded" | "replayed" = "unread"
   let at = 0
@@ -50,7 +49,7 @@ export const sources = (
         if (--tape[at + 1]! <= 0) at += 2
         return ms
       }
-      // It reads on where the first run did not: the two differ already.
+      // This run reads the clock more often than the first one, so the two already differ.
       return engineNow()
     }
     const ms = engineNow()
@@ -81,7 +80,7 @@ export const sources = (
   expose(EngineDate.prototype, "constructor", ClockDate)
   expose(globalThis, "Date", ClockDate)
 
-  // sfc32: small, quick and good enough for what V8's own is good enough for.
+  // sfc32: small, fast, and as good as V8's own generator.
   let isSeeded = false
   let a = 0
   let b = 0

@@ -15,11 +15,11 @@ const { logLines, logLineBytes, membersLength, outputBytes } = callLimits
 const guestLimits = new ivm.ExternalCopy({ logLines, logLineBytes, membersLength, outputBytes })
 
 /**
- * An isolate's limit counts what it holds beside the team's own: the built-ins, the spare context and the text of the
- * request. A body of 10 MiB passes through it twice, as it comes and as it goes.
+ * An isolate's limit also covers memory that is not the team's: the built-ins, the spare context and the text of the request. A body
+ * of 10 MiB is in it twice, as input and as output.
  */
 const ownMib = 8
-/** Where V8 puts the place of a syntax error that crosses over: ` [transformation.js:3:14]`. */
+/** Where V8 puts the position of a syntax error that crosses the boundary: ` [transformation.js:3:14]`. */
 const place = /\s*\[transformation\.js:(\d+):\d+\]$/
 
 const problemOf = (error: unknown): SyntaxProblem => {
@@ -28,26 +28,26 @@ const problemOf = (error: unknown): SyntaxProblem => {
   return { message: text.replace(place, "").slice(0, 2_000), line: line === undefined ? null : Number(line) }
 }
 
-/** As wide as the other, so that stacks name the same columns. */
+/** As wide as the other opening, so that stacks show the same columns. */
 const sealedOpening = `(function (console, process, addHandler) {"use strict"; return function () {`
 const freshOpening = "(function () {".padEnd(sealedOpening.length)
 
-/** The one way in which code is compiled, so that what passes the check also runs. Throws. */
+/** The only way to compile code, so that code which passes the check also runs. Throws. */
 const compile = (isolate: ivm.Isolate, code: string, kind: Kind): ivm.Script => {
-  // A first line that names an interpreter is a comment, and at the very beginning only.
+  // A first line that names an interpreter (`#!`) is a comment only at the very beginning.
   const text = code.startsWith("#!") ? `//${code.slice(2)}` : code
-  // Alone first: code that is a script of its own cannot step out of the function that it is wrapped in, and its lines
-  // stay where they are.
+  // Compiled alone first: code that is a valid script by itself cannot break out of the function that wraps it, and its line
+  // numbers stay the same.
   if (kind === "fresh") {
     isolate.compileScriptSync(text, { filename })
     return isolate.compileScriptSync(`${freshOpening}${text}\n})`, { filename })
   }
-  // Strict: code that writes to what is frozen then fails, and does not go on as if it had written.
+  // Strict mode: a write to a frozen object fails instead of being ignored.
   isolate.compileScriptSync(`"use strict";${text}`, { filename })
   return isolate.compileScriptSync(`${sealedOpening}${text}\n}})`, { filename })
 }
 
-/** Compiles and runs nothing. */
+/** Compiles the code without running it. */
 export const check = (code: string): SyntaxProblem | null => {
   const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib })
   try {
@@ -60,46 +60,46 @@ export const check = (code: string): SyntaxProblem | null => {
   }
 }
 
-/** `fresh`: each call has a context of its own. `sealed`: all have the same, in which none can leave anything (Seal.ts). */
+/** `fresh`: each call has its own context. `sealed`: all calls share one, in which none can leave anything (Seal.ts). */
 export type Kind = "fresh" | "sealed"
 
 export type Ended =
   | { readonly type: "outcome"; readonly outcome: Outcome }
   | { readonly type: "timeout" }
   | { readonly type: "memory" }
-  /** A promise that nobody handled was rejected. */
+  /** A promise was rejected and nothing handled it. */
   | { readonly type: "rejection"; readonly name: string; readonly message: string }
 
-/** How a call ended, with what it logged and what its clock said if that was recorded. */
+/** How a call ended, with its log, and its clock readings if they were recorded. */
 export interface Run extends ReturnType<Host["end"]> {
   readonly ended: Ended
 }
 
 /**
- * An isolate with the code compiled. One call at a time. After anything but an outcome it is not used again: what was stopped may
- * have left work that runs in the next call.
+ * An isolate with the compiled code. One call at a time. After any end but an outcome it is not used again: stopped work could
+ * continue in the next call.
  */
 export interface Warm {
   readonly run: (input: string, body: string, wallMs: number, inputs: Inputs) => Run
   /**
-   * Makes what the next call needs. To be called between calls, off their path. False: it is gone or, with what has
-   * been, larger than it may be, and a new isolate is cheaper than the collection of its garbage.
+   * Prepares the next call. Call it between calls, so that no call waits for it. Returns false if the isolate is gone, or is too
+   * large with its garbage: a new isolate is then cheaper than collecting it.
    */
   readonly renew: (maxBytes: number) => boolean
-  /** Bytes that it takes from the system, and those of them in use, garbage included. Nothing once it is gone. */
+  /** Bytes taken from the system, and how many of them are in use, including garbage. Zero once the isolate is gone. */
   readonly heap: () => { readonly total: number; readonly used: number }
   /** Milliseconds of CPU so far; 0 once it is gone. */
   readonly cpuMs: () => number
   readonly dispose: () => void
 }
 
-/** A world in a context of its own, and how the code is run in it. */
+/** A context, and the function that runs the code in it. */
 interface World {
   readonly call: (call: string, input: string, body: string, wallMs: number) => unknown
   readonly release: () => void
 }
 
-/** What worlds of a kind are made of. */
+/** The compiled parts from which contexts of one kind are built. */
 interface Material {
   readonly isolate: ivm.Isolate
   readonly script: ivm.Script
@@ -114,8 +114,8 @@ const makeWorld = ({ ask, isolate, prelude, script }: Material, isTaped: boolean
     result: { reference: true }
   })
   install.release()
-  // Evaluates to a function and runs none of the code: errors of the code never cross over, for reading their
-  // members here would run the code's getters without its time limit.
+  // Evaluates to a function without running the code. So no error of the code crosses the boundary here: reading its
+  // members would run the code's getters without a time limit.
   const main = script.runSync(context, { reference: true })
   return {
     call: (call, input, body, wallMs) =>
@@ -129,7 +129,7 @@ const makeWorld = ({ ask, isolate, prelude, script }: Material, isTaped: boolean
   }
 }
 
-/** How a call went in a world. */
+/** Runs one call in a context and returns how it ended. */
 const runIn = (isolate: ivm.Isolate, used: () => number, call: () => unknown, wallMs: number): Ended => {
   const start = performance.now()
   try {
@@ -138,7 +138,7 @@ const runIn = (isolate: ivm.Isolate, used: () => number, call: () => unknown, wa
   } catch (error) {
     if (isolate.isDisposed) return { type: "memory" }
     if (performance.now() - start >= wallMs) {
-      // V8 looks for too much memory when it has collected garbage; one call may take its whole time until then.
+      // V8 checks the memory limit only after a garbage collection; one call may use up its whole time before that.
       return { type: used() > callLimits.memoryMib * 1_048_576 ? "memory" : "timeout" }
     }
     const { name, message } = error instanceof Error ? error : new Error(String(error))
@@ -146,7 +146,7 @@ const runIn = (isolate: ivm.Isolate, used: () => number, call: () => unknown, wa
   }
 }
 
-/** An isolate with the code compiled, ready for its first call; or why it does not compile. */
+/** Creates an isolate with the compiled code, ready for its first call; or returns why the code does not compile. */
 export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
   const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib + ownMib })
   const host = makeHost()
@@ -161,7 +161,7 @@ export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
   }
   const isSealed = kind === "sealed"
   let ready: { readonly world: World; readonly isTaped: boolean } | undefined
-  /** As the last call had it: the next one is of the same kind mostly. */
+  /** Same as in the last call, because the next one is usually of the same kind. */
   let isTaped = isSealed
   const prepare = () => (ready = { world: makeWorld(material, isTaped, isSealed), isTaped })
   prepare()
@@ -178,7 +178,7 @@ export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
 
   return {
     run: (input, body, wallMs, inputs) => {
-      // A clock is taken over where that is asked for: in a fresh world that nobody compares, nothing is.
+      // The clock is replaced only on request: a fresh context that is not compared keeps its own.
       isTaped = isSealed || inputs.clock !== "live"
       if (ready?.isTaped !== isTaped) drop()
       const { world } = ready ?? prepare()

@@ -1,7 +1,7 @@
 /**
- * A child of the pool: takes orders from its standard input, one after the other, and answers on its standard output. It
- * ends with its input, so that no child outlives the pool, however that ends. It is started without rights to files,
- * network, processes and workers (ChildProcess.ts).
+ * The program of a child: reads orders from its standard input, one after the other, and answers on its standard output. It ends when its
+ * input ends, so that no child outlives the pool, however the pool ends. It starts without rights to files, network, processes and
+ * workers (ChildProcess.ts).
  */
 import { writeSync } from "node:fs"
 import type { SyntaxProblem } from "../Call.ts"
@@ -16,7 +16,7 @@ import { check } from "./Warm.ts"
 
 const isolates = makeIsolates(Number(process.argv[2]))
 
-/** A batch that has taken longer ends, and so does one whose results come to more: the rest is handed back. */
+/** Milliseconds, and size of the results, after which a batch ends early: the remaining calls are returned to the pool. */
 const batchMs = 100
 const batchCharacters = 16 * 1_048_576
 
@@ -27,7 +27,7 @@ const answer = (answer: Answer, texts: ReadonlyArray<string> = []): void => {
 
 const unused = { logs: [], warnings: [], durationMs: 0, cpuMs: 0, memoryBytes: 0 }
 
-/** Why a call is not run, whatever its code is; null when it is. */
+/** Why a call is refused, whatever its code is; null if it may run. */
 const refusal = (key: string, body: string): Settled | null => {
   if (Buffer.byteLength(isolates.codeOf(key) ?? "") > callLimits.codeBytes)
     return unsettled(failed("SYNTAX_ERROR", "SyntaxError", `the code is longer than ${callLimits.codeBytes} bytes`))
@@ -42,7 +42,7 @@ const refusal = (key: string, body: string): Settled | null => {
     : null
 }
 
-/** Runs a call along its path; where a sealed realm is not worth it, or cannot be had, that is a fresh one. */
+/** Runs a call along its path; uses a fresh context if a sealed one is unavailable or not worth it. */
 const runAlong = (
   path: Path,
   key: string,
@@ -60,7 +60,7 @@ const runAlong = (
   return { ran: isolates.run("fresh", key, input, body, wallMs, inputs), isSealed: false, verdict: null }
 }
 
-/** One call of a batch: its texts in the answer. */
+/** Runs one call of a batch and returns its texts for the answer. */
 const run = (
   path: Path,
   key: string,
@@ -122,7 +122,7 @@ const read = makeFrameReader(([control, ...texts]) => {
 
 setInterval(isolates.sweep, 10_000).unref()
 
-// The keyboard's interrupt goes to all processes of the terminal; when the pool ends is for the pool to say.
+// Ctrl-C signals all processes of the terminal, but the pool decides when its children end.
 process.on("SIGINT", () => {})
 process.stdin.on("data", read)
 process.stdin.on("end", () => process.exit(0))

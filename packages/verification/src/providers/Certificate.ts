@@ -11,11 +11,11 @@ interface Parsed {
 
 const parse = (pem: string): Parsed | null => {
   try {
-    // Of several certificates this is the first, the leaf.
+    // If the PEM holds several certificates this reads the first, the leaf.
     const certificate = new X509Certificate(pem)
     const names = certificate.subject.split("\n").filter((part) => part.startsWith("CN="))
     const key = certificate.publicKey
-    // Who issues its own certificate can write any name into it, and an authority signs no messages.
+    // A self-signed certificate can contain any name, and a certificate authority does not sign messages.
     const isSelfMade = certificate.subject === certificate.issuer || certificate.ca
     if (names.length !== 1 || key.asymmetricKeyType !== "rsa" || isSelfMade) return null
     return {
@@ -31,16 +31,16 @@ const parse = (pem: string): Parsed | null => {
 }
 
 /**
- * Reads the RSA key of a fetched certificate, null when the certificate is not in force at `nowSeconds`, is not made
- * out to `commonName`, or is no certificate.
+ * Reads the RSA key of a fetched certificate. Returns null if the certificate is not valid at `nowSeconds`, is not issued to
+ * `commonName`, or is no certificate.
  *
- * Its chain is not checked: providers serve the leaf alone. What makes it theirs is that it came by TLS from a URL on
- * their host, which the caller has pinned; the name guards against another certificate of the same host.
+ * The certificate chain is not checked: providers serve the leaf alone. It is trusted because it came by TLS from a URL on the provider's host,
+ * which the caller has pinned. The name protects against another certificate of the same host.
  */
 export const certificateReader = (
   commonName: RegExp
 ): ((pem: string, nowSeconds: number) => { readonly key: KeyObject } | null) => {
-  // A sender signs with one certificate for months: parsing the last one again for each request would be a waste.
+  // A sender uses one certificate for months, so the last one is kept parsed.
   let last: Parsed | null = null
   return (pem, nowSeconds) => {
     if (last?.pem !== pem) last = parse(pem)

@@ -3,10 +3,9 @@ import type { Headers } from "../SignatureScheme.ts"
 import { singleHeader } from "./Presented.ts"
 
 /**
- * Forms as providers post them. They are read before anybody has proved anything, so a form is given up, and nobody is
- * verified, when it has more fields than any provider's or longer names; nothing is kept of a field that is not asked for,
- * and 10 MiB of the worst of them take some 30 ms. That is why neither URLSearchParams (1.3 s for 10 MiB of `+`) nor a
- * streaming multipart parser (90 ms for a boundary of 70 `a`) reads them.
+ * Reads forms as providers post them. A form is read before its sender is verified. So a form with more fields than any provider's, or with
+ * longer names, is refused; fields that are not requested are not kept; and the worst 10 MiB take about 30 ms. For this reason neither
+ * URLSearchParams (1.3 s for 10 MiB of `+`) nor a streaming multipart parser (90 ms for a boundary of 70 `a`) is used.
  */
 const maxFields = 1_000
 const longestName = 1_024
@@ -36,7 +35,7 @@ const hexDigit = (code: number): number => {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
 
-/** `+` and escapes undone; what is no escape stands for itself. Plain loops, because they run over bytes of anybody's. */
+/** Decodes `+` and escapes; an invalid escape stays as it is. Plain loops, because the bytes are untrusted and may be many. */
 const decoded = (text: Buffer): Buffer => {
   const escapeAt = text.indexOf(percent)
   if (escapeAt < 0 && text.indexOf(plus) < 0) return text
@@ -59,8 +58,8 @@ const decoded = (text: Buffer): Buffer => {
 }
 
 /**
- * The fields of an URL-encoded form in their order, or those among `names`; null when the body is none, is not UTF-8, or is
- * beyond the bounds.
+ * The fields of a URL-encoded form in their order, or only those among `names`. Null if the body is no such form, is not UTF-8, or
+ * exceeds the limits.
  */
 export const formBody = (
   headers: Headers,
@@ -72,7 +71,7 @@ export const formBody = (
   const fields: Array<FormField> = []
   let parts = 0
   for (let at = 0; at < text.length;) {
-    // Empty ones count too: a run of nothing but separators costs as much as fields.
+    // Empty parts count too: a body of separators alone costs as much as fields.
     if (parts++ === maxFields) return null
     const found = text.indexOf(ampersand, at)
     const end = found < 0 ? text.length : found
@@ -94,7 +93,7 @@ export const formBody = (
 /** One parameter of a header at a time: `; name=token` or `; name="quoted"`. */
 const parameter = /[ \t]*;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\\r\n]|\\[^\r\n])*)"|([^\s";,]+))/gy
 
-/** The parameters that follow the first word of a header; null when one is there twice, or it is not all parameters. */
+/** The parameters after the first word of a header; null if one occurs twice, or if the rest has any other form. */
 const parametersOf = (header: string): ReadonlyMap<string, string> | null => {
   const parameters = new Map<string, string>()
   const text = header.replace(/[ \t]*;?[ \t]*$/, "")
@@ -113,7 +112,7 @@ const parametersOf = (header: string): ReadonlyMap<string, string> | null => {
 
 const boundaryForm = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 
-/** The name of the field whose part begins with that head; null when it is a file, or names none. */
+/** The field name in the head of a part; null if the part is a file or has no name. */
 const fieldNameOf = (head: string): string | null => {
   for (const line of head.split("\r\n")) {
     const colon = line.indexOf(":")
@@ -132,8 +131,8 @@ const lineEnd = Buffer.from("\r\n")
 const headEnd = Buffer.from("\r\n\r\n")
 
 /**
- * The fields among `names` of a multipart form, in their order. Null when the body is none, is incomplete, begins with
- * anything but its first part, or is beyond the bounds.
+ * The fields among `names` of a multipart form, in their order. Null if the body is no such form, is incomplete, does not begin with
+ * its first part, or exceeds the limits.
  */
 const multipartFields = (
   type: string,
@@ -153,7 +152,7 @@ const multipartFields = (
   let at = delimiter.length - lineEnd.length
   for (let parts = 0; !startsWith(dashes, at); parts++) {
     if (parts === maxFields || !startsWith(lineEnd, at)) return null
-    // The head may be empty: then its end is the end of the delimiter's line.
+    // The head may be empty: then it ends where the delimiter's line ends.
     const headLength = bytes.subarray(at, at + longestPartHead).indexOf(headEnd)
     if (headLength < 0) return null
     const start = at + headLength + headEnd.length
@@ -167,8 +166,8 @@ const multipartFields = (
 }
 
 /**
- * The fields among `names` of a form of either kind. Null when it is no form, and when one of them is there twice: which
- * of the two was signed is a guess.
+ * The fields among `names` of a form of either kind. Null if the body is no form, or if one of them occurs twice: it is unknown which of
+ * the two was signed.
  */
 export const formFields = (
   headers: Headers,
@@ -187,6 +186,6 @@ export const formFields = (
   return found
 }
 
-/** Whether the body says that it is a form, of either kind. */
+/** Whether the headers declare the body as a form, of either kind. */
 export const isForm = (headers: Headers): boolean =>
   ["application/x-www-form-urlencoded", "multipart/form-data"].includes(essence(mediaType(headers)))

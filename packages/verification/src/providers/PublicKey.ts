@@ -5,8 +5,8 @@ import { base64Bytes } from "./Presented.ts"
 const pem = /^-----BEGIN PUBLIC KEY-----([^-]*)-----END PUBLIC KEY-----$/
 
 /**
- * A public key as its SubjectPublicKeyInfo: PEM, or the base64 within it. Line breaks may be missing or written as `\n`,
- * as they are after a key went through an environment variable. Null when it is none; a private key is none.
+ * A public key as SubjectPublicKeyInfo: PEM, or the base64 within it. Line breaks may be missing or written as `\n`, as
+ * they are after a key went through an environment variable. Null if the text is no public key, for example a private key.
  */
 export const publicKeyOf = (text: string): KeyObject | null => {
   const trimmed = text.replaceAll("\\n", "\n").trim()
@@ -20,7 +20,7 @@ export const publicKeyOf = (text: string): KeyObject | null => {
   }
 }
 
-/** `verify` of node:crypto that answers no where the original throws, as it does where a system forbids SHA-1. */
+/** `verify` of node:crypto, but returns false where the original throws, for example where a system forbids SHA-1. */
 export const verifies = (
   algorithm: "sha1" | "sha256" | "sha384" | "sha512" | null,
   signed: Uint8Array,

@@ -9,7 +9,7 @@ import { sendgrid } from "./sendgrid.ts"
 import { sns } from "./sns.ts"
 import { twilio } from "./twilio.ts"
 
-/** The providers whose verification is code, because data cannot say it. */
+/** Providers that are verified by code, because a row of data cannot describe them. */
 export const codeProviders: ReadonlyArray<Provider> = [
   twilio,
   discordInteractions,

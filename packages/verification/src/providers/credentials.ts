@@ -10,7 +10,7 @@ const tokenIn = (types: Provider["types"], header: string, answer = anyAnswer): 
   answer
 })
 
-/** HTTP Basic, from the URL or the settings at the provider. */
+/** HTTP Basic. The operator enters the credentials in the URL or in the settings at the provider. */
 const basicOf = (types: Provider["types"], answer: Answer): Provider => ({
   types,
   authType: "BASIC_AUTH",
@@ -27,7 +27,7 @@ const basicOf = (types: Provider["types"], answer: Answer): Provider => ({
   answer
 })
 
-/** Providers that present what they were given, and sign nothing. */
+/** Providers that present a configured credential and sign nothing. */
 export const credentialProviders: ReadonlyArray<Provider> = [
   tokenIn(["GITLAB"], "x-gitlab-token", answer("2xx", 10)),
   tokenIn(["TELEGRAM"], "x-telegram-bot-api-secret-token"),

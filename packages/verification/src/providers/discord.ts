@@ -5,7 +5,7 @@ import { isOfAge, singleHeader, unixSeconds } from "./Presented.ts"
 import { verifies } from "./PublicKey.ts"
 import { answer, usualAge } from "./settings.ts"
 
-/** The y coordinates of the points of small order: with such a key, signatures can be made without a private one. */
+/** The y coordinates of the points of small order: with such a public key, signatures can be forged without a private key. */
 const smallOrder: ReadonlySet<string> = new Set([
   "00".repeat(32),
   `01${"00".repeat(31)}`,
@@ -73,8 +73,8 @@ export const discordInteractions = discord(
 )
 
 /**
- * https://docs.discord.com/developers/events/webhook-events: signed alike. Discord retries for ten minutes and does not
- * say that it signs anew, so the tolerance covers a retry: a replay of the same bytes costs less than a lost event.
+ * https://docs.discord.com/developers/events/webhook-events: signed in the same way. Discord retries for ten minutes and does not
+ * document that it signs anew, so the tolerance covers a retry: a replay of the same bytes does less harm than a lost event.
  */
 export const discordEvents = discord(
   "DISCORD_EVENTS",

@@ -23,8 +23,8 @@ const curves: Readonly<Record<string, readonly [algorithm: string, digest: Diges
 }
 
 /**
- * The checks by JWT algorithm. The key alone decides which there are, never the token: so no token can have itself
- * checked by `none`, or by an HMAC whose secret is a public key that everybody knows.
+ * The checks by JWT algorithm. The configured key alone decides which algorithms are accepted, never the token. So a token cannot
+ * select `none`, or an HMAC whose secret is the public key.
  */
 type Algorithms = ReadonlyMap<unknown, SignatureCheck>
 
@@ -60,10 +60,10 @@ const publicAlgorithmsOf = (text: string): Algorithms | null => {
 }
 
 const algorithmsOf = (secret: string | undefined, publicKey: string | undefined): Algorithms | null => {
-  // Two keys are refused: which one counts is a guess.
+  // Two keys are refused: it is unknown which one counts.
   if (secret !== undefined && publicKey !== undefined) return null
   if (publicKey !== undefined) return publicAlgorithmsOf(publicKey)
-  // A public key in place of the secret would make a secret that everybody knows.
+  // A public key used as the HMAC secret would be a secret that everybody knows.
   const key = secret === undefined || publicKeyOf(secret) !== null ? null : signingKey(secret, "utf8")
   return key === null ? null : hmacAlgorithms(key)
 }
@@ -73,7 +73,7 @@ const objectOf = (part: string): JsonObject | null => {
   return bytes === null ? null : jsonBody(bytes)
 }
 
-/** Times are not in every token: FusionAuth signs the digest of the body and little else. */
+/** Time claims are optional: FusionAuth signs the digest of the body and little else. */
 const isTimely = (claims: JsonObject, nowSeconds: number): boolean => {
   const holds = (name: string, test: (seconds: number) => boolean) => {
     const value = claims[name]
@@ -121,7 +121,7 @@ export const fusionauth: Provider = {
         if (parts.length !== 3) return false
         const header = objectOf(protectedPart)
         const check = header === null ? undefined : algorithms.get(header["alg"])
-        // `crit` names rules that must be understood, and none is understood here.
+        // `crit` lists extensions that the verifier must understand, and this one understands none.
         if (header === null || check === undefined || header["crit"] !== undefined) return false
         const signature = base64Bytes(signaturePart, "base64url")
         if (signature === null || !check(Buffer.from(`${protectedPart}.${claimsPart}`, "latin1"), signature)) {

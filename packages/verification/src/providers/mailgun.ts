@@ -6,16 +6,16 @@ import { isJsonObject, isOfAge, jsonBody, sameText, unixSeconds } from "./Presen
 import { answer, webhookSecret } from "./settings.ts"
 
 /**
- * Mailgun retries for eight hours, and a retry carries the timestamp and the signature of the first attempt. A shorter
- * past would lose the mails of a longer outage.
+ * Mailgun retries for eight hours, and a retry repeats the timestamp and the signature of the first attempt. A shorter limit would lose
+ * the events of a longer outage.
  */
 const age = { past: 8 * 3600 + 300, ahead: 300 }
 
 const names = ["timestamp", "token", "signature", "parent-signature"]
 
 /**
- * The signature object of a JSON webhook, or the same names as fields of the form that routes and old webhooks send:
- * multipart when the mail has attachments.
+ * The signature object of a JSON webhook, or the form fields of the same names that routes and old webhooks send (multipart if the mail has
+ * attachments).
  */
 const signatureOf = ({ body, headers }: InboundRequest): Readonly<Record<string, unknown>> | null => {
   if (isForm(headers)) {
@@ -28,9 +28,9 @@ const signatureOf = ({ body, headers }: InboundRequest): Readonly<Record<string,
 
 /**
  * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks: HMAC-SHA256 over
- * `{timestamp}{token}`; events of a subaccount carry a second one by the key of its parent.
+ * `{timestamp}{token}`; events of a subaccount carry a second one with the key of its parent.
  *
- * The signature covers no event: who has seen one can put it on any body. The age bounds for how long.
+ * The signature does not cover the event: somebody who has seen a signature can attach it to any body. The age limits for how long.
  */
 export const mailgun: Provider = {
   types: ["MAILGUN"],
@@ -47,7 +47,7 @@ export const mailgun: Provider = {
         const found = signatureOf(request)
         if (found === null) return false
         const { timestamp: written, token } = found
-        // The timestamp is a text in the documentation, and a number in what older accounts send.
+        // The timestamp is a text in the documentation; older accounts send a number.
         const timestamp = typeof written === "number" ? String(written) : written
         if (typeof timestamp !== "string" || typeof token !== "string" || token === "") return false
         const seconds = unixSeconds(timestamp)

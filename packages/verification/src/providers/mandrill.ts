@@ -8,8 +8,8 @@ import { answer } from "./settings.ts"
 
 /**
  * Mailchimp Transactional (https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/):
- * HMAC-SHA1 over the URL as it was entered there and the sorted form. The key `test-webhook`, which Mailchimp signs its
- * trial request with, verifies nobody, because everybody knows it; the request is not sent when HEAD has been answered.
+ * HMAC-SHA1 over the URL as the operator entered it there and the sorted form. Mailchimp signs its test request with the key `test-webhook`.
+ * That key is not accepted, because everybody knows it. The test request is not sent if the HEAD request was answered.
  */
 export const mandrill: Provider = {
   types: ["MAILCHIMP"],
@@ -34,7 +34,7 @@ export const mandrill: Provider = {
         const signature = singleHeader(headers, "x-mandrill-signature")
         const fields = formBody(headers, body)
         if (signature === null || fields === null) return false
-        // No name occurs twice in what Mailchimp sends; which of two values it would sign is a guess.
+        // Mailchimp never sends a name twice; it is unknown which of two values it would sign.
         if (fields.length === 0 || new Set(fields.map(({ name }) => name)).size !== fields.length) return false
         const hmac = createHmac("sha1", key).update(url, "utf8")
         for (const { name, value } of fields.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

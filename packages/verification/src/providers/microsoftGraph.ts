@@ -5,8 +5,8 @@ import { answer, apiKey } from "./settings.ts"
 
 /**
  * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks: no signature; each notification repeats the
- * `clientState` that its subscription was made with. One batch may hold notifications of several subscriptions, so all
- * of them must carry it: one foreign among them refuses the batch.
+ * `clientState` of its subscription. One batch may hold notifications of several subscriptions, so all of them must carry it: one wrong
+ * notification refuses the batch.
  */
 export const microsoftGraph: Provider = {
   types: ["MICROSOFT_GRAPH"],

@@ -5,11 +5,11 @@ import { base64Bytes, isOfAge, singleHeader } from "./Presented.ts"
 import { verifies } from "./PublicKey.ts"
 import { anyAnswer, usualAge } from "./settings.ts"
 
-/** The whole text is pinned and nothing is parsed: no user, port, dot, letter case or query can mean something else. */
+/** The whole URL is matched as text and not parsed: so no user, port, dot, letter case or query can change its meaning. */
 const certificateUrl =
   /^https:\/\/(?:api|api-m|api\.sandbox|api-m\.sandbox)\.paypal\.com\/v1\/notifications\/certs\/CERT-[0-9A-Za-z-]{1,64}$/
 
-/** The name that PayPal's own SDKs demand of the certificate. */
+/** The certificate name that PayPal's own SDKs require. */
 const commonName = /^messageverificationcerts(?:\.[a-z0-9-]+)*\.paypal\.com$/i
 
 const webhookId = /^\w{1,50}$/
@@ -21,10 +21,10 @@ const transmissionTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]
 
 /**
  * https://developer.paypal.com/api/rest/webhooks/rest/: RSA with SHA-256 over `{id}|{time}|{webhookId}|{crc32(body)}`,
- * by the certificate at PAYPAL-CERT-URL. The time is that of the HTTP transmission, so that a retry has its own.
+ * verified with the certificate at PAYPAL-CERT-URL. The time is that of the HTTP transmission, so a retry has its own.
  *
- * A CRC-32 protects a body against accidents only: who has seen a genuine transmission can make another body with the
- * same sum. The tolerance bounds for how long.
+ * A CRC-32 protects a body against accidents only: somebody who has seen a genuine transmission can make another body with the
+ * same sum. The tolerance limits for how long.
  */
 export const paypal: Provider = {
   types: ["PAYPAL"],
@@ -52,7 +52,7 @@ export const paypal: Provider = {
         if (id === null || time === null || url === null || signature === null) return false
         if (singleHeader(headers, "paypal-auth-algo") !== "SHA256withRSA") return false
         if (!transmissionId.test(id) || !transmissionTime.test(time) || !certificateUrl.test(url)) return false
-        // Not a number when there is no such day: no comparison holds for it.
+        // NaN if the date does not exist: NaN passes no comparison.
         if (!isOfAge(usualAge, Date.parse(time) / 1000, nowSeconds)) return false
 
         const pem = certificates(url)

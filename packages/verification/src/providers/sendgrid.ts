@@ -10,8 +10,8 @@ const keyOf = (text: string): KeyObject | null => {
 }
 
 /**
- * SendGrid retries for 24 hours, and neither documents a tolerance nor whether a retry is signed anew. So the past may
- * be a day long: a replay repeats bytes that were signed, where a refused retry would lose its events.
+ * SendGrid retries for 24 hours, and documents neither a tolerance nor whether a retry is signed anew. So a timestamp may be a day
+ * old: a replay repeats signed bytes, but a refused retry would lose its events.
  */
 const age = { past: 86_400 + 300, ahead: 300 }
 

@@ -9,17 +9,17 @@ const keyProblem =
   (value: string): string | null =>
     signingKey(value, form) === null ? "must be base64, with or without whsec_ before it" : null
 
-/** What a provider takes for an answer: these statuses within that time; null where it names none. */
+/** The answer that a provider expects: these statuses within this many seconds; null if it documents no time. */
 export const answer = (status: Answer["status"], seconds: number | null, body: AnswerBody = "any"): Answer => ({
   status,
   seconds,
   body
 })
 
-/** Any 2xx, within a time that it does not name. */
+/** Any 2xx; no documented time. */
 export const anyAnswer = answer("2xx", null)
 
-/** What everybody has who documents nothing else. */
+/** The age for providers that document no other. */
 export const usualAge: Age = { past: 300, ahead: 300 }
 
 /** The secret of an HMAC. */
@@ -31,7 +31,7 @@ export const webhookSecret = (form: SecretForm): ProviderSetting => ({
   problem: keyProblem(form)
 })
 
-/** The secret that a sender presents as it is, in a header. */
+/** The secret that a sender presents unchanged in a header. */
 export const apiKey: ProviderSetting = {
   name: "api_key",
   required: true,
@@ -49,7 +49,7 @@ export const headerKey = (name: string): ProviderSetting => ({
   problem: (value) => (isHeaderName(value) ? null : "must be a valid HTTP header name")
 })
 
-/** A provider that signs: `rest` adds to, or replaces, what its scheme says about it, and that any answer will do. */
+/** A provider that signs. `rest` adds to the defaults or replaces them; by default any answer is accepted. */
 export const signedBy = (
   types: Provider["types"],
   schemes: readonly [SignatureScheme, ...ReadonlyArray<SignatureScheme>],

@@ -11,7 +11,7 @@ import type { Provider } from "../Provider.ts"
 import type { SignatureScheme } from "../SignatureScheme.ts"
 import { answer, signedBy, webhookSecret } from "./settings.ts"
 
-/** The most common way to sign: one lower-case hex HMAC-SHA256 of the body. `rest` says what is different. */
+/** The most common signature: one lower-case hex HMAC-SHA256 of the body. `rest` lists the differences. */
 const hex = (header: string, rest: Partial<SignatureScheme> = {}): readonly [SignatureScheme] => [
   {
     header,
@@ -32,11 +32,11 @@ const base64 = (header: string, rest: Partial<SignatureScheme> = {}): readonly [
 const optional = { ...webhookSecret("utf8"), required: false }
 
 /**
- * Providers that sign the request and no timestamp: who records one of their requests can send it again, and only the
- * event's own id tells. That is theirs to change.
+ * Providers that sign the request without a timestamp: a recorded request can be replayed, and only the event's own id reveals it. Only the
+ * provider can change that.
  */
 export const signedProviders: ReadonlyArray<Provider> = [
-  // The older x-hub-signature (SHA-1), which GitHub still sends beside it, is never looked at.
+  // The older x-hub-signature (SHA-1), which GitHub still sends beside it, is never read.
   signedBy(["GITHUB"], hex("x-hub-signature-256", { prefix: "sha256=" }), { answer: answer("2xx", 10) }),
   signedBy(["BITBUCKET"], hex("x-hub-signature", { prefix: "sha256=" }), { answer: answer("2xx", 10) }),
   signedBy(["META", "WHATSAPP"], hex("x-hub-signature-256", { prefix: "sha256=" }), {
@@ -53,7 +53,7 @@ export const signedProviders: ReadonlyArray<Provider> = [
     handshake: intercomHandshake
   }),
   signedBy(["CURSOR"], hex("x-webhook-signature", { prefix: "sha256=" })),
-  // Its key is the verification token of the subscription, which the first request brings.
+  // The key is the verification token of the subscription, which the first request brings.
   signedBy(["NOTION"], hex("x-notion-signature", { prefix: "sha256=" }), {
     settings: [{ ...optional, aliases: ["secret", "verification_token"] }],
     handshake: notionHandshake
@@ -66,7 +66,7 @@ export const signedProviders: ReadonlyArray<Provider> = [
   signedBy(["RAZORPAY"], hex("x-razorpay-signature"), { answer: answer("2xx", 5) }),
   signedBy(["COINBASE_COMMERCE"], hex("x-cc-webhook-signature"), { answer: answer("200", null) }),
   signedBy(["LEMON_SQUEEZY"], hex("x-signature"), { answer: answer("200", null) }),
-  // Without a secret it verifies nobody; the first request brings the secret.
+  // Without a secret no request is accepted; the first request brings the secret.
   signedBy(["ASANA"], hex("x-hook-signature"), {
     answer: answer("200 or 204", 10),
     settings: [optional],
@@ -83,7 +83,7 @@ export const signedProviders: ReadonlyArray<Provider> = [
 
   signedBy(["SHOPIFY"], base64("x-shopify-hmac-sha256"), { answer: answer("200", 5) }),
   signedBy(["LINE"], base64("x-line-signature"), { answer: answer("200", 2) }),
-  // One header for each key of the account: ours is any of them.
+  // One header for each key of the account: any of them may match.
   signedBy(["DOCUSIGN"], base64("x-docusign-signature-{n}"), { answer: answer("200", 100) }),
   signedBy(["TYPEFORM"], base64("typeform-signature", { prefix: "sha256=" }), { answer: answer("2xx", 30) }),
   signedBy(["XERO"], base64("x-xero-signature"), { answer: answer("200", 5, "always empty") }),
@@ -92,7 +92,7 @@ export const signedProviders: ReadonlyArray<Provider> = [
     handshake: wooCommerceHandshake
   }),
   signedBy(["HEROKU"], base64("heroku-webhook-hmac-sha256")),
-  // The retired x-square-signature (SHA-1) is never looked at.
+  // The retired x-square-signature (SHA-1) is never read.
   signedBy(["SQUARE"], base64("x-square-hmacsha256-signature", { content: "{url}{body}" }), {
     answer: answer("2xx", 10)
   }),

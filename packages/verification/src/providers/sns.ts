@@ -24,7 +24,7 @@ const algorithms: ReadonlyMap<unknown, "sha1" | "sha256"> = new Map([
   ["2", "sha256"]
 ])
 
-/** The text that SNS signs, null when a field of it is missing or another field pretends to be signed. */
+/** The text that SNS signs; null if a signed field is missing, or if the message has a field that its type does not sign. */
 const canonicalText = (message: JsonObject): string | null => {
   const names = signedNames.get(message["Type"])
   if (names === undefined) return null
@@ -41,8 +41,8 @@ const canonicalText = (message: JsonObject): string | null => {
 }
 
 /**
- * The timestamp is that of the publishing. SNS retries HTTP endpoints for an hour at most and does not sign anew, and a
- * throttle policy may hold a message back before its first attempt: eight hours are what is allowed for both.
+ * The timestamp is the time of publishing. SNS retries HTTP endpoints for at most an hour and does not sign anew, and a throttle policy
+ * may delay a message before its first attempt: eight hours cover both.
  */
 const age = { past: 8 * 3600 + 300, ahead: 300 }
 
@@ -51,11 +51,11 @@ const timestampForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 const topicArn = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}(?:\.fifo)?$/
 
 /**
- * https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html: RSA over the named fields, by the
- * certificate at SigningCertURL. SNS posts it as text/plain. Raw message delivery is not signed, and refused.
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html: RSA over the named fields, verified with the
+ * certificate at SigningCertURL. SNS posts it as text/plain. Raw message delivery is not signed, and is refused.
  *
- * Give `topic_arn`: without it the signature proves that SNS has sent the message, and everybody can make SNS send one,
- * from a topic of their own.
+ * Set `topic_arn`: without it the signature proves only that SNS sent the message, and anybody can make SNS send one from a topic of their
+ * own.
  */
 export const sns: Provider = {
   types: ["AWS_SNS"],

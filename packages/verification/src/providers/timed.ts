@@ -3,7 +3,7 @@ import type { Provider } from "../Provider.ts"
 import type { SignatureScheme, TimestampRule } from "../SignatureScheme.ts"
 import { answer, signedBy } from "./settings.ts"
 
-/** The tolerance of Standard Webhooks, Stripe and Slack, and of everybody here who documents none. */
+/** The tolerance of Standard Webhooks, Stripe and Slack, and of all providers here that document none. */
 const usual = 300
 
 const within = (
@@ -45,13 +45,13 @@ const standard = (name: "webhook" | "svix", secret: SignatureScheme["secret"]): 
   secret
 })
 
-/** Providers that sign a timestamp with the request, so that what somebody recorded is soon worth nothing. */
+/** Providers that sign a timestamp with the request, so that a recorded request is soon worthless. */
 export const timedProviders: ReadonlyArray<Provider> = [
   signedBy(["STRIPE"], pairs("stripe-signature")),
   signedBy(["CALENDLY"], pairs("calendly-webhook-signature")),
   signedBy(["MUX"], pairs("mux-signature"), { answer: answer("2xx", 5) }),
   signedBy(["WORKOS"], pairs("workos-signature", { timestamp: within({ itemPrefix: "t=" }, "milliseconds") })),
-  // ElevenLabs' own clients allow 30 minutes, by what is written about them.
+  // ElevenLabs' own clients allow 30 minutes, according to published descriptions.
   signedBy(
     ["ELEVENLABS"],
     pairs("elevenlabs-signature", { prefix: "v0=", timestamp: within({ itemPrefix: "t=" }, "seconds", 1800) }),
@@ -67,7 +67,7 @@ export const timedProviders: ReadonlyArray<Provider> = [
     }),
     { answer: answer("200", 5) }
   ),
-  // Each webhook is set to send a signature or the token itself.
+  // Each webhook is configured to send either a signature or the token itself.
   signedBy(
     ["BUILDKITE"],
     pairs("x-buildkite-signature", { prefix: "signature=", timestamp: within({ itemPrefix: "timestamp=" }) }),
@@ -83,12 +83,12 @@ export const timedProviders: ReadonlyArray<Provider> = [
     }
   ),
 
-  // Svix's own verifiers take either set of names, and read the secret as base64 with or without whsec_.
+  // Svix's own verifiers accept either set of names, and read the secret as base64 with or without whsec_.
   signedBy(["SVIX", "CLERK", "RESEND"], [standard("svix", "base64"), standard("webhook", "base64")], {
     answer: answer("2xx", 15)
   }),
   signedBy(["STANDARD", "STANDARD_WEBHOOKS", "REPLICATE"], [standard("webhook", "base64")]),
-  // OpenAI's verifier takes a secret without whsec_ as text.
+  // OpenAI's verifier treats a secret without whsec_ as text.
   signedBy(["OPENAI"], [standard("webhook", "whsec")]),
 
   signedBy(
@@ -112,7 +112,7 @@ export const timedProviders: ReadonlyArray<Provider> = [
         header: "x-zm-signature",
         prefix: "v0=",
         content: "v0:{timestamp}:{body}",
-        // Retries come 5, 25 and 85 minutes later, and nothing says that they are signed anew.
+        // Retries come 5, 25 and 85 minutes later, and it is not documented that they are signed anew.
         timestamp: within({ header: "x-zm-request-timestamp" }, "seconds", 5400)
       }
     ],

@@ -13,7 +13,7 @@ const splitUrl = (url: string) => {
   return { scheme, user, host, port, rest }
 }
 
-/** The URL without any port, and with the standard one of its scheme when it has none. */
+/** The URL without a port, and with its scheme's default port if it has none. */
 const portSpellings = (url: string): ReadonlyArray<string> => {
   const parts = splitUrl(url)
   if (parts === null) return [url]
@@ -30,18 +30,18 @@ const reencodedQuery = (url: string): string => {
 }
 
 /**
- * The spellings of a URL that Twilio's parts sign it in, as its own libraries try them: with and without the standard
- * port, as received, normalised, and with its query encoded again.
+ * The spellings of a URL that Twilio's services sign, as its own libraries try them: with and without the default port, as received,
+ * normalised, and with its query encoded again.
  */
 const urlSpellings = (url: string): ReadonlySet<string> => {
   const normalised = URL.canParse(url) ? portSpellings(new URL(url).href) : []
   return new Set([...portSpellings(url), ...normalised, ...normalised.map(reencodedQuery)])
 }
 
-/** Larger than any form of Twilio's. It is hashed once for every spelling of the URL, so a larger one verifies nobody. */
+/** Larger than any form of Twilio. A form is hashed once for every spelling of the URL, so a larger one is refused. */
 const largestForm = 1_048_576
 
-/** Names in order, each followed by its value; equal values of one name count once, and are sorted too. */
+/** Names in order, each followed by its value; equal values of a name count once, and are sorted too. */
 const canonicalFields = (fields: ReadonlyArray<FormField>): string => {
   const values = new Map<string, Set<string>>()
   for (const { name, value } of fields) {
@@ -61,14 +61,14 @@ const compile = (secret: string): Check | null => {
   const key = signingKey(secret, "utf8")
   if (key === null) return null
 
-  /** What the signature covers beside the URL; null when the body is not covered by it. */
+  /** The signed content beside the URL; null if the signature does not cover the body. */
   const signedFields = ({ body, headers, query }: Parameters<Check>[0]): string | null => {
     if (new URLSearchParams(query).has("bodySHA256")) {
       const digest = singleParameter(query, "bodySHA256")
       return digest !== null && sameText(digest, hash("sha256", body, "hex")) ? "" : null
     }
     if (body.length === 0) return ""
-    // Fails closed, because a body that is neither a form nor named in the URL could be anybody's.
+    // Fails closed, because the signature does not cover a body that is neither a form nor named in the URL.
     const fields = body.length > largestForm ? null : formBody(headers, body)
     return fields === null ? null : canonicalFields(fields)
   }
@@ -95,7 +95,7 @@ const compile = (secret: string): Check | null => {
 
 /**
  * https://www.twilio.com/docs/usage/security: HMAC-SHA1 over the URL and the sorted form; a JSON body is covered by its
- * `bodySHA256` in the URL. Nothing in it tells when it was signed, so that a replay cannot be recognised here.
+ * `bodySHA256` in the URL. No timestamp is signed, so a replay cannot be detected here.
  */
 export const twilio: Provider = {
   types: ["TWILIO"],

@@ -1,4 +1,4 @@
-/** How a bearer token is obtained: from whom, as whom and for what. Whoever asks for it is the actor of the destination. */
+/** How a bearer token is obtained: from whom, as whom and for what. */
 export interface Grant {
   /** Where tokens are asked for. */
   readonly tokenUrl: string

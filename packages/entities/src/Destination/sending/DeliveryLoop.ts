@@ -419,7 +419,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     reread: () => queue.reread(),
     tokens: opening.tokens,
     /** How tokens are asked for, once it has begun; null: they are not. */
-    tokenSettings: () => state?.bearer?.settings ?? null,
+    credential: () => state?.bearer?.credential ?? null,
     attach: (localUrl: string | null): string | null => tunnel?.attach(localUrl) ?? null,
     listen,
     answered: (sessionId: string, results: ReadonlyArray<TunnelResult>): number =>

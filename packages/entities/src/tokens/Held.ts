@@ -3,7 +3,7 @@ import { Option, Schema } from "effect"
 import type { Ask, NotObtained, Obtained, TokenRequest } from "./TokenEndpoint.ts"
 
 /*
- * What a destination holds of its provider's, as it is stored: pure. Each part says what it was obtained with, so that what belongs to
+ * What is held for a credential, as it is stored: pure. Each part says what it was obtained with, so that what belongs to
  * other settings is never used, and a refresh token outlives a change of the client's secret.
  */
 

@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto"
 import { Clock, Deferred, Effect, Exit, Fiber, Result, Schedule, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { Egress } from "@tidegate/egress/Egress"
+import type { Credential, TokenOwner } from "./Credential.ts"
 import { type Held, heldFor, nextAsk, notObtained, obtained, renewAt, settingsKey } from "./Held.ts"
-import type { Keeping, TokenOwner } from "./Keeping.ts"
-import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } from "./TokenEndpoint.ts"
+import { type Ask, askForTokens, NotObtained, patienceMs } from "./TokenEndpoint.ts"
+import type { TokenStore } from "./TokenStore.ts"
 
 /** Longer than a call may take and its outcome to be stored: who still has a claim then is dead. */
 const claimMs = patienceMs + 5_000
@@ -20,25 +21,29 @@ export interface Token {
   readonly until: number
 }
 
-/** Whose tokens they are, and how they are asked for. */
-export interface TokenSettings extends TokenRequest {
-  readonly owner: TokenOwner
+/** What callers of a target need: a token for a credential. */
+export interface TokenSource {
+  /** The token to call with. All who ask at the same time wait for the same answer of the provider. */
+  readonly obtain: (credential: Credential) => Effect.Effect<Token, NotObtained>
+  /** Another token than this one, which the target has refused; null: there is none, or the provider is not asked again so soon. */
+  readonly renewed: (credential: Credential, refused: string) => Effect.Effect<Token | null, NotObtained>
+  /** The target has answered to the token otherwise than by refusing it. */
+  readonly accepted: () => void
 }
 
 const failure = (message: string, waitMs: number | null = null): NotObtained =>
   new NotObtained({ message, refused: false, waitMs })
 
 const unreadable = failure("the gateway cannot read its tokens", 1_000)
-const noConsent = failure(
-  "nobody has consented yet, or what they have consented to is used up: start a consent for this destination"
-)
+const noConsent = failure("nobody has consented yet, or what they have consented to is used up: start a consent")
 
 /**
- * The tokens of one owner: whoever wants one while it is asked for waits for the one that comes. What is obtained is kept before it is
- * used, so that whoever owns them next goes on with it; so is a failure, so that a provider that does not answer, or says no, is left
- * alone by all for a while. Fails closed: without a token nothing is sent.
+ * The tokens of one owner, whose credential may change (`configure`). Whoever wants a token while one is asked for waits for the one that
+ * comes. A token is renewed before it expires. What is obtained is stored before it is used, so that whoever owns the tokens next goes on
+ * with it. A failure is stored, too: a provider that does not answer, or says no, is left alone by all for a while. Fails closed: without a
+ * token nothing is sent.
  */
-export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, keeping: Keeping) {
+export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, tokenStore: TokenStore) {
   const egress = yield* Egress
   const one = Semaphore.makeUnsafe(1)
   /** Of this actor: what it has claimed and not given back is its own at the next try. */
@@ -48,7 +53,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
   /** Null: not read yet. */
   let held: Held | null = null
   /** What could not be stored yet. */
-  let unstored: { readonly owner: TokenSettings["owner"]; readonly next: Held } | null = null
+  let unstored: { readonly owner: TokenOwner; readonly next: Held } | null = null
   /** What obtains a token for all that want one now. */
   let obtaining: Fiber.Fiber<Token, NotObtained> | null = null
   let refusedByTarget: string | null = null
@@ -69,7 +74,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       : Effect.succeed({ value: access.token, until: Math.min(access.expires_at, failure?.until ?? access.expires_at) })
 
   /** What is known without asking: a token, or why there is none; null: the provider has to be asked. */
-  const found = (of: TokenSettings, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
+  const found = (of: Credential, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
     const token = usable(what, now)
     if (token !== null) return Effect.succeed(token)
     if (what.failure !== null && now < what.failure.until) {
@@ -80,9 +85,9 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
   }
 
   /** What is held, once nobody else asks; null: somebody does for that long. */
-  const claimed = Effect.fnUntraced(function* (of: TokenSettings, forMs: number) {
+  const claimed = Effect.fnUntraced(function* (of: Credential, forMs: number) {
     for (let waited = 0; waited <= forMs; waited += pollMs) {
-      const stored = yield* keeping.claim(of.owner, claim, claimMs)
+      const stored = yield* tokenStore.claim(of.owner, claim, claimMs)
       if (stored !== null) return heldFor(of, stored)
       yield* Effect.sleep(pollMs)
     }
@@ -90,9 +95,9 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
   })
 
   /** Stores it and gives back the claim; false: that is somebody else's by now. */
-  const store = Effect.fnUntraced(function* (owner: TokenSettings["owner"], next: Held) {
+  const store = Effect.fnUntraced(function* (owner: TokenOwner, next: Held) {
     unstored = { owner, next }
-    const isStored = yield* keeping.store(owner, claim, next)
+    const isStored = yield* tokenStore.store(owner, claim, next)
     unstored = null
     // Of settings that hold no more nothing stays in memory.
     if (next.settings === key) held = isStored ? next : null
@@ -100,7 +105,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
   })
 
   /** What came cannot be asked for again: it is tried for a while against a database that does not answer, and then first of all. */
-  const keep = (of: TokenSettings, next: Held) =>
+  const keep = (of: Credential, next: Held) =>
     Effect.retry(store(of.owner, next), { schedule: Schedule.spaced("250 millis"), times: 100 })
   const keepUnstored = Effect.suspend(() =>
     unstored === null ? Effect.void : Effect.asVoid(store(unstored.owner, unstored.next))
@@ -108,7 +113,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
 
   /** Asks the provider with the claim in hand; `kept`: what of a failure is. */
   const asked = Effect.fnUntraced(function* (
-    of: TokenSettings,
+    of: Credential,
     before: Held,
     ask: Ask,
     kept: (failure: NotObtained, now: number) => Held
@@ -143,14 +148,14 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       one.withPermits(1)(Effect.andThen(keepUnstored, work).pipe(Effect.catchTag("SqlError", brokeDown)))
     )
 
-  const obtainNow = Effect.fnUntraced(function* (of: TokenSettings) {
+  const obtainNow = Effect.fnUntraced(function* (of: Credential) {
     const now = yield* Clock.currentTimeMillis
-    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* keeping.read(of.owner))
+    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* tokenStore.read(of.owner))
     if (before.settings === key) held = before
     return yield* found(of, before, now) ?? obtainByClaim(of)
   })
 
-  const obtainByClaim = Effect.fnUntraced(function* (of: TokenSettings) {
+  const obtainByClaim = Effect.fnUntraced(function* (of: Credential) {
     const before = yield* claimed(of, claimMs)
     if (before === null) return yield* failure("another process is asking for a token")
     const now = yield* Clock.currentTimeMillis
@@ -173,9 +178,10 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     )
   })
 
-  /** The token to deliver with by these settings. */
-  const obtain = Effect.fnUntraced(function* (of: TokenSettings): Effect.fn.Return<Token, NotObtained> {
-    if (settingsKey(of) !== key) return yield* failure("the destination's settings have changed")
+  const obtain: TokenSource["obtain"] = Effect.fnUntraced(function* (
+    of: Credential
+  ): Effect.fn.Return<Token, NotObtained> {
+    if (settingsKey(of) !== key) return yield* failure("the credential's settings have changed")
     if ((yield* Clock.currentTimeMillis) - brokeDownAt < 1_000) return yield* unreadable
     if (obtaining !== null) return yield* Fiber.join(obtaining)
     const fiber = (obtaining = yield* apart(obtainNow(of)))
@@ -185,10 +191,30 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     return yield* Fiber.join(fiber)
   })
 
+  const accepted: TokenSource["accepted"] = () => {
+    isAccepted = true
+  }
+
+  /** When the last token was refused as well, the provider is not asked for every call that the target does not want. */
+  const renewed: TokenSource["renewed"] = Effect.fnUntraced(function* (of, refused) {
+    const current = held?.access ?? null
+    if (current !== null && current.token === refused && refused !== refusedByTarget) {
+      const now = yield* Clock.currentTimeMillis
+      const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.most)
+      if (renewals.count > 0 && now - renewals.at < wait) return null
+      renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
+      refusedByTarget = refused
+    }
+    const token = yield* obtain(of)
+    return token.value === refused ? null : token
+  })
+
   return {
     obtain,
+    renewed,
+    accepted,
     /** From now on they are asked for like this; null: not at all. */
-    configure: (next: TokenSettings | null): void => {
+    configure: (next: Credential | null): void => {
       const nextKey = next === null ? "" : settingsKey(next)
       if (nextKey === key) return
       key = nextKey
@@ -197,31 +223,11 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       refusedByTarget = null
       renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
     },
-    /** The target has answered to this token otherwise than by refusing it. */
-    accepted: (): void => {
-      isAccepted = true
-    },
-    /**
-     * Another token than this one, which the target has refused; null: the last one was refused as well, and a provider is not asked for
-     * every event that a target does not want.
-     */
-    renewed: (of: TokenSettings, refused: string): Effect.Effect<Token | null, NotObtained> =>
-      Effect.gen(function* () {
-        const current = held?.access ?? null
-        if (current !== null && current.token === refused && refused !== refusedByTarget) {
-          const now = yield* Clock.currentTimeMillis
-          const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.most)
-          if (renewals.count > 0 && now - renewals.at < wait) return null
-          renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
-          refusedByTarget = refused
-        }
-        return yield* obtain(of)
-      }),
     /**
      * Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over; "busy": the
      * provider is being asked by somebody else, and nothing was done with the code.
      */
-    exchange: (of: TokenSettings, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
+    exchange: (of: Credential, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
       Effect.gen(function* () {
         const answer = Deferred.makeUnsafe<boolean | "busy", NotObtained>()
         let turn: "waits" | "has come" | "given up" = "waits"
@@ -238,7 +244,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
             turn = "has come"
             // What a failed exchange leaves is what there was.
             yield* asked(of, { ...before, refresh: null }, ask, () => before)
-            const next: Held = heldFor(of, yield* keeping.read(of.owner))
+            const next: Held = heldFor(of, yield* tokenStore.read(of.owner))
             held = next.settings === key ? next : null
             return next.refresh !== null
           })

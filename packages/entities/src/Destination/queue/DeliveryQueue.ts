@@ -1,3 +1,4 @@
+import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { KeyPermits } from "@tidegate/runtime/FairSemaphore"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { Call, type CallLine, Calls } from "../sending/Calls.ts"
@@ -6,8 +7,7 @@ import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryWindow } from "./DeliveryWindow.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
 import type { LineReads } from "./OrderingKeys.ts"
-import type { Turns } from "./RatePermits.ts"
-import type { Pacer } from "./Pacer.ts"
+import type { Turns } from "../../limits/RatePermits.ts"
 import type {
   AttemptResult,
   ConnectionQueueRules,

@@ -34,7 +34,7 @@ export class RateLimiter extends Context.Service<
     /** Takes one call of the key's allowance, if there is one left: what is refused uses nothing. */
     readonly take: (limit: Limit, key: string) => Effect.Effect<Verdict>
   }
->()("@tidegate/coordination/RateLimiter") {
+>()("@tidegate/coordination/limits/RateLimiter") {
   /** Of this process alone. */
   static readonly layerMemory: Layer.Layer<RateLimiter> = Layer.sync(RateLimiter, () => {
     const allowancesOf = allowancesByName()

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Exit, Schedule, Scope } from "effect"
 import type { SqlError } from "effect/sql"
+import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { Database } from "@tidegate/storage/Database"
 import { noteTurns, readTurns } from "@tidegate/storage/delivery/RatePermits"
-import type { Pacer } from "./Pacer.ts"
 
 /** What is noted is used within this time (ms), or not at all; of long periods within a part of them. */
 const minLifeMs = 5_000

@@ -5,7 +5,7 @@ import type { SqlError } from "effect/sql"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { type ActionPace, readActionPace } from "@tidegate/storage/workflows/Actions"
 import type { Database } from "@tidegate/storage/Database"
-import { Call, Calls } from "../Destination/sending/Calls.ts"
+import { Call, Calls } from "../limits/Calls.ts"
 import { makeRatePermits, type Turns } from "../limits/RatePermits.ts"
 
 /** So long a step waits before it asks again (ms): whoever has moved is found by that. */

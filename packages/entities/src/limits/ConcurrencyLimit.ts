@@ -4,6 +4,18 @@
  */
 export type Ending = "answered" | "overloaded" | "unsent"
 
+/** Statuses by which a target says that it is too much for it. */
+const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
+
+/** What the end of an exchange tells of how many its target takes. No full answer: it timed out, was cut off or not taken. */
+export const endingOf = ({
+  errorCode,
+  status
+}: {
+  readonly errorCode: string | null
+  readonly status: number | null
+}): Ending => (errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded")
+
 /** An exchange that has begun, to be given back when it ends. */
 export interface Departure {
   readonly at: number

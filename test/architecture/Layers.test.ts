@@ -11,7 +11,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/json": ["runtime", "model"],
   "packages/client": [],
   "packages/telemetry": ["model"],
-  "packages/coordination": ["telemetry"],
+  "packages/coordination": ["telemetry", "model"],
   "packages/interpolation": ["json", "runtime", "model"],
   "packages/rules": ["interpolation", "json", "runtime", "model"],
   "packages/formatter": ["interpolation", "json", "runtime", "model"],

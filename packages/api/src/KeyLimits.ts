@@ -1,8 +1,8 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Sharding } from "effect/cluster"
-import { Allowances } from "@tidegate/coordination/Allowances"
+import { Allowances } from "@tidegate/coordination/limits/Allowances"
 import { RedisStatus } from "@tidegate/coordination/Coordination"
-import { RateLimiter, type Verdict } from "@tidegate/coordination/RateLimiter"
+import { RateLimiter, type Verdict } from "@tidegate/coordination/limits/RateLimiter"
 import { KeyLimitEntity } from "@tidegate/entities/KeyLimit/KeyLimitProtocol"
 import { perMinute } from "./RateLimit.ts"
 

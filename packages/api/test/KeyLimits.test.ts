@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestRunner } from "effect/cluster"
 import * as Coordination from "@tidegate/coordination/Coordination"
-import { type Limit, RateLimiter } from "@tidegate/coordination/RateLimiter"
+import { type Limit, RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import * as KeyLimitBehaviour from "../../entities/src/KeyLimit/KeyLimitBehaviour.ts"
 import { KeyLimits } from "../src/KeyLimits.ts"
 

@@ -2,11 +2,11 @@ import { createHmac } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { Feed } from "./Feed.ts"
-import { RateLimiter } from "./RateLimiter.ts"
+import { RateLimiter } from "./limits/RateLimiter.ts"
 import type { RedisAddress } from "./RedisAddress.ts"
 import { connect, RedisConnection, usualDeadlineMs } from "./RedisConnection.ts"
 import { RedisFeed } from "./RedisFeed.ts"
-import { redisRateLimiter } from "./RedisRateLimiter.ts"
+import { redisRateLimiter } from "./limits/RedisRateLimiter.ts"
 
 /** Whether the configured Redis answers; null if none is configured. */
 export class RedisStatus extends Context.Service<RedisStatus, { readonly answers: () => boolean | null }>()(

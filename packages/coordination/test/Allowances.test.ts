@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Allowances } from "../src/Allowances.ts"
+import { Allowances } from "../src/limits/Allowances.ts"
 
 const start = 1_700_000_000_000
 const windowMs = 60_000

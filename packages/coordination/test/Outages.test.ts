@@ -6,7 +6,7 @@ import { noOwnRedis, Redis } from "../../../test/support/Redis.ts"
 import { waitUntil } from "../../../test/support/Waiting.ts"
 import * as Coordination from "../src/Coordination.ts"
 import { Feed, type Told } from "../src/Feed.ts"
-import { type Limit, RateLimiter } from "../src/RateLimiter.ts"
+import { type Limit, RateLimiter } from "../src/limits/RateLimiter.ts"
 import { redisAddress } from "../src/RedisAddress.ts"
 
 /** One that tests stop and freeze; each finds it at work. */

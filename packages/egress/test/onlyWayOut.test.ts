@@ -109,7 +109,7 @@ const exceptions: ReadonlyArray<{
     reason: "verifies tokens with keys that it is given; what would fetch them is not used"
   },
   {
-    files: /^packages\/entities\/src\/Destination\/tokens\/TokenEndpoint\.ts$/,
+    files: /^packages\/entities\/src\/tokens\/TokenEndpoint\.ts$/,
     from: /^(jose|oauth4webapi)$/,
     names: [
       "SignJWT",

@@ -2,11 +2,11 @@ import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { connectorOf } from "@tidegate/connectors/Connectors"
+import { Pacer } from "@tidegate/coordination/limits/Pacer"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
 import { attemptRecord } from "../../storage/test/attempts.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { Pacer } from "../src/Destination/queue/Pacer.ts"
 import {
   type Act,
   Acts,

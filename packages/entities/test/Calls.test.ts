@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { Call } from "../src/Destination/sending/Calls.ts"
-import { Pacer } from "../src/Destination/queue/Pacer.ts"
+import { Pacer } from "@tidegate/coordination/limits/Pacer"
+import { Call } from "../src/limits/Calls.ts"
 import { QueueWorld } from "./QueueWorld.ts"
 
 /** What steps of workflows send waits for its turn in the destination's queue, and is made there once. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { ConcurrencyLimit, type Ending, maxConcurrent } from "../src/Destination/queue/ConcurrencyLimit.ts"
+import { ConcurrencyLimit, type Ending, maxConcurrent } from "../src/limits/ConcurrencyLimit.ts"
 import { Random } from "./Random.ts"
 import { type Behaviour, type Second, SimulatedTarget } from "./SimulatedTarget.ts"
 

@@ -7,7 +7,7 @@ import { Sources } from "@tidegate/storage/control/Sources"
 import { countLimited } from "@tidegate/storage/delivery/SourcePeriods"
 import { readSourceCounts } from "@tidegate/storage/reads/SourceCounts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { makeIngestLimiter } from "../src/Source/IngestLimiter.ts"
+import { makeIngestLimiter } from "../src/limits/IngestLimiter.ts"
 
 const { createSource, sourceFields, team: team_id } = ControlPlane
 

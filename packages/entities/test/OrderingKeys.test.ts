@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { Pacer } from "../src/Destination/queue/Pacer.ts"
+import { Pacer } from "@tidegate/coordination/limits/Pacer"
 import { maxBytes, QueueWorld } from "./QueueWorld.ts"
 import { Random } from "./Random.ts"
 

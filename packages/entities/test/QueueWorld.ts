@@ -1,9 +1,9 @@
 import { expect } from "@effect/vitest"
+import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/queue/DeliveryItem"
 import { DeliveryQueue, horizonMs } from "@tidegate/entities/Destination/queue/DeliveryQueue"
-import type { Ending } from "../src/Destination/queue/ConcurrencyLimit.ts"
+import type { Ending } from "../src/limits/ConcurrencyLimit.ts"
 import type { LineReads } from "../src/Destination/queue/OrderingKeys.ts"
-import type { Pacer } from "../src/Destination/queue/Pacer.ts"
 import type {
   ConnectionQueueRules,
   ConnectionQueueState,

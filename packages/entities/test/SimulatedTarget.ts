@@ -1,4 +1,4 @@
-import { ConcurrencyLimit, type Departure, type Ending } from "../src/Destination/queue/ConcurrencyLimit.ts"
+import { ConcurrencyLimit, type Departure, type Ending } from "../src/limits/ConcurrencyLimit.ts"
 
 /** What a target does with an exchange: how long it takes (ms) by itself, and how it ends. */
 export interface Behaviour {

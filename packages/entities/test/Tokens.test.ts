@@ -15,9 +15,10 @@ import {
   TokenProvider,
   type TokenProviderOptions
 } from "../../../test/support/TokenProvider.ts"
-import { keptInDatabase } from "../src/Destination/tokens/Keeping.ts"
-import { askForTokens } from "../src/Destination/tokens/TokenEndpoint.ts"
-import { makeTokens, type TokenSettings } from "../src/Destination/tokens/Tokens.ts"
+import { tokenStore } from "../src/Destination/DestinationTokens.ts"
+import type { Credential } from "../src/tokens/Credential.ts"
+import { askForTokens } from "../src/tokens/TokenEndpoint.ts"
+import { makeTokens } from "../src/tokens/Tokens.ts"
 
 /** The tokens of destinations, obtained from a real provider and stored in a real database, by a clock of the test's. */
 
@@ -32,7 +33,7 @@ const provided = (options?: TokenProviderOptions) =>
     (provider) => Effect.promise(() => provider.close())
   )
 
-const settingsOf = (destinationId: string, auth_type: string, auth: object): TokenSettings => {
+const settingsOf = (destinationId: string, auth_type: string, auth: object): Credential => {
   const { grant } = compileOutboundAuth(Result.getOrThrow(validateOutboundAuth(auth_type, auth)))
   const owner = { id: destinationId, team_id: ControlPlane.team }
   return { owner, grant: grant!, endpoint: grant!.tokenUrl, scope: grant!.scope }
@@ -42,7 +43,7 @@ const settingsOf = (destinationId: string, auth_type: string, auth: object): Tok
 const destination = Effect.fnUntraced(function* (auth_type: string, auth: object) {
   const { id } = yield* ControlPlane.createDestination()
   const runner = Effect.fnUntraced(function* (auth_: object = auth) {
-    const tokens = yield* makeTokens(() => true, yield* keptInDatabase)
+    const tokens = yield* makeTokens(() => true, yield* tokenStore)
     const settings = settingsOf(id, auth_type, auth_)
     tokens.configure(settings)
     const renewed = (refused: string) => tokens.renewed(settings, refused)

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Exit, Layer } from "effect"
 import type { Sharding } from "effect/cluster"
+import { againMs, type Asked, IngestLease } from "@tidegate/coordination/limits/IngestLease"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
 import type { Database } from "@tidegate/storage/Database"
 import { countLimited, type Limited } from "@tidegate/storage/delivery/SourcePeriods"
 import { metrics } from "@tidegate/telemetry/Metrics"
-import { againMs, type Asked, IngestLease } from "./IngestLease.ts"
 
 /** Timeout of a lease request; requests are accepted meanwhile. */
 const patience = "1 second"

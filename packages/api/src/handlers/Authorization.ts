@@ -1,6 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { RateLimiter } from "@tidegate/coordination/RateLimiter"
+import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { lackingOf, type Lacking, type Principals, type Role } from "@tidegate/model/Permission"
 import type { KeyDecision, KeyInUse, KeyPermission, KeyReason } from "@tidegate/model/ProjectKey"

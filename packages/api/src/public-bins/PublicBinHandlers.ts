@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { RateLimiter } from "@tidegate/coordination/RateLimiter"
+import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
 import { binLife } from "@tidegate/model/PublicBin"

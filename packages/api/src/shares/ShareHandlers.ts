@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { RateLimiter } from "@tidegate/coordination/RateLimiter"
+import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import { Ingress } from "@tidegate/model/Ingress"
 import { ShareStatus } from "@tidegate/model/Share"
 import { shareBody } from "@tidegate/resources/ShareInput"

@@ -1,12 +1,12 @@
+import { Pacer } from "@tidegate/coordination/limits/Pacer"
 import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { Clock, Effect, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { type ActionPace, readActionPace } from "@tidegate/storage/workflows/Actions"
 import type { Database } from "@tidegate/storage/Database"
-import { Call, Calls } from "../Destination/sending/Calls.ts"
-import { makeRatePermits, type Turns } from "../Destination/queue/RatePermits.ts"
-import { Pacer } from "../Destination/queue/Pacer.ts"
+import { Call, Calls } from "../limits/Calls.ts"
+import { makeRatePermits, type Turns } from "../limits/RatePermits.ts"
 
 /** So long a step waits before it asks again (ms): whoever has moved is found by that. */
 const waitMs = 30_000
@@ -30,7 +30,7 @@ interface Asked {
 
 /**
  * The turns of one saved action: exact over all processes, because its one owner gives them out, and across owners, because they are noted
- * before (`NotedTurns.ts`). Fails closed: a target is not called faster than it was promised, so without the database steps wait.
+ * before (`RatePermits.ts`). Fails closed: a target is not called faster than it was promised, so without the database steps wait.
  * `mayGive`: whether this process still owns it.
  */
 export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive: () => boolean) {

@@ -10,9 +10,10 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { actorOf } from "../Actor.ts"
 import { Cancellations } from "../Cancellations.ts"
 import { shardOf } from "../Shards.ts"
+import { endConsent, startConsent } from "../tokens/Consent.ts"
 import { makeDeliveryLoop } from "./sending/DeliveryLoop.ts"
 import { DestinationEntity } from "./DestinationProtocol.ts"
-import { endConsent, startConsent } from "./tokens/Consent.ts"
+import { consents } from "./DestinationTokens.ts"
 
 /** How long an actor without work stays in memory. To start again it needs three queries. */
 const maxIdleTime = "2 minutes"
@@ -59,9 +60,9 @@ export const layer = DestinationEntity.toLayer(
           }
         }).pipe(begun),
       StartConsent: ({ payload }) =>
-        begun(Effect.suspend(() => startConsent(deliveries.tokenSettings(), payload.team_id, ingress))),
+        begun(Effect.suspend(() => startConsent(consents, deliveries.credential(), payload.team_id, ingress))),
       EndConsent: ({ payload }) =>
-        begun(Effect.suspend(() => endConsent(deliveries.tokenSettings(), deliveries.tokens, payload))),
+        begun(Effect.suspend(() => endConsent(consents, deliveries.credential(), deliveries.tokens, payload))),
       Deliver: ({ payload }) =>
         begun(
           Effect.andThen(

@@ -21,9 +21,9 @@ import {
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { signingSecrets } from "@tidegate/storage/teams/ProjectSecrets"
+import { type Credential, credentialOf } from "../tokens/Credential.ts"
 import type { ConnectionQueueState } from "./queue/QueueHost.ts"
 import type { Credentials } from "./sending/ForwardedCredentials.ts"
-import type { TokenSettings } from "./tokens/Tokens.ts"
 
 /** The settings of one connection that delivers to a destination. */
 export interface ConnectionQueueSettings {
@@ -43,7 +43,7 @@ export interface ConnectionQueueSettings {
 
 /** A sender that needs a token, and how the token is requested. */
 export interface Bearer {
-  readonly settings: TokenSettings
+  readonly credential: Credential
   /** May throw; then the attempt fails. */
   readonly open: (token: string) => Sender
 }
@@ -167,14 +167,12 @@ const openSender = Effect.fnUntraced(function* (
   ])
   if (grant !== null) {
     const { id, team_id } = destination
-    const url = new URL(grant.tokenUrl)
-    const endpoint = origins(url.origin) + url.pathname + url.search
-    const scope = grant.scope ?? connector.scope ?? null
+    const credential = credentialOf({ id, team_id }, grant, connector.scope ?? null, origins)
     const open = (token: string): Sender => {
       const headers = { ...auth.headers, authorization: `Bearer ${token}` }
       return connector.open(settings.success, { ...auth, headers }, origins)
     }
-    return { sender: null, bearer: { settings: { owner: { id, team_id }, grant, endpoint, scope }, open }, echoes }
+    return { sender: null, bearer: { credential, open }, echoes }
   }
   try {
     return { sender: connector.open(settings.success, auth, origins), bearer: null, echoes }

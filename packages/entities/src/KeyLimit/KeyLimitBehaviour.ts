@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { Allowances } from "@tidegate/coordination/Allowances"
+import { Allowances } from "@tidegate/coordination/limits/Allowances"
 import { KeyLimitEntity } from "./KeyLimitProtocol.ts"
 
 /** Longer than a window: an actor that nobody has asked for so long has nothing to remember. */

@@ -9,7 +9,7 @@ import { query } from "@tidegate/storage/Transaction"
 import { actorOf } from "../Actor.ts"
 import { carryThrough } from "../CarryThrough.ts"
 import { settling } from "../Settle.ts"
-import { makeIngestLimiter } from "./IngestLimiter.ts"
+import { makeIngestLimiter } from "../limits/IngestLimiter.ts"
 import { SourceEntity } from "./SourceProtocol.ts"
 
 /**

@@ -1,6 +1,6 @@
 import { SharedBytes } from "@tidegate/runtime/SharedBytes"
-import { ConcurrencyLimit, type Ending } from "../Destination/queue/ConcurrencyLimit.ts"
-import { Call, Calls } from "../Destination/sending/Calls.ts"
+import { Call, Calls } from "../limits/Calls.ts"
+import { ConcurrencyLimit, type Ending } from "../limits/ConcurrencyLimit.ts"
 
 /** While calls are held, one of them looks so often (ms) whether they still are: somebody may have lifted it. */
 const lookEveryMs = 5_000

@@ -109,3 +109,15 @@ export const isRefusedForNow = (said: Said, verdict: Verdict, now: number): bool
   if (failure === null || status === null) return false
   return (failure.retryAfter !== undefined || isForNow(status)) && heldUntil(said, verdict, now) !== null
 }
+
+/**
+ * Milliseconds that a target asks a step to wait that it has refused: in its body (seconds), by its header, or until its limit is renewed; "cancel":
+ * it is not to come again.
+ */
+export const waitOf = (failure: Failure, said: Said, now: number): number | "cancel" | null => {
+  const header = said.headers["retry-after"]
+  const asked =
+    failure.retryAfter !== undefined ? String(failure.retryAfter) : typeof header === "string" ? header : null
+  if (asked !== null) return parseRetryAfter(asked, now)
+  return isRefusedForNow(said, failure, now) ? heldUntil(said, failure, now)! - now : null
+}

@@ -1,4 +1,4 @@
-/** How a bearer token is obtained: from which provider, as which client and for which scope. The destination's actor requests it. */
+/** How a bearer token is obtained: from which provider, as which client and for which scope. */
 export interface Grant {
   /** The token endpoint. */
   readonly tokenUrl: string

@@ -1,13 +1,13 @@
+import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { KeyPermits } from "@tidegate/runtime/FairSemaphore"
 import { metrics } from "@tidegate/telemetry/Metrics"
-import { Call, type CallLine, Calls } from "../sending/Calls.ts"
-import { ConcurrencyLimit, type Departure, type Ending } from "./ConcurrencyLimit.ts"
+import { Call, type CallLine, Calls } from "../../limits/Calls.ts"
+import { ConcurrencyLimit, type Departure, type Ending } from "../../limits/ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryWindow } from "./DeliveryWindow.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
 import type { LineReads } from "./OrderingKeys.ts"
-import type { Turns } from "./RatePermits.ts"
-import type { Pacer } from "./Pacer.ts"
+import type { Turns } from "../../limits/RatePermits.ts"
 import type {
   AttemptResult,
   ConnectionQueueRules,

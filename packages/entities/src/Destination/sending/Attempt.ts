@@ -2,14 +2,13 @@ import type { Answer as Answered, AttemptFacts, Failure, HttpSender, Verdict } f
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"
-import { nextRetry, parseRetryAfter } from "@tidegate/rules/Retry"
+import { nextRetry } from "@tidegate/rules/Retry"
 import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
 import type { Echoes } from "@tidegate/redaction/Echoes"
 import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
-import type { Ending } from "../queue/ConcurrencyLimit.ts"
 import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
-import { heldUntil, isRefusedForNow, type Said } from "../../holds/TargetHold.ts"
+import { isRefusedForNow } from "../../holds/TargetHold.ts"
 
 /*
  * One attempt to deliver, without the sending: its data, and what its outcome means for the event. Pure, but for the random part
@@ -146,13 +145,6 @@ export const verdictOf = (outcome: Outcome, judge: HttpSender["judge"]): Verdict
     ? judge(outcome as Outcome & Answered)
     : { code: outcome.errorCode ?? "UNKNOWN", message: outcome.errorMessage ?? "no full answer", final: false }
 
-/** Statuses by which a target says that it is overloaded. */
-const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
-
-/** What the end of an exchange tells of how many its target takes. No full answer: it timed out, was cut off or not taken. */
-export const endingOf = ({ errorCode, status }: Pick<Outcome, "errorCode" | "status">): Ending =>
-  errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded"
-
 /** An outcome and its verdict, without the credentials that were sent with the attempt. */
 export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Verdict): readonly [Outcome, Verdict] => {
   if (echoes === null) return [outcome, verdict]
@@ -249,15 +241,3 @@ export const retryOf = (item: DeliveryItem, record: AttemptRecord, dueAt: number
   firstAttemptAt: item.firstAttemptAt ?? record.deliveredAt,
   lastAttemptAt: record.finishedAt
 })
-
-/**
- * Milliseconds that a target asks a step to wait that it has refused: in its body (seconds), by its header, or until its limit is renewed; "cancel":
- * it is not to come again.
- */
-export const waitOf = (failure: Failure, said: Said, now: number): number | "cancel" | null => {
-  const header = said.headers["retry-after"]
-  const asked =
-    failure.retryAfter !== undefined ? String(failure.retryAfter) : typeof header === "string" ? header : null
-  if (asked !== null) return parseRetryAfter(asked, now)
-  return isRefusedForNow(said, failure, now) ? heldUntil(said, failure, now)! - now : null
-}

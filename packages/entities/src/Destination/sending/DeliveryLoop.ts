@@ -1,5 +1,6 @@
 import { Cause, Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
+import { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { passed } from "@tidegate/runtime/TestSignal"
 import { cancelPending } from "@tidegate/storage/delivery/CancelPending"
@@ -20,8 +21,7 @@ import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import { DeliveryQueue, horizonMs } from "../queue/DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type ConnectionQueueSettings, loadDestination } from "../DestinationState.ts"
-import { makeRatePermits, type Turns } from "../queue/RatePermits.ts"
-import { Pacer } from "../queue/Pacer.ts"
+import { makeRatePermits, type Turns } from "../../limits/RatePermits.ts"
 import type { QueueHost } from "../queue/QueueHost.ts"
 import { makeRecording } from "./Recording.ts"
 import { readRefill } from "../queue/Prefetch.ts"
@@ -422,7 +422,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     reread: () => queue.reread(),
     tokens: opening.tokens,
     /** How tokens are requested, once the actor has started; null: they are not. */
-    tokenSettings: () => state?.bearer?.settings ?? null,
+    credential: () => state?.bearer?.credential ?? null,
     attach: (localUrl: string | null): string | null => tunnel?.attach(localUrl) ?? null,
     listen,
     answered: (sessionId: string, results: ReadonlyArray<TunnelResult>): number =>

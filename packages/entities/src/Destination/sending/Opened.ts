@@ -1,10 +1,10 @@
 import { Effect, Scope } from "effect"
 import type { Sender, SessionSender, SessionServices } from "@tidegate/connectors/Connector"
+import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
+import { makeTokens, type Token } from "../../tokens/Tokens.ts"
 import type { DestinationState } from "../DestinationState.ts"
+import { tokenStore } from "../DestinationTokens.ts"
 import { HeldSession } from "./Sessions.ts"
-import { keptInDatabase } from "../tokens/Keeping.ts"
-import type { NotObtained } from "../tokens/TokenEndpoint.ts"
-import { makeTokens, type Token } from "../tokens/Tokens.ts"
 
 /** A sender that is ready: with its session, and with the token that it sends. */
 export interface Opened {
@@ -21,7 +21,7 @@ export interface Opened {
  * `scope`: of the destination's actor. A sender that has been replaced starts no more sends; those under way run to their end.
  */
 export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayAsk: () => boolean) {
-  const tokens = yield* makeTokens(mayAsk, yield* keptInDatabase)
+  const tokens = yield* makeTokens(mayAsk, yield* tokenStore)
   const services = yield* Effect.context<SessionServices>()
   let state: DestinationState | null = null
   let opened: Opened | null = null
@@ -53,18 +53,18 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
       const session = sender?.kind === "session" ? yield* held(sender) : null
       return (): void => {
         state = next
-        tokens.configure(next?.bearer?.settings ?? null)
+        tokens.configure(next?.bearer?.credential ?? null)
         opened?.session?.release()
         opened = sender === null ? null : { sender, session, token: null, until: Number.POSITIVE_INFINITY }
       }
     }),
     /** Waits for a token. */
     obtain: (of: DestinationState): Effect.Effect<Opened | null, NotObtained> =>
-      Effect.flatMap(tokens.obtain(of.bearer!.settings), (token) => openWith(of, token)),
+      Effect.flatMap(tokens.obtain(of.bearer!.credential), (token) => openWith(of, token)),
     /** The sender with another token than this one, which the target has refused; null: there is no other. */
     renew: (of: DestinationState, refused: string): Effect.Effect<Opened | null, NotObtained> =>
-      Effect.flatMap(tokens.renewed(of.bearer!.settings, refused), (token) =>
-        token === null || token.value === refused ? Effect.succeed(null) : openWith(of, token)
+      Effect.flatMap(tokens.renewed(of.bearer!.credential, refused), (token) =>
+        token === null ? Effect.succeed(null) : openWith(of, token)
       ),
     cancel: (): void => opened?.session?.cancel()
   }

@@ -16,11 +16,13 @@ import { Echoes } from "@tidegate/redaction/Echoes"
 import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Loops } from "../../Loops.ts"
-import { waitOf } from "../../Destination/sending/Attempt.ts"
+import { waitOf } from "../../holds/TargetHold.ts"
+import { credentialOf } from "../../tokens/Credential.ts"
+import { makeSharedTokens } from "../../tokens/SharedTokens.ts"
+import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
 import type { Call, Carry } from "./ActionEffect.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
-import { makeActionTokens } from "./ActionTokens.ts"
 
 /** Of what a target answers to a message: as much as is kept of a delivery's. */
 const maxAnswered = 64 * 1024
@@ -61,7 +63,7 @@ export const makeSendCall = Effect.gen(function* () {
   const own = yield* SenderDomains
   const loops = yield* Loops
   const services = yield* Effect.context<SessionServices>()
-  const tokens = yield* makeActionTokens
+  const tokens = yield* makeSharedTokens
 
   const answerOf = Effect.fnUntraced(function* (
     sender: Sender,
@@ -117,16 +119,27 @@ export const makeSendCall = Effect.gen(function* () {
     if (grant === null) return sent.output(yield* sendWith(null, sent, call))
     const { effect, run } = call
     const owner = { id: effect.step.step.resource_id ?? run.id, team_id: run.team_id }
-    const { accepted, obtain, renewed } = yield* tokens(owner, grant, sent.connector.scope ?? null)
-    const token = yield* obtain
+    const credential = credentialOf(owner, grant, sent.connector.scope ?? null, origins)
+    const { accepted, obtain, renewed } = yield* tokens(credential)
+    // Fails closed: without a token nothing is sent.
+    const { value: token } = yield* Effect.mapError(obtain(credential), withoutToken)
     const first = yield* Effect.result(sendWith(token, sent, call))
     if (Result.isSuccess(first) || (first.failure.status !== undefined && first.failure.status !== 401)) accepted()
     if (Result.isSuccess(first)) return sent.output(first.success)
     // It takes this token no more: once more, with another one.
-    const another = first.failure.status === 401 ? yield* renewed(token) : null
-    return another === null ? yield* Effect.fail(first.failure) : sent.output(yield* sendWith(another, sent, call))
+    const another =
+      first.failure.status === 401 ? yield* Effect.mapError(renewed(credential, token), withoutToken) : null
+    return another === null
+      ? yield* Effect.fail(first.failure)
+      : sent.output(yield* sendWith(another.value, sent, call))
   })
   return carry
+})
+
+const withoutToken = ({ message, waitMs }: NotObtained): StepError => ({
+  code: "OAUTH2_HANDSHAKE_FAILED",
+  message,
+  ...(waitMs === null ? {} : { retry_after_ms: waitMs })
 })
 
 const errorOf = (failure: Failure, answer: Answer | null): StepError => {

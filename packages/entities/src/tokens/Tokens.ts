@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto"
 import { Clock, Deferred, Effect, Exit, Fiber, Result, Schedule, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { Egress } from "@tidegate/egress/Egress"
+import type { Credential, TokenOwner } from "./Credential.ts"
 import { type Held, heldFor, nextAsk, notObtained, obtained, renewAt, settingsKey } from "./Held.ts"
-import type { Keeping, TokenOwner } from "./Keeping.ts"
-import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } from "./TokenEndpoint.ts"
+import { type Ask, askForTokens, NotObtained, patienceMs } from "./TokenEndpoint.ts"
+import type { TokenStore } from "./TokenStore.ts"
 
 /** Longer than a call and storing its result may take: a process that still has the claim then is dead. */
 const claimMs = patienceMs + 5_000
@@ -23,25 +24,29 @@ export interface Token {
   readonly until: number
 }
 
-/** The owner of the tokens, and how they are requested. */
-export interface TokenSettings extends TokenRequest {
-  readonly owner: TokenOwner
+/** Returns tokens for the calls of a target. */
+export interface TokenSource {
+  /** The token to call with. Callers at the same time share one request to the provider. */
+  readonly obtain: (credential: Credential) => Effect.Effect<Token, NotObtained>
+  /** Another token than this one, which the target has refused. Null: there is none, or it is too soon to ask the provider again. */
+  readonly renewed: (credential: Credential, refused: string) => Effect.Effect<Token | null, NotObtained>
+  /** The target has accepted the token. */
+  readonly accepted: () => void
 }
 
 const failure = (message: string, waitMs: number | null = null): NotObtained =>
   new NotObtained({ message, refused: false, waitMs })
 
 const unreadable = failure("the gateway cannot read its tokens", 1_000)
-const noConsent = failure(
-  "nobody has consented yet, or what they have consented to is used up: start a consent for this destination"
-)
+const noConsent = failure("nobody has consented yet, or what they have consented to is used up: start a consent")
 
 /**
- * The tokens of one owner. All callers that need a token while one is requested wait for that one. A token is stored before it is
- * used, so that the next owner of the tokens can use it. A failure is stored too, so that all processes pause when a provider is
- * down or refuses. Fails closed: without a token nothing is sent.
+ * The tokens of one owner, whose credential may change (`configure`). Whoever wants a token while one is asked for waits for the one that
+ * comes. A token is renewed before it expires. What is obtained is stored before it is used, so that whoever owns the tokens next goes on
+ * with it. A failure is stored, too: a provider that does not answer, or says no, is left alone by all for a while. Fails closed: without a
+ * token nothing is sent.
  */
-export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, keeping: Keeping) {
+export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, tokenStore: TokenStore) {
   const egress = yield* Egress
   const one = Semaphore.makeUnsafe(1)
   /** Identifies this actor: a claim that it did not return is its own at the next try. */
@@ -50,9 +55,9 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
   let key = ""
   /** Null: not read yet. */
   let held: Held | null = null
-  /** A result that could not be stored yet. */
-  let unstored: { readonly owner: TokenSettings["owner"]; readonly next: Held } | null = null
-  /** The fiber that obtains a token for all current callers. */
+  /** What could not be stored yet. */
+  let unstored: { readonly owner: TokenOwner; readonly next: Held } | null = null
+  /** What obtains a token for all that want one now. */
   let obtaining: Fiber.Fiber<Token, NotObtained> | null = null
   let refusedByTarget: string | null = null
   let renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
@@ -71,8 +76,8 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       ? Effect.fail(why)
       : Effect.succeed({ value: access.token, until: Math.min(access.expires_at, failure?.until ?? access.expires_at) })
 
-  /** The result that is known without a request: a token, or why there is none; null: the provider has to be asked. */
-  const found = (of: TokenSettings, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
+  /** What is known without asking: a token, or why there is none; null: the provider has to be asked. */
+  const found = (of: Credential, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
     const token = usable(what, now)
     if (token !== null) return Effect.succeed(token)
     if (what.failure !== null && now < what.failure.until) {
@@ -82,31 +87,28 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     return nextAsk(of, what) === null ? lastingOr(what, now, noConsent) : null
   }
 
-  /** The stored tokens, once no other process holds the claim; null: another process has held it for that long. */
-  const claimed = Effect.fnUntraced(function* (of: TokenSettings, forMs: number) {
+  /** What is held, once nobody else asks; null: somebody does for that long. */
+  const claimed = Effect.fnUntraced(function* (of: Credential, forMs: number) {
     for (let waited = 0; waited <= forMs; waited += pollMs) {
-      const stored = yield* keeping.claim(of.owner, claim, claimMs)
+      const stored = yield* tokenStore.claim(of.owner, claim, claimMs)
       if (stored !== null) return heldFor(of, stored)
       yield* Effect.sleep(pollMs)
     }
     return null
   })
 
-  /** Stores the tokens and returns the claim; false: another process has the claim by now. */
-  const store = Effect.fnUntraced(function* (owner: TokenSettings["owner"], next: Held) {
+  /** Stores it and gives back the claim; false: that is somebody else's by now. */
+  const store = Effect.fnUntraced(function* (owner: TokenOwner, next: Held) {
     unstored = { owner, next }
-    const isStored = yield* keeping.store(owner, claim, next)
+    const isStored = yield* tokenStore.store(owner, claim, next)
     unstored = null
     // Tokens of outdated settings do not stay in memory.
     if (next.settings === key) held = isStored ? next : null
     return isStored
   })
 
-  /**
-   * The result cannot be requested again. While the database fails, storing is repeated for a while, and then before anything
-   * else.
-   */
-  const keep = (of: TokenSettings, next: Held) =>
+  /** What came cannot be asked for again: it is tried for a while against a database that does not answer, and then first of all. */
+  const keep = (of: Credential, next: Held) =>
     Effect.retry(store(of.owner, next), { schedule: Schedule.spaced("250 millis"), times: 100 })
   const keepUnstored = Effect.suspend(() =>
     unstored === null ? Effect.void : Effect.asVoid(store(unstored.owner, unstored.next))
@@ -114,7 +116,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
 
   /** Asks the provider while holding the claim; `kept`: what to store after a failure. */
   const asked = Effect.fnUntraced(function* (
-    of: TokenSettings,
+    of: Credential,
     before: Held,
     ask: Ask,
     kept: (failure: NotObtained, now: number) => Held
@@ -150,14 +152,14 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       one.withPermits(1)(Effect.andThen(keepUnstored, work).pipe(Effect.catchTag("SqlError", brokeDown)))
     )
 
-  const obtainNow = Effect.fnUntraced(function* (of: TokenSettings) {
+  const obtainNow = Effect.fnUntraced(function* (of: Credential) {
     const now = yield* Clock.currentTimeMillis
-    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* keeping.read(of.owner))
+    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* tokenStore.read(of.owner))
     if (before.settings === key) held = before
     return yield* found(of, before, now) ?? obtainByClaim(of)
   })
 
-  const obtainByClaim = Effect.fnUntraced(function* (of: TokenSettings) {
+  const obtainByClaim = Effect.fnUntraced(function* (of: Credential) {
     const before = yield* claimed(of, claimMs)
     if (before === null) return yield* failure("another process is asking for a token")
     const now = yield* Clock.currentTimeMillis
@@ -180,9 +182,10 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     )
   })
 
-  /** The token to deliver with under these settings. */
-  const obtain = Effect.fnUntraced(function* (of: TokenSettings): Effect.fn.Return<Token, NotObtained> {
-    if (settingsKey(of) !== key) return yield* failure("the destination's settings have changed")
+  const obtain: TokenSource["obtain"] = Effect.fnUntraced(function* (
+    of: Credential
+  ): Effect.fn.Return<Token, NotObtained> {
+    if (settingsKey(of) !== key) return yield* failure("the credential's settings have changed")
     if ((yield* Clock.currentTimeMillis) - brokeDownAt < 1_000) return yield* unreadable
     if (obtaining !== null) return yield* Fiber.join(obtaining)
     const fiber = (obtaining = yield* apart(obtainNow(of)))
@@ -192,10 +195,30 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
     return yield* Fiber.join(fiber)
   })
 
+  const accepted: TokenSource["accepted"] = () => {
+    isAccepted = true
+  }
+
+  /** When the last token was refused as well, the provider is not asked for every call that the target does not want. */
+  const renewed: TokenSource["renewed"] = Effect.fnUntraced(function* (of, refused) {
+    const current = held?.access ?? null
+    if (current !== null && current.token === refused && refused !== refusedByTarget) {
+      const now = yield* Clock.currentTimeMillis
+      const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.most)
+      if (renewals.count > 0 && now - renewals.at < wait) return null
+      renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
+      refusedByTarget = refused
+    }
+    const token = yield* obtain(of)
+    return token.value === refused ? null : token
+  })
+
   return {
     obtain,
-    /** Sets how tokens are requested from now on; null: not at all. */
-    configure: (next: TokenSettings | null): void => {
+    renewed,
+    accepted,
+    /** From now on they are asked for like this; null: not at all. */
+    configure: (next: Credential | null): void => {
       const nextKey = next === null ? "" : settingsKey(next)
       if (nextKey === key) return
       key = nextKey
@@ -204,31 +227,11 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
       refusedByTarget = null
       renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
     },
-    /** The target has given any answer to this token other than refusing it. */
-    accepted: (): void => {
-      isAccepted = true
-    },
-    /**
-     * Another token than this one, which the target has refused; null: the last one was refused recently as well, and a provider
-     * is not asked for every event that a target refuses.
-     */
-    renewed: (of: TokenSettings, refused: string): Effect.Effect<Token | null, NotObtained> =>
-      Effect.gen(function* () {
-        const current = held?.access ?? null
-        if (current !== null && current.token === refused && refused !== refusedByTarget) {
-          const now = yield* Clock.currentTimeMillis
-          const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.most)
-          if (renewals.count > 0 && now - renewals.at < wait) return null
-          renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
-          refusedByTarget = refused
-        }
-        return yield* obtain(of)
-      }),
     /**
      * Exchanges the code of a consent for these settings. Returns whether there is a refresh token, to continue after the first
      * token expires. "busy": another process is asking the provider, and nothing was done with the code.
      */
-    exchange: (of: TokenSettings, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
+    exchange: (of: Credential, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
       Effect.gen(function* () {
         const answer = Deferred.makeUnsafe<boolean | "busy", NotObtained>()
         let turn: "waits" | "has come" | "given up" = "waits"
@@ -245,7 +248,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, ke
             turn = "has come"
             // A failed exchange leaves the stored tokens unchanged.
             yield* asked(of, { ...before, refresh: null }, ask, () => before)
-            const next: Held = heldFor(of, yield* keeping.read(of.owner))
+            const next: Held = heldFor(of, yield* tokenStore.read(of.owner))
             held = next.settings === key ? next : null
             return next.refresh !== null
           })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { guardMs, Pacer } from "../src/Destination/queue/Pacer.ts"
+import { guardMs, Pacer } from "../src/limits/Pacer.ts"
 import type { RatePeriod } from "@tidegate/model/Destination"
-import { Random } from "./Random.ts"
+import { Random } from "../../entities/test/Random.ts"
 
 const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
 const rate = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
-import { IngestBudget, largestShare } from "@tidegate/entities/Source/IngestBudget"
+import { IngestBudget, largestShare } from "../src/limits/IngestBudget.ts"
 import { Random } from "../../entities/test/Random.ts"
-import { againMs, type Asked, IngestLease } from "../src/IngestLease.ts"
+import { againMs, type Asked, IngestLease } from "../src/limits/IngestLease.ts"
 
 const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
 const limits = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_000 })))

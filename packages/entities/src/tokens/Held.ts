@@ -3,8 +3,8 @@ import { Option, Schema } from "effect"
 import type { Ask, NotObtained, Obtained, TokenRequest } from "./TokenEndpoint.ts"
 
 /*
- * The tokens that a destination has from its provider, as they are stored; pure. Each part says which settings it was obtained
- * with. So tokens of other settings are never used, and a refresh token stays valid when the client's secret changes.
+ * The tokens of a credential, as they are stored; pure. Each part says which settings it was obtained with. So tokens of other
+ * settings are never used, and a refresh token stays valid when the client's secret changes.
  */
 
 const HeldSchema = Schema.Struct({

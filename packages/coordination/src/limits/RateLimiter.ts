@@ -33,7 +33,7 @@ export class RateLimiter extends Context.Service<
     /** Takes one call from the key's allowance, if one is left. A refused call uses nothing. */
     readonly take: (limit: Limit, key: string) => Effect.Effect<Verdict>
   }
->()("@tidegate/coordination/RateLimiter") {
+>()("@tidegate/coordination/limits/RateLimiter") {
   /** For this process alone. */
   static readonly layerMemory: Layer.Layer<RateLimiter> = Layer.sync(RateLimiter, () => {
     const allowancesOf = allowancesByName()

@@ -1,5 +1,6 @@
 import { Clock, Effect, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
+import { IngestBudget, type Lease, type Report } from "@tidegate/coordination/limits/IngestBudget"
 import { ratePeriodMs } from "@tidegate/model/Destination"
 import type { Database } from "@tidegate/storage/Database"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
@@ -9,7 +10,6 @@ import {
   readIngestSettings,
   takePeriod
 } from "@tidegate/storage/delivery/SourcePeriods"
-import { IngestBudget, type Lease, type Report } from "./IngestBudget.ts"
 
 interface Asked extends Report {
   readonly team_id: string

@@ -4,16 +4,12 @@ import type { SqlError } from "effect/sql"
 import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
-import {
-  beginConsent,
-  type ConsentTaken,
-  settleConsent,
-  takeConsent
-} from "@tidegate/storage/delivery/DestinationTokens"
+import type { ConsentTaken } from "@tidegate/storage/delivery/DestinationTokens"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { query } from "@tidegate/storage/Transaction"
+import type { Credential, TokenOwner } from "./Credential.ts"
 import { settingsKey } from "./Held.ts"
-import type { Tokens, TokenSettings } from "./Tokens.ts"
+import type { Tokens } from "./Tokens.ts"
 
 /** How long a person may take to consent. */
 const consentMs = 600_000
@@ -24,14 +20,37 @@ const pollMs = 250
 /** The path to which providers redirect, unless the settings say otherwise. */
 export const callbackPath = "/v1/oauth/callback"
 
-const impossible = (message: string): GatewayError => invalid([{ path: "config.auth", message }])
+/** Consents for one kind of owner: how errors name it and its settings, and where consents are stored. */
+export interface Consents {
+  readonly kind: string
+  readonly path: string
+  readonly begin: (
+    owner: TokenOwner,
+    state: string,
+    consent: Schema.JsonObject,
+    until: Date
+  ) => Effect.Effect<void, SqlError.SqlError, Database | Secrets>
+  /** Takes the consent of a state, once; null: there is none, or it has expired. */
+  readonly take: (
+    owner: TokenOwner,
+    state: string,
+    now: Date
+  ) => Effect.Effect<ConsentTaken | null, SqlError.SqlError, Database | Secrets>
+  /** Stores what has become of a consent that was taken; null: nothing, and its state is used up. */
+  readonly settle: (
+    owner: TokenOwner,
+    state: string,
+    next: Exclude<ConsentTaken, "underWay"> | null
+  ) => Effect.Effect<void, SqlError.SqlError, Database | Secrets>
+}
 
 /**
- * Starts a consent. The state is a secret of 256 bits for one use, bound to this destination with these settings and this
- * redirect. The PKCE verifier, which proves that the same party exchanges the code, stays here.
+ * Sends somebody to consent. The state is a secret of 256 bits for one use, bound to this owner with these settings and this redirect. The
+ * proof that the code is exchanged by who asked for it (PKCE) stays in the store.
  */
 export const startConsent = (
-  settings: TokenSettings | null,
+  { begin, kind, path }: Consents,
+  credential: Credential | null,
   team_id: string,
   ingress: Ingress["Service"]
 ): Effect.Effect<
@@ -40,28 +59,28 @@ export const startConsent = (
   Database | Secrets
 > =>
   Effect.gen(function* () {
-    if (settings !== null && settings.owner.team_id !== team_id)
-      return yield* notFound("destination", settings.owner.id)
-    const how = settings?.grant.how
-    if (settings === null || how?.kind !== "authorization_code") {
+    const impossible = (message: string): GatewayError => invalid([{ path, message }])
+    if (credential !== null && credential.owner.team_id !== team_id) return yield* notFound(kind, credential.owner.id)
+    const how = credential?.grant.how
+    if (credential === null || how?.kind !== "authorization_code") {
       return yield* impossible(
         "must be that of OAUTH2_AUTHORIZATION_CODE, and not be switched off: to nothing else anybody consents"
       )
     }
     if (how.authorizationUrl === null)
       return yield* impossible("must have an authorization_url, where somebody consents")
-    const { owner } = settings
+    const { owner } = credential
     const state = `${owner.id}.${randomBytes(32).toString("base64url")}`
     const verifier = randomBytes(32).toString("base64url")
     const redirect_uri = how.redirectUri ?? ingress.publicUrl + callbackPath
     const until = new Date((yield* Clock.currentTimeMillis) + consentMs)
-    yield* query(beginConsent(owner, state, { verifier, redirect_uri, settings: settingsKey(settings) }, until))
+    yield* query(begin(owner, state, { verifier, redirect_uri, settings: settingsKey(credential) }, until))
     const url = new URL(how.authorizationUrl)
     const asked = {
       response_type: "code",
       client_id: how.client.id,
       redirect_uri,
-      scope: settings.scope,
+      scope: credential.scope,
       audience: how.audience,
       state,
       code_challenge: createHash("sha256").update(verifier).digest("base64url"),
@@ -83,11 +102,12 @@ const busy = fail("QUEUE_UNAVAILABLE", "the consent is being ended; repeat the r
  * repeats it.
  */
 const taken = Effect.fnUntraced(function* (
-  owner: TokenSettings["owner"],
+  { take }: Consents,
+  owner: TokenOwner,
   state: string
 ): Effect.fn.Return<Exclude<ConsentTaken, "underWay">, GatewayError, Database | Secrets> {
   for (let waited = 0; waited <= underWayMs; waited += pollMs) {
-    const consent = yield* query(takeConsent(owner, state, new Date(yield* Clock.currentTimeMillis)))
+    const consent = yield* query(take(owner, state, new Date(yield* Clock.currentTimeMillis)))
     if (consent === null) return yield* unknown
     if (consent !== "underWay") return consent
     yield* Effect.sleep(pollMs)
@@ -101,7 +121,8 @@ const taken = Effect.fnUntraced(function* (
  * even when its caller has given up.
  */
 export const endConsent = (
-  settings: TokenSettings | null,
+  consents: Consents,
+  credential: Credential | null,
   tokens: Tokens,
   back: {
     readonly team_id: string
@@ -111,22 +132,23 @@ export const endConsent = (
   }
 ): Effect.Effect<{ readonly renewable: boolean }, GatewayError, Database | Secrets> =>
   Effect.gen(function* () {
-    if (settings === null || settings.owner.team_id !== back.team_id) return yield* unknown
-    const { owner } = settings
+    if (credential === null || credential.owner.team_id !== back.team_id) return yield* unknown
+    const { owner } = credential
     const code = back.code === null ? null : createHash("sha256").update(back.code).digest("base64url")
-    const consent = yield* taken(owner, back.state)
+    const consent = yield* taken(consents, owner, back.state)
     if ("ended" in consent) {
       const { ended } = consent
-      if (code === null || ended["code"] !== code || ended["settings"] !== settingsKey(settings)) return yield* unknown
+      if (code === null || ended["code"] !== code || ended["settings"] !== settingsKey(credential))
+        return yield* unknown
       return { renewable: ended["renewable"] === true }
     }
-    return yield* exchanged(settings, tokens, back, consent.begun).pipe(
-      Effect.tapError(() => keptOrNot(settleConsent(owner, back.state, null))),
+    return yield* exchanged(credential, tokens, back, consent.begun).pipe(
+      Effect.tapError(() => keptOrNot(consents.settle(owner, back.state, null))),
       Effect.flatMap((renewable) => {
-        // Nothing was done with the code: the same call may be repeated.
-        if (renewable === "busy") return Effect.andThen(keptOrNot(settleConsent(owner, back.state, consent)), busy)
-        const ended = { renewable, code, settings: settingsKey(settings) }
-        return Effect.as(keptOrNot(settleConsent(owner, back.state, { ended })), { renewable })
+        // Nothing was done with the code: the same call may come again.
+        if (renewable === "busy") return Effect.andThen(keptOrNot(consents.settle(owner, back.state, consent)), busy)
+        const ended = { renewable, code, settings: settingsKey(credential) }
+        return Effect.as(keptOrNot(consents.settle(owner, back.state, { ended })), { renewable })
       }),
       Effect.uninterruptible
     )
@@ -137,12 +159,12 @@ const keptOrNot = <R>(ending: Effect.Effect<void, SqlError.SqlError, R>) =>
   Effect.ignore(Effect.retry(ending, { schedule: Schedule.spaced("250 millis"), times: 8 }))
 
 const exchanged = Effect.fnUntraced(function* (
-  settings: TokenSettings,
+  credential: Credential,
   tokens: Tokens,
   { code, error }: { readonly code: string | null; readonly error: string | null },
   { redirect_uri, settings: key, verifier }: Schema.JsonObject
 ): Effect.fn.Return<boolean | "busy", GatewayError, Database | Secrets> {
-  if (typeof redirect_uri !== "string" || typeof verifier !== "string" || key !== settingsKey(settings)) {
+  if (typeof redirect_uri !== "string" || typeof verifier !== "string" || key !== settingsKey(credential)) {
     return yield* unknown
   }
   if (code === null) {
@@ -150,7 +172,7 @@ const exchanged = Effect.fnUntraced(function* (
     return yield* fail("OAUTH2_HANDSHAKE_FAILED", `the provider was not consented to${told}`)
   }
   return yield* Effect.mapError(
-    tokens.exchange(settings, { kind: "code", code, verifier, redirectUri: redirect_uri }),
+    tokens.exchange(credential, { kind: "code", code, verifier, redirectUri: redirect_uri }),
     ({ message }) => fail("OAUTH2_HANDSHAKE_FAILED", message)
   )
 })

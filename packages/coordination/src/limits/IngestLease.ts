@@ -1,5 +1,5 @@
 import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
-import { largestShare, type Lease, type Report } from "@tidegate/entities/Source/IngestBudget"
+import { largestShare, type Lease, type Report } from "./IngestBudget.ts"
 
 /** A lease, with the remaining times of itself and of its period. */
 export interface Leased extends Lease {

@@ -4,6 +4,18 @@
  */
 export type Ending = "answered" | "overloaded" | "unsent"
 
+/** Statuses by which a target says that it is overloaded. */
+const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
+
+/** What the end of an exchange says about the target's limit. Without a full answer it timed out, was cut off or was not accepted. */
+export const endingOf = ({
+  errorCode,
+  status
+}: {
+  readonly errorCode: string | null
+  readonly status: number | null
+}): Ending => (errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded")
+
 /** An exchange that has begun; returned to the limit when it ends. */
 export interface Departure {
   readonly at: number

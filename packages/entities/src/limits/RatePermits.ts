@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Exit, Schedule, Scope } from "effect"
 import type { SqlError } from "effect/sql"
+import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { Database } from "@tidegate/storage/Database"
 import { noteTurns, readTurns } from "@tidegate/storage/delivery/RatePermits"
-import type { Pacer } from "./Pacer.ts"
 
 /** Stored permits are valid for this time (ms); with long periods, for a part of the period. */
 const minLifeMs = 5_000

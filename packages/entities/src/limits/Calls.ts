@@ -1,5 +1,5 @@
 import type { ByteShare } from "@tidegate/runtime/SharedBytes"
-import type { Departure } from "../queue/ConcurrencyLimit.ts"
+import type { Departure } from "./ConcurrencyLimit.ts"
 
 /** This many calls may always wait, whatever the other destinations hold. */
 const minWaiting = 16
@@ -59,7 +59,7 @@ export class CallLine {
   }
 }
 
-/** The calls of one destination that wait for their turn. */
+/** The calls of one destination or action that wait for their turn. */
 export class Calls {
   readonly #lines = new Map<string, CallLine>()
   readonly #bytes: ByteShare

@@ -1,0 +1,31 @@
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { TokenOwner } from "./Credential.ts"
+import type { Held } from "./Held.ts"
+
+/**
+ * Where the tokens of one owner are stored. Whoever asks a provider holds the claim. Only one has it at a time, until it is given back or has
+ * expired: two askers would use up one refresh token.
+ */
+export interface TokenStore {
+  /** What is stored; empty when it cannot be read. */
+  readonly read: (owner: TokenOwner) => Effect.Effect<unknown, SqlError.SqlError>
+  /** Takes the claim for so long, and answers with what is stored; null: somebody else has the claim. */
+  readonly claim: (owner: TokenOwner, claim: string, forMs: number) => Effect.Effect<unknown, SqlError.SqlError>
+  /** Stores what is held from now on, and gives the claim back; false: somebody else has the claim by now, and nothing was stored. */
+  readonly store: (owner: TokenOwner, claim: string, held: Held) => Effect.Effect<boolean, SqlError.SqlError>
+}
+
+/** In this process alone, and lost with it: for credentials by which any number of tokens may be asked for. */
+export const inMemory = (): TokenStore => {
+  let held: unknown = null
+  return {
+    read: () => Effect.sync(() => held),
+    claim: () => Effect.sync(() => held ?? {}),
+    store: (_owner, _claim, next) =>
+      Effect.sync(() => {
+        held = next
+        return true
+      })
+  }
+}

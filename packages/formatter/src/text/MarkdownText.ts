@@ -1,31 +1,51 @@
 /** Text as Markdown says it: without this, text that has the shape of a tag, an entity or a mark would become one where the Markdown is rendered. */
 
-/** Marks within a line. `<` before white space begins nothing, nor does `&` that no name stands behind; `!` may stand before a link, `#` end a heading. */
-const marks = /[\\`*_[\]]|<(?!\s)|&(?=#?\w)|~(?=~)|(?<=~)~|!$|(?<=\s)#(?=#*\s*$)/g
+/** Marks within a line. `<` before white space begins nothing, nor does `&` that no name stands behind. */
+const marks = /[\\`*_[\]]|<(?!\s)|&(?=#?\w)|~(?=~)|(?<=~)~/g
 
 /** What makes a heading, a list, a quotation, a table or a rule of a line that begins with it. */
-const beginnings = /^([ \t]*)([-=>|]|:(?=-)|\+(?=\s|$)|#+(?=\s|$)|\d{1,9}(?=[.)](?:\s|$)))/gm
+const beginning = /^([-=>|]|:(?=-)|\+(?=\s|$)|#+(?=\s|$)|\d{1,9}(?=[.)](?:\s|$)))/
 
-export const markdownText = (text: string): string =>
-  text
-    .replaceAll(marks, "\\$&")
-    .replaceAll(beginnings, (_, space: string, found: string) =>
-      /^\d/.test(found) ? `${space}${found}\\` : `${space}\\${found}`
-    )
+export const markdownText = (text: string): string => text.replaceAll(marks, "\\$&")
 
-/** An address as it stands in HTML for the converter, which writes parentheses and angles so that they end nothing. */
+/** Escaped text that a line begins with. */
+export const markdownLine = (escaped: string): string =>
+  escaped.replace(beginning, (found) => (/^\d/.test(found) ? `${found}\\` : `\\${found}`))
+
+/** An address between parentheses: none of its characters ends it. */
 export const markdownAddress = (address: string): string =>
   address
     .trim()
     .replaceAll(/\s/g, "%20")
-    .replaceAll(/[`\\]/g, encodeURIComponent)
+    .replaceAll(/[\p{Cc}`\\]/gu, encodeURIComponent)
     .replaceAll(/&(?=#?\w+;)/g, "&amp;")
+    .replaceAll(/[<>()]/g, "\\$&")
 
-/** A title as it stands in HTML for the converter, which quotes it: a line, whose backslashes and entities are text. */
-export const markdownTitle = (title: string): string =>
-  title
+/** A title behind an address, in quotes: a line, whose backslashes and entities are text. Empty if there is none. */
+export const markdownTitle = (title: string): string => {
+  const line = title
     .slice(0, 1000)
     .replaceAll(/\s+/g, " ")
     .trim()
-    .replaceAll("\\", "\\\\")
+    .replaceAll(/[\\"]/g, "\\$&")
     .replaceAll(/&(?=#?\w+;)/g, "&amp;")
+  return line === "" ? "" : ` "${line}"`
+}
+
+/** A code span: its marks are longer than those in the code, or shorter. */
+export const markdownCode = (code: string): string => {
+  const runs = new Set(code.match(/`+/g)?.map(({ length }) => length))
+  let length = 1
+  while (runs.has(length)) length++
+  const mark = "`".repeat(length)
+  const space = code.startsWith("`") || code.endsWith("`") ? " " : ""
+  return mark + space + code + space + mark
+}
+
+/** The lines of a block of code: no line of the code ends it. */
+export const markdownFence = (code: string, language: string): ReadonlyArray<string> => {
+  let length = 3
+  for (const [, ticks] of code.matchAll(/^ {0,3}(`{3,})/gm)) length = Math.max(length, ticks!.length + 1)
+  const fence = "`".repeat(length)
+  return [fence + language, ...code.split("\n"), fence]
+}

@@ -162,7 +162,6 @@ const computing = new Set([
   "decimal.js",
   "libphonenumber-js/max",
   "markdown-it",
-  "turndown",
   "htmlparser2",
   "pluralize",
   "any-ascii",

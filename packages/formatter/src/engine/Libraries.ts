@@ -40,7 +40,6 @@ export const phoneMetadata = (number: object): NumberingPlans =>
 
 export const phoneVersion = once(() => (load("libphonenumber-js/package.json") as { readonly version: string }).version)
 export const markdownIt = once(() => load("markdown-it") as typeof import("markdown-it").default)
-export const turndown = once(() => load("turndown") as typeof import("turndown"))
 export const htmlparser = once(() => load("htmlparser2") as typeof import("htmlparser2"))
 /** Words for which the library's rules are wrong, with the plural from dictionaries. */
 const plurals = (

@@ -27,17 +27,27 @@ export function* readHtml(
 ): Generator<void, void, void> {
   let depth = 0
   let quiet = 0
+  /** The element whose start tag is not over. Where the HTML ends in one, the parser closes what it has not opened. */
+  let begun: string | null = null
   const parser = new (htmlparser().Parser)(
     {
       ontext: (piece) => {
         if (quiet === 0) text(piece)
       },
+      onopentagname: (name) => {
+        begun = name
+      },
       onopentag: (name, attributes) => {
+        begun = null
         if (++depth > maxNesting) throw tooMuch("elements are nested too deep", maxNesting, depth, "input")
         if (silent.has(name)) quiet++
         if (quiet === 0) open(name, attributes)
       },
       onclosetag: (name) => {
+        if (name === begun) {
+          begun = null
+          return
+        }
         depth--
         if (quiet === 0) close(name)
         if (silent.has(name)) quiet--

@@ -1,5 +1,4 @@
 import { Schema } from "effect"
-import { TimeRange } from "./Lists.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** Runs of workflows, as the API shows them. */
@@ -46,10 +45,6 @@ export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRu
 export type WorkflowRun = typeof WorkflowRun.Type
 
 /** The beginning of the next page is `next_cursor`; null when there is none. */
-export const RunList = Schema.Struct({ count, next_cursor: textOrNull, models: Schema.Array(WorkflowRun) }).annotate({
-  identifier: "WorkflowRunList"
-})
-
 /** What people see of a payload: secrets are masked, what is large is shown in part or not at all. */
 export const PayloadPreview = Schema.Struct({
   available: Schema.Boolean,
@@ -237,14 +232,6 @@ export const WorkflowActivity = Schema.Struct({
 export type WorkflowActivity = typeof WorkflowActivity.Type
 
 /** `total` is of the window when `total_exact`, else there are at least so many. */
-export const WorkflowActivityList = Schema.Struct({
-  total: count,
-  total_exact: Schema.Boolean,
-  count,
-  applied_range: TimeRange,
-  models: Schema.Array(WorkflowActivity)
-}).annotate({ identifier: "WorkflowActivityList" })
-
 /** A run whose failed step is to run again. */
 export const RetriedStep = Schema.Struct({
   id: Schema.String,

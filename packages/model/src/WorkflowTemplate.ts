@@ -35,11 +35,6 @@ export const WorkflowTemplateDetail = Schema.Struct({
 }).annotate({ identifier: "WorkflowTemplateDetail" })
 export interface WorkflowTemplateDetail extends Schema.Schema.Type<typeof WorkflowTemplateDetail> {}
 
-export const WorkflowTemplateList = Schema.Struct({
-  count: Schema.Int,
-  models: Schema.Array(WorkflowTemplate)
-}).annotate({ identifier: "WorkflowTemplateList" })
-
 /** A workflow that has just been made of a template. */
 export const InstantiatedWorkflow = Schema.Struct({
   ...Workflow.fields,

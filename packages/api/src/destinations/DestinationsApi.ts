@@ -8,6 +8,7 @@ import { ApiErrors } from "../contract/ApiError.ts"
 import { consentEnded, consentStarted } from "../contract/Examples.ts"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
 const Started = ConsentStarted.annotate({
@@ -47,7 +48,7 @@ const consentErrors = [
 ] as const
 
 /** Where events go, and somebody's consent to their tokens. */
-export class DestinationsApi extends groupOf(destination, { query: Parameters.resources }, [
+export class DestinationsApi extends groupOf(destination, { list: Lists.destinations }, [
   HttpApiEndpoint.post("startConsent", "/destinations/:id/oauth/start", {
     params: Parameters.pathOf("destination"),
     query: Parameters.onlyTeam,

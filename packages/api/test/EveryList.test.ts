@@ -161,6 +161,10 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
           const rows = yield* all(list, a, `order_by=${order}`, "dir=asc")
           const values = rows.map((row) => String(row[order]))
           expect([order, values]).toEqual([order, values.toSorted()])
+          const inPages = yield* all(list, a, `order_by=${order}`, "dir=asc", "limit=2")
+          expect([order, ids(inPages)]).toEqual([order, ids(rows)])
+          const back = yield* all(list, a, `order_by=${order}`, "dir=desc", "limit=2")
+          expect([order, ids(back)]).toEqual([order, ids(rows).toReversed()])
         }
         if (orders.length > 0) yield* refused(url(list, a, "order_by=team_id"), "VALIDATION_ERROR")
       })
@@ -214,6 +218,16 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
         for (const [name, filter] of Object.entries(filters)) {
           const narrowed = `${name}=${encodeURIComponent(filter(a, whole)[0])}`
           yield* refused(url(list, a, narrowed, `cursor=${cursor}`), "INVALID_CURSOR")
+        }
+        // A list is in its own order unless told, and its cursor is of that order.
+        const inOrder = yield* Effect.forEach(orders, (order) =>
+          Effect.map(call("GET", url(list, a, `order_by=${order}`, `cursor=${cursor}`)), ({ body }) => body.code)
+        )
+        expect(inOrder.filter((code) => code === undefined).length).toBe(Math.min(1, orders.length))
+        expect(new Set(inOrder)).toEqual(new Set(orders.length > 1 ? ["INVALID_CURSOR", undefined] : inOrder))
+        if (dir) {
+          const other = byDefault === "asc" ? "desc" : "asc"
+          yield* refused(url(list, a, `dir=${other}`, `cursor=${cursor}`), "INVALID_CURSOR")
         }
         for (const other of lists.filter((one) => one !== list && one.cursors !== "none")) {
           yield* refused(url(other, a, `cursor=${cursor}`), "INVALID_CURSOR")

@@ -173,7 +173,9 @@ export const activity = Effect.fnUntraced(function* (team: string, filter: Activ
     upper = page.next ?? upper
   }
   const { last, page: rows } = cutToLimit(found, limit)
-  return windowedList(request, at, yield* shown(rows), last?.id ?? (more ? upper : null))
+  const answer = windowedList(request, at, yield* shown(rows), last?.id ?? (more ? upper : null))
+  // One more than are shown is known to be there.
+  return last === null ? answer : { ...answer, total: answer.total + 1 }
 })
 
 const namesOf = (sql: SqlClient.SqlClient, table: "workflows" | "sources", ids: ReadonlyArray<string>) =>

@@ -14,15 +14,17 @@ import * as Parameters from "./Parameters.ts"
  * of every list. Its parameters, its cursors, its answer and its example are made of that. The answer is made in `reads/Paging.ts` of the storage.
  */
 
+type Example = Readonly<Record<string, Schema.Json>>
+
 /** What lists have beside the members of every list, with its example. */
 interface Shape<Fields extends Schema.Struct.Fields> {
   readonly fields: Fields
-  readonly example: Schema.JsonObject
+  readonly example: Example
 }
-const shape = <const Fields extends Schema.Struct.Fields>(
-  fields: Fields,
-  example: Schema.JsonObject
-): Shape<Fields> => ({ fields, example })
+const shape = <const Fields extends Schema.Struct.Fields>(fields: Fields, example: Example): Shape<Fields> => ({
+  fields,
+  example
+})
 
 const pagination = { order_by: "created_at", dir: "desc", limit: 100 }
 const found = { total: 1, total_exact: true, applied_range: { from: "2025-12-31T00:00:00.000Z", to: at } }
@@ -73,12 +75,12 @@ const list = <
   example: (model: object) => exampleOf(model, beside.example)
 })
 
-const exampleOf = (model: object, beside: Schema.JsonObject = {}): Schema.JsonObject => ({
+const exampleOf = (model: object, beside: Example = {}): Example => ({
   ...beside,
   count: 1,
   next_cursor: null,
   has_more: false,
-  models: [model as Schema.JsonObject]
+  models: [model as Example]
 })
 
 /** A list that is answered as a whole, and has no pages. */
@@ -102,7 +104,7 @@ export interface ResourceList<Query extends Schema.Struct.Fields = Schema.Struct
   readonly answer: <Model extends Schema.Top>(
     model: Model
   ) => ReturnType<typeof listOf<Model, typeof shapes.ordered.fields>>
-  readonly example: (model: object) => Schema.JsonObject
+  readonly example: (model: object) => Example
 }
 
 const resourceList = <const Name extends string, const Filters extends Schema.Struct.Fields>(

@@ -12,7 +12,7 @@ import {
 } from "@tidegate/resources/Resource"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import type { PendingOf } from "../delivery/CancelPending.ts"
-import { listResources, type ResourcePage, type ResourceQuery } from "../reads/ResourceLists.ts"
+import { listRows, resourcePage, type ResourcePage, type ResourceQuery } from "../reads/ResourceLists.ts"
 import { type Owner, sealedColumn } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { isBeyondMargin, isFarFromLimit, takePlace } from "../teams/TeamCounts.ts"
@@ -354,10 +354,13 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     findByName: (team_id, name, of) => query(findByName(team_id, name, of)),
     records: (rows, options) => special.show(rows as ReadonlyArray<Row>, options),
     list: (team_id, asked) =>
-      query(
-        listResources<Row, RecordOf<R>>(sql, resource, team_id, asked, special.narrow?.(team_id, asked) ?? [], (rows) =>
-          special.show(rows, { counts: asked.counts, listed: true })
-        )
+      listRows<Row>(sql, resource, team_id, asked, special.narrow?.(team_id, asked) ?? []).pipe(
+        Effect.flatMap((found) =>
+          Effect.map(special.show(found.rows, { counts: asked.counts, listed: true }), (models) =>
+            resourcePage(asked, found, models)
+          )
+        ),
+        query
       ),
     create: (team_id, id, fields, command = {}) =>
       Effect.flatMap(carryOut(create({ team_id, id }, fields, command), command), answer),

@@ -43,15 +43,15 @@ const startOf = (query: ResourceQuery): Result.Result<Required<Start> | null, Ga
       : Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
   })
 
-/** The rows of a page that begins behind a row, of a table whose records are as large as `weight` says of a row `t`. */
-const listRows = Effect.fnUntraced(function* <Row extends object>(
+/** The rows of a page, of a table whose records are as large as `weight` says of a row `t`. `more`: what narrows it beyond the query. */
+export const listRows = Effect.fnUntraced(function* <Row extends object>(
   sql: SqlClient.SqlClient,
   { outline = ["*"], plural, weight }: Pick<AnyResource, "outline" | "plural" | "weight">,
   team: string,
   query: ResourceQuery,
-  start: Required<Start> | null,
   more: ReadonlyArray<Statement.Fragment>
-): Effect.fn.Return<Found<Row>, SqlError.SqlError> {
+): Effect.fn.Return<Found<Row>, GatewayError | SqlError.SqlError> {
+  const start = yield* Effect.fromResult(startOf(query))
   const { among, dir, ids, includeDisabled, limit, name, orderBy, paused, search } = query
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
   const beyond = sql.literal(dir === "asc" ? ">" : "<")
@@ -106,20 +106,12 @@ export interface ResourcePage<Model> extends Listed<Model> {
   readonly pagination: { readonly order_by: string; readonly dir: "asc" | "desc"; readonly limit: number }
 }
 
-/** A page of resources. `more`: what narrows it beyond the query; `toModels`: how rows are shown. */
-export const listResources = Effect.fnUntraced(function* <Row extends object, Model>(
-  sql: SqlClient.SqlClient,
-  resource: Pick<AnyResource, "outline" | "plural" | "weight">,
-  team: string,
-  query: ResourceQuery,
-  more: ReadonlyArray<Statement.Fragment>,
-  toModels: (rows: ReadonlyArray<Row>) => Effect.Effect<ReadonlyArray<Model>, SqlError.SqlError>
-): Effect.fn.Return<ResourcePage<Model>, GatewayError | SqlError.SqlError> {
-  const { dir, key, limit, orderBy } = query
-  const start = yield* Effect.fromResult(startOf(query))
-  const { last, rows } = yield* listRows<Row>(sql, resource, team, query, start, more)
-  return {
-    pagination: { order_by: orderBy, dir, limit },
-    ...listedAs(yield* toModels(rows), cursorAfter(key, last))
-  }
+/** The answer of these rows, as they are shown. */
+export const resourcePage = <Model>(
+  { dir, key, limit, orderBy }: ResourceQuery,
+  { last }: Found<unknown>,
+  models: ReadonlyArray<Model>
+): ResourcePage<Model> => ({
+  pagination: { order_by: orderBy, dir, limit },
+  ...listedAs(models, cursorAfter(key, last))
 })

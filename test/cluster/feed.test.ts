@@ -44,7 +44,7 @@ describe("somebody who follows events", () => {
         after = String(page.next_cursor)
         pages++
         if (pages === 1) began++
-        if (page.has_more !== true) {
+        if (!page.has_more) {
           if (last) return ids
           last = over
         }

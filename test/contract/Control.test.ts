@@ -376,12 +376,18 @@ describe("lists", () => {
     ] as const) {
       const own = `id=${made.map(({ id }) => id).join(",")}`
       expect(await gateway.api("GET", `/${list}?${own}&limit=2`)).toMatchObject({ count: 2, has_more: false })
-      expect(await gateway.api("GET", `/${list}?${own}&limit=1`)).toMatchObject({ count: 1, has_more: true })
       expect(await gateway.api("GET", `/${list}?limit=1`)).toMatchObject({ count: 1, has_more: true })
-      for (const name of ["cursor", "next", "prev"]) {
+      const first = await gateway.api("GET", `/${list}?${own}&limit=1`)
+      expect(first).toMatchObject({ count: 1, has_more: true })
+      const second = await gateway.api("GET", `/${list}?${own}&limit=1&cursor=${first.next_cursor}`)
+      expect(second).toMatchObject({ count: 1, has_more: false, next_cursor: null })
+      expect([first, second].map(({ models }) => models[0]!.id)).toEqual(made.map(({ id }) => id).toReversed())
+      for (const name of ["cursor", "next"]) {
         const refused = await gateway.call("GET", `/${list}?${name}=abc`)
-        expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: name }] } } })
+        expect(refused).toMatchObject({ status: 400, body: { code: "INVALID_CURSOR" } })
       }
+      const refused = await gateway.call("GET", `/${list}?prev=abc`)
+      expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: "prev" }] } } })
     }
   })
 
@@ -401,6 +407,9 @@ describe("lists", () => {
     expect(list).toMatchObject({ count: 4, has_more: true, pagination: { limit: 100 } })
     expect(list.models.map((model) => model.id)).toEqual(heavy.toReversed().slice(0, 4))
     expect(JSON.stringify(list).length).toBeLessThan(5 * 1024 * 1024)
+    const rest = await gateway.api("GET", `/sources?id=${heavy.join(",")}&cursor=${list.next_cursor}`)
+    expect(rest.models.map((model) => model.id)).toEqual(heavy.toReversed().slice(4))
+    expect(rest).toMatchObject({ has_more: false, next_cursor: null })
     // What a connection shows of its source counts as well.
     const destination = await gateway.destination({ path: "/" }, "MOCK_API")
     for (let index = 0; index < 6; index++) await gateway.connection({ id: heavy[0]! }, destination)

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Schema } from "effect"
+import { listed } from "@tidegate/model/Lists"
 import { callingProviders } from "./Providers.ts"
 import type { AuthMode, Provider, ProviderAction } from "./Provider.ts"
 import { formatter } from "./providers/Formatter.ts"
@@ -75,10 +76,10 @@ const entryOf = (provider: Provider): Schema.JsonObject => {
   }
 }
 
-const made = { count: providers.length, models: providers.map(entryOf) }
+const made = listed(providers.map(entryOf), null)
 
 /** All that there is to choose from, made of the rows. */
-export const manifest: Schema.JsonObject = made
+export const manifest: Schema.JsonObject = { ...made }
 
 /** Another one whenever anything of it is. */
 export const manifestHash = createHash("sha256").update(JSON.stringify(made)).digest("hex").slice(0, 32)

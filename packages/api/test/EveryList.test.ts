@@ -42,7 +42,7 @@ const all = Effect.fnUntraced(function* (list: List, world: World, ...query: Rea
     const { body, status } = yield* call("GET", path)
     expect([path, status, body.message]).toEqual([path, 200, undefined])
     rows.push(...body.models)
-    cursor = list.cursors === "none" ? null : (body.next_cursor ?? body.next ?? body.pagination?.next ?? null)
+    cursor = body.next_cursor
   }
   return rows
 })
@@ -130,6 +130,9 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
         const { body } = yield* call("GET", url(list, a))
         expect(Object.keys(body).toSorted()).toEqual(envelope.toSorted())
         expect(body.count).toBe(body.models.length)
+        expect(body.has_more).toBe(body.next_cursor !== null)
+        // What the contract names cursors beside next_cursor says the same.
+        for (const { next = body.next_cursor } of [body, body.pagination ?? {}]) expect(next).toBe(body.next_cursor)
         const whole = ids(yield* all(list, a))
         if (most !== null) {
           for (const [asked, applied] of [
@@ -158,6 +161,10 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
           const rows = yield* all(list, a, `order_by=${order}`, "dir=asc")
           const values = rows.map((row) => String(row[order]))
           expect([order, values]).toEqual([order, values.toSorted()])
+          const inPages = yield* all(list, a, `order_by=${order}`, "dir=asc", "limit=2")
+          expect([order, ids(inPages)]).toEqual([order, ids(rows)])
+          const back = yield* all(list, a, `order_by=${order}`, "dir=desc", "limit=2")
+          expect([order, ids(back)]).toEqual([order, ids(rows).toReversed()])
         }
         if (orders.length > 0) yield* refused(url(list, a, "order_by=team_id"), "VALIDATION_ERROR")
       })
@@ -175,7 +182,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
 
     const cursorOf = (world: World, ...query: ReadonlyArray<string>) =>
       Effect.map(call("GET", url(list, world, "limit=2", ...query)), ({ body }): string => {
-        const cursor = body.next_cursor ?? body.next ?? body.pagination?.next
+        const cursor = body.next_cursor
         expect(cursor).toEqual(expect.any(String))
         return cursor
       })
@@ -212,6 +219,16 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
           const narrowed = `${name}=${encodeURIComponent(filter(a, whole)[0])}`
           yield* refused(url(list, a, narrowed, `cursor=${cursor}`), "INVALID_CURSOR")
         }
+        // A list is in its own order unless told, and its cursor is of that order.
+        const inOrder = yield* Effect.forEach(orders, (order) =>
+          Effect.map(call("GET", url(list, a, `order_by=${order}`, `cursor=${cursor}`)), ({ body }) => body.code)
+        )
+        expect(inOrder.filter((code) => code === undefined).length).toBe(Math.min(1, orders.length))
+        expect(new Set(inOrder)).toEqual(new Set(orders.length > 1 ? ["INVALID_CURSOR", undefined] : inOrder))
+        if (dir) {
+          const other = byDefault === "asc" ? "desc" : "asc"
+          yield* refused(url(list, a, `dir=${other}`, `cursor=${cursor}`), "INVALID_CURSOR")
+        }
         for (const other of lists.filter((one) => one !== list && one.cursors !== "none")) {
           yield* refused(url(other, a, `cursor=${cursor}`), "INVALID_CURSOR")
         }
@@ -224,7 +241,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { a } = yield* Worlds
-        const { table } = list
+        const { first, table } = list
         if (table === undefined) throw new Error("a list with cursors says what table it reads")
         const before = ids(yield* all(list, a))
         const seen: Array<unknown> = []
@@ -232,28 +249,40 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
           sql.unsafe(`insert into ${table} select (jsonb_populate_record(null::${table}, $1::jsonb)).*`, [
             JSON.stringify(row)
           ])
+        // Records of what is past refer to a resource, so its row stays.
+        const take = (id: string) =>
+          Effect.map(
+            sql.unsafe<{ row: object }>(
+              first === undefined
+                ? `delete from ${table} t where id = $1 returning to_jsonb(t) as row`
+                : `update ${table} t set deleted_at = now() where id = $1
+                    returning to_jsonb(t) || '{"deleted_at":null}'::jsonb as row`,
+              [id]
+            ),
+            ([found]) => found
+          )
+        const giveBack = (row: object) =>
+          first === undefined
+            ? put(row)
+            : sql.unsafe(`update ${table} set deleted_at = null where id = $1`, [(row as { readonly id: string }).id])
         const taken: Array<object> = []
         const added: Array<string> = []
         for (let cursor = ""; ;) {
           const { body } = yield* call("GET", url(list, a, "limit=3", ...(cursor === "" ? [] : [`cursor=${cursor}`])))
           seen.push(...ids(body.models))
-          cursor = body.next_cursor ?? body.next ?? body.pagination?.next ?? ""
+          cursor = body.next_cursor ?? ""
           if (cursor === "") break
           // The row that the cursor stands at goes, and a newer one comes.
           const last = body.models.at(-1).id as string
-          const [found] = yield* sql.unsafe<{ row: object }>(
-            `delete from ${table} t where id = $1 returning to_jsonb(t) as row`,
-            [last]
-          )
-          const { row } = found!
+          const { row } = (yield* take(last))!
           taken.push(row)
           // What one request became has its time.
           const at = path.startsWith("/requests/{id}") ? Date.parse(body.models.at(-1).created_at) : Date.now()
           const id = newId(`${last.slice(0, 3)}_`, at)
-          yield* put({ ...row, id, attempt_number: 100 + added.length, token_hash: id })
+          yield* put({ ...row, id, attempt_number: 100 + added.length, token_hash: id, ...first?.(id, new Date()) })
           added.push(id)
         }
-        for (const row of taken) yield* put(row)
+        for (const row of taken) yield* giveBack(row)
         yield* sql.unsafe(`delete from ${table} where id = any($1)`, [added])
         expect(new Set(seen).size).toBe(seen.length)
         expect(seen.filter((id) => before.includes(id))).toEqual(before)

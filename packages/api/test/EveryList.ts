@@ -15,6 +15,8 @@ export interface List {
   readonly id?: (world: World) => string
   /** Where its rows are, of a list that has pages. */
   readonly table?: string
+  /** What makes a row the first of the list, where its id does not. */
+  readonly first?: (id: string, at: Date) => object
   readonly filters: Readonly<Record<string, Filter>>
   /** What it takes beside, and what narrows nothing. */
   readonly also?: ReadonlyArray<string>
@@ -65,30 +67,23 @@ const firstAndThird =
     return [values.join(","), (row) => values.includes(row[member])]
   }
 
+const every = ["count", "next_cursor", "has_more", "models"]
+
 const resource = {
   orders: ["name", "created_at", "updated_at"],
   dir: true,
   most: 255,
-  cursors: "none",
-  envelope: ["pagination", "count", "has_more", "models"]
+  cursors: "onward",
+  envelope: [...every, "pagination"],
+  first: (id: string, at: Date) => ({ name: `!${id}`, created_at: at, updated_at: at })
 } as const
 
 const listed = { id: firstAndThird("id"), ids: firstAndThird("id"), name: as("name", 1) }
 const enabled: Filter = () => ["false", (row) => row["disabled_at"] === null]
 
-const paged = [
-  "total",
-  "total_exact",
-  "limit",
-  "applied_range",
-  "next_cursor",
-  "next",
-  "prev",
-  "pagination",
-  "count",
-  "models"
-]
-const sub = ["pagination", "next", "prev", "count", "models"]
+const totalled = [...every, "total", "total_exact", "applied_range"]
+const sub = [...every, "pagination", "next", "prev"]
+const paged = [...totalled, "limit", "next", "prev", "pagination"]
 
 /** The place of a request's row tells what it went to: the n-th of the history went to the n-th connection. */
 const routed: Filter = ({ connections, request }, rows) => {
@@ -110,24 +105,28 @@ const ofSources: Filter = ({ sources }) => {
 export const lists: ReadonlyArray<List> = [
   {
     path: "/sources",
+    table: "sources",
     ...resource,
     filters: { ...listed, type: is("type", "STRIPE"), include_disabled: enabled }
   },
   {
     path: "/destinations",
+    table: "destinations",
     ...resource,
     filters: { ...listed, type: is("type", "MOCK_API"), include_disabled: enabled }
   },
   {
     path: "/transformations",
+    table: "transformations",
     ...resource,
     filters: listed,
     also: ["include_counts", "include_metrics"]
   },
-  { path: "/actions", ...resource, clamps: true, filters: { ...listed, include_disabled: enabled } },
-  { path: "/filters", ...resource, clamps: true, byDefault: "asc", filters: listed },
+  { path: "/actions", table: "actions", ...resource, clamps: true, filters: { ...listed, include_disabled: enabled } },
+  { path: "/filters", table: "filters", ...resource, clamps: true, byDefault: "asc", filters: listed },
   {
     path: "/workflows",
+    table: "workflows",
     clamps: true,
     ...resource,
     filters: {
@@ -147,7 +146,7 @@ export const lists: ReadonlyArray<List> = [
     dir: false,
     most: 255,
     cursors: "onward",
-    envelope: ["count", "next_cursor", "models"]
+    envelope: totalled
   },
   {
     path: "/workflow-activity",
@@ -163,8 +162,9 @@ export const lists: ReadonlyArray<List> = [
     orders: [],
     dir: false,
     most: 100,
-    cursors: "none",
-    envelope: ["total", "total_exact", "applied_range", "count", "models"]
+    table: "workflow_runs",
+    cursors: "onward",
+    envelope: totalled
   },
   {
     path: "/workflow-templates",
@@ -173,10 +173,11 @@ export const lists: ReadonlyArray<List> = [
     dir: false,
     most: null,
     cursors: "none",
-    envelope: ["count", "models"]
+    envelope: every
   },
   {
     path: "/connections",
+    table: "connections",
     ...resource,
     filters: {
       ...listed,
@@ -267,7 +268,7 @@ export const lists: ReadonlyArray<List> = [
     dir: true,
     most: 255,
     cursors: "both",
-    envelope: ["pagination", "count", "models"]
+    envelope: [...every, "pagination"]
   },
   {
     path: "/transformations/{id}/executions",
@@ -319,18 +320,20 @@ export const lists: ReadonlyArray<List> = [
     },
     orders: [],
     dir: false,
+    table: "bulk_operations",
     most: 255,
-    cursors: "none",
-    envelope: ["count", "models"]
+    cursors: "onward",
+    envelope: every
   })),
   {
     path: "/request-fixtures",
     filters: { ...searched(as("name", 1)), source_id: among("source_id", ({ sources }) => [sources[4]!]) },
     orders: [],
     dir: false,
+    table: "request_fixtures",
     most: 255,
-    cursors: "none",
-    envelope: ["count", "models"]
+    cursors: "onward",
+    envelope: every
   },
   {
     path: "/shares",
@@ -340,7 +343,7 @@ export const lists: ReadonlyArray<List> = [
     dir: false,
     most: 255,
     cursors: "onward",
-    envelope: ["count", "next_cursor", "models"]
+    envelope: every
   },
   {
     path: "/request-fixtures/{id}/targets",
@@ -350,6 +353,6 @@ export const lists: ReadonlyArray<List> = [
     dir: false,
     most: null,
     cursors: "none",
-    envelope: ["count", "models"]
+    envelope: every
   }
 ]

@@ -87,26 +87,27 @@ const make = Effect.fnUntraced(function* (
   const action =
     '{"auth_mode":"none","schema_version":"1.0.0","inputs":{},"rate_limit":null,"rate_limit_period":"second"}'
   const transformation = newId(prefixes.transformation, from)
-  const codes = [transformation, newId(prefixes.transformation, from), newId(prefixes.transformation, from)]
+  const codes = [transformation, ...Array.from({ length: 5 }, () => newId(prefixes.transformation, from))]
   for (const [place, id] of codes.entries()) {
     yield* sql`insert into transformations (id, team_id, name, code, code_hash, created_at, updated_at)
-      values (${id}, ${team}, ${`t${3 - place}`}, '', '', now(), now())`
+      values (${id}, ${team}, ${`t${6 - place}`}, '', '', now(), now())`
   }
-  const workflows = [0, 1, 2].map(() => newId(prefixes.workflow, from))
-  for (const [place, status] of ["active", "paused", "draft"].entries()) {
+  const places = [0, 1, 2, 3, 4, 5]
+  const workflows = places.map(() => newId(prefixes.workflow, from))
+  for (const [place, status] of ["active", "paused", "draft", "active", "paused", "draft"].entries()) {
     yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
-      values (${workflows[place]!}, ${team}, ${`flow ${3 - place}`}, ${history.sources[place]!}, ${status}, 1, '[]', '[]', '', now(), now())`
+      values (${workflows[place]!}, ${team}, ${`flow ${6 - place}`}, ${history.sources[place % 3]!}, ${status}, 1, '[]', '[]', '', now(), now())`
   }
   yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
     select 'wfr_' || right(id, 26), team_id, ${workflows[0]!}, id, source_id, 1,
       case when row_number() over (order by id) % 3 = 0 then 'failed' else 'succeeded' end, 0, created_at, created_at
     from requests where team_id = ${team} and status = 'accepted'`
-  for (const place of [0, 1, 2]) {
+  for (const place of places) {
     yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, disabled_at, created_at, updated_at)
-      values (${newId(prefixes.action, from)}, ${team}, ${`a${3 - place}`}, 'http', 'request', ${action}::json, 1,
+      values (${newId(prefixes.action, from)}, ${team}, ${`a${6 - place}`}, 'http', 'request', ${action}::json, 1,
         ${place === 1 ? new Date(from) : null}::timestamptz, now(), now())`
     yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
-      values (${newId(prefixes.filter, from)}, ${team}, ${`f${3 - place}`}, '{"path":"/"}', '', now(), now())`
+      values (${newId(prefixes.filter, from)}, ${team}, ${`f${6 - place}`}, '{"path":"/"}', '', now(), now())`
   }
   yield* sql`insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, code_hash,
       log_level, failed, logs, duration, memory_bytes, created_at)
@@ -117,7 +118,7 @@ const make = Effect.fnUntraced(function* (
   const operations = (yield* Effect.forEach(
     ["request_bulk_retry", "event_bulk_retry", "ignored_event_bulk_retry"] as const,
     (type) =>
-      Effect.forEach([0, 1, 2], (place) => {
+      Effect.forEach(places, (place) => {
         const id = newId(prefixes.bulkOperation, from + place)
         return Effect.as(
           sql`insert into bulk_operations (id, team_id, type, filter, shard, created_at, finished_at) values (${id}, ${team}, ${type},
@@ -140,7 +141,7 @@ const make = Effect.fnUntraced(function* (
   yield* sql`update events set resolved_at = now(), resolved_by_event_id = ${`evt_${retried}`}
     where team_id = ${team} and failed and id in (select id from events where failed order by id desc limit 3)`
 
-  const fixtures = Array.from({ length: 3 }, () => newId(prefixes.fixture, from))
+  const fixtures = Array.from({ length: 6 }, () => newId(prefixes.fixture, from))
   for (const [place, id] of fixtures.entries()) {
     const of = place === 0 ? history.sources[4]! : history.sources[2]!
     yield* sql`insert into request_fixtures (id, team_id, name, source_id, original_request_id, method, path, query, headers, presented,

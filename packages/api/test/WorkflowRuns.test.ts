@@ -35,6 +35,9 @@ const flow = Effect.fnUntraced(function* (config: object = {}) {
 
 const runs = (id: string, query = "") => Effect.map(call("GET", `/workflows/${id}/runs${query}`), ({ body }) => body)
 
+/** What a list of runs answers. */
+const members = ["applied_range", "count", "has_more", "models", "next_cursor", "total", "total_exact"]
+
 layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
   it.effect("are listed, newest first, page by page and by their state", () =>
     Effect.gen(function* () {
@@ -47,7 +50,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
       }
       made.unshift((yield* receive(workflow, { name: "waits" })).run)
       const all = yield* runs(workflow.id)
-      expect(Object.keys(all).toSorted()).toEqual(["count", "models", "next_cursor"])
+      expect(Object.keys(all).toSorted()).toEqual(members)
       expect(all.models.map(({ id }: { id: string }) => id)).toEqual(made)
       expect(all.models[0]).toMatchObject({ status: "queued", outcome: null, pending_steps: 4, started_at: null })
       expect(all.models[3]).toMatchObject({
@@ -496,7 +499,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
           models.map(({ id }: { id: string }) => id).filter((id: string) => made.includes(id))
         )
       const all = yield* active()
-      expect(Object.keys(all).toSorted()).toEqual(["applied_range", "count", "models", "total", "total_exact"])
+      expect(Object.keys(all).toSorted()).toEqual(members)
       expect(all).toMatchObject({ total: all.models.length, total_exact: true, count: all.models.length })
       expect(all.models.slice(0, 3).map(({ id }: { id: string }) => id)).toEqual(made)
       expect(all.models[0]).toMatchObject({
@@ -515,7 +518,11 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
         "late"
       ])
       expect(all.models[0].steps[2]).toMatchObject({ kind: "destination", status: "succeeded", response_status: 200 })
-      expect(yield* active("limit=2")).toMatchObject({ total: 3, total_exact: false, count: 2 })
+      const first = yield* active("limit=2")
+      expect(first).toMatchObject({ total: 3, total_exact: false, count: 2, has_more: true })
+      const rest = yield* active(`cursor=${first.next_cursor}`)
+      expect(rest).toMatchObject({ total: all.total, total_exact: true, has_more: false, next_cursor: null })
+      expect([...first.models, ...rest.models]).toEqual(all.models)
       expect(yield* ids(`source=${odd.source_id}`)).toEqual([made[1]])
       expect(yield* ids("status=failed")).toEqual([])
       for (const text of ["100%_üBUNG", "%_", odd.source_name.toUpperCase()]) {

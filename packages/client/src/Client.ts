@@ -33,22 +33,18 @@ type Responses<O> = O extends { readonly responses: infer R extends Record<strin
 /** What a call is answered. */
 type Answer<Path extends keyof paths, M extends Method> = SuccessResponse<Responses<Operation<Path, M>>>
 
-/** The paths whose answers are lists. */
-type ListPath = {
-  [Path in PathsWithMethod<paths, "get">]: Answer<Path, "get"> extends { models: ReadonlyArray<unknown> } ? Path : never
-}[PathsWithMethod<paths, "get">]
-type Item<Path extends ListPath> = Answer<Path, "get"> extends { models: ReadonlyArray<infer Model> } ? Model : never
-
-interface Page {
-  readonly models: ReadonlyArray<unknown>
-  readonly next_cursor?: string | null
-  readonly next?: string | null
-  readonly has_more?: boolean
-  readonly pagination?: { readonly next?: string | null }
+/** What every list answers. */
+interface Page<Model = unknown> {
+  readonly models: ReadonlyArray<Model>
+  readonly next_cursor: string | null
+  readonly has_more: boolean
 }
 
-/** Rows of a page at the most: a larger `limit` is taken for this one. */
-const longestPage = 255
+/** The paths whose answers are lists. */
+type ListPath = {
+  [Path in PathsWithMethod<paths, "get">]: Answer<Path, "get"> extends Page ? Path : never
+}[PathsWithMethod<paths, "get">]
+type Item<Path extends ListPath> = Answer<Path, "get"> extends { models: ReadonlyArray<infer Model> } ? Model : never
 
 interface Query {
   readonly params?: { readonly query?: Readonly<Record<string, unknown>> }
@@ -99,24 +95,15 @@ export class Client {
     return this.#call("delete", path, rest)
   }
 
-  /**
-   * Everything that a list has for the query that is given, page by page as it is asked for. Some lists (sources and the other resources,
-   * fixtures, bulk operations) have one page, of 255 unless `limit` says less; when there may be more, this throws after it, because a
-   * list that ends early would be taken for a whole one.
-   */
+  /** Everything that a list has for the query that is given, page by page as it is asked for. `limit` says how long a page is. */
   async *list<Path extends ListPath>(path: Path, ...[options]: Rest<Options<Path, "get">>): AsyncGenerator<Item<Path>> {
     const { params } = (options ?? {}) as Query
-    const limit = Number(params?.query?.["limit"] ?? longestPage)
-    for (let cursor: string | null | undefined; cursor !== null;) {
-      const query = { limit, ...params?.query, ...(cursor === undefined ? {} : { cursor }) }
-      const page = (await this.#request("get", path, { ...options, params: { ...params, query } })) as Page
-      yield* page.models as ReadonlyArray<Item<Path>>
-      const next = [page.next_cursor, page.next, page.pagination?.next]
-      const isOnlyPage = page.has_more === undefined && next.every((one) => one === undefined)
-      if (page.has_more === true || (isOnlyPage && page.models.length >= limit)) {
-        throw new Error(`${path} has more than its one page shows: narrow it by id or name`)
-      }
-      cursor = next.find((one) => typeof one === "string") ?? null
+    for (let cursor: { readonly cursor?: string | null } = {}, more = true; more;) {
+      const query = { ...params?.query, ...cursor }
+      const page = (await this.#request("get", path, { ...options, params: { ...params, query } })) as Page<Item<Path>>
+      yield* page.models
+      more = page.has_more
+      cursor = { cursor: page.next_cursor }
     }
   }
 

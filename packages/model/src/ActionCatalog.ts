@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import * as Characters from "./Characters.ts"
+import { listOf, nothing } from "./Lists.ts"
 
 /** The choices for a workflow's steps, as the API documents them. The list of providers has their values. */
 
@@ -69,7 +70,7 @@ const Provider = Schema.Struct({
 }).annotate({ identifier: "ActionProvider" })
 
 /** The catalog. */
-export const ActionProviders = Schema.Struct({ count: Schema.Int, models: Schema.Array(Provider) }).annotate({
+export const ActionProviders = listOf(Provider, nothing).annotate({
   identifier: "ActionProviders"
 })
 

@@ -1,83 +1,75 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
-/** The order and limit of a list as applied (a limit above the maximum is reduced to it). */
+const Cursor = Schema.NullOr(Schema.String)
+
+/**
+ * What every list answers, with what one list has beside it. A page may be shorter than its limit, even empty, and still have a next page: a rare
+ * match in a busy window is looked for in bounded steps, and a page of large records ends early.
+ */
+export const listOf = <Model extends Schema.Top, const Beside extends Schema.Struct.Fields>(
+  model: Model,
+  beside: Beside
+) =>
+  Schema.Struct({
+    ...beside,
+    count: Schema.Int.annotate({ description: "Rows of this page" }),
+    next_cursor: Cursor.annotate({ description: "The `cursor` of the next page; null when there is none" }),
+    has_more: Schema.Boolean.annotate({ description: "Whether there are more rows to be read now" }),
+    models: Schema.Array(model)
+  })
+
+/** What every list answers. */
+export interface Listed<Model> {
+  readonly count: number
+  readonly next_cursor: string | null
+  readonly has_more: boolean
+  readonly models: ReadonlyArray<Model>
+}
+
+export const listed = <Model>(models: ReadonlyArray<Model>, next_cursor: string | null): Listed<Model> => ({
+  count: models.length,
+  next_cursor,
+  has_more: next_cursor !== null,
+  models
+})
+
+/** What a list was ordered by and how many rows it was asked for, as applied (a limit above the maximum is clamped). */
 export const Pagination = Schema.Struct({
   order_by: Schema.String,
   dir: Schema.Literals(["asc", "desc"]),
   limit: Schema.Int
 })
 
-const Cursor = Schema.NullOr(Schema.String)
-
 /** A window of time, both ends included. */
 export const TimeRange = Schema.Struct({ from: Timestamp, to: Timestamp })
 
-/** Sources, destinations, connections: one page without a cursor. `has_more`: there are more than it shows. */
-export const ResourceList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({
-    pagination: Pagination,
-    count: Schema.Int,
-    has_more: Schema.Boolean,
-    models: Schema.Array(model)
-  })
+/** A list that has its cursors once more, under `next` and `prev`. */
+const links = {
+  next: Cursor.annotate({ description: "The same as next_cursor" }),
+  prev: Cursor.annotate({ description: "Always null" })
+}
 
-const paged = {
+/** What lists have beside the members of every list, as the contract names it. */
+export const nothing = {}
+export const ordered = { pagination: Pagination }
+export const linked = { pagination: Pagination, ...links }
+/** `total` is exact when `next_cursor` is null, else the rows seen so far. */
+export const windowed = {
   total: Schema.Int,
   total_exact: Schema.Boolean,
   limit: Schema.Int,
   applied_range: TimeRange,
-  next_cursor: Cursor,
-  next: Cursor,
-  prev: Cursor,
-  pagination: Pagination,
-  count: Schema.Int
+  ...linked
 }
-
 const partial = { partial: Schema.Boolean, unavailable_shard_count: Schema.Int }
+/** Requests also tell whether every shard answered (there is one). */
+export const whole = { ...windowed, ...partial }
+export const totalled = { total: Schema.Int, total_exact: Schema.Boolean, applied_range: TimeRange }
+/** Attempts: cursors both ways, inside `pagination`. */
+export const bothWays = { pagination: Schema.Struct({ ...Pagination.fields, ...links, prev: Cursor }) }
 
-/**
- * `count` is the number of rows of this page; `total` is exact when `next_cursor` is null, otherwise the rows seen so far. A page
- * may be shorter than its limit, even empty, and still have a `next_cursor`: rare matches in a busy window are searched in
- * limited steps.
- */
-export const EventList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({
-    ...paged,
-    has_more: Schema.optionalKey(
-      Schema.Boolean.annotate({ description: "Of a feed: whether there are more to be read now" })
-    ),
-    models: Schema.Array(model)
-  })
-
-/** As `EventList`; lists of requests also say whether every shard answered (there is one). */
-export const RequestList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({ ...paged, ...partial, models: Schema.Array(model) })
-
-const counted = {
-  total: Schema.Int,
-  count: Schema.Int,
-  total_exact: Schema.Boolean,
-  applied_range: TimeRange
-}
+const counted = { ...totalled, count: Schema.Int }
 
 export const EventCount = Schema.Struct(counted).annotate({ identifier: "EventCount" })
 export const RequestCount = Schema.Struct({ ...counted, ...partial }).annotate({ identifier: "RequestCount" })
-
-/** Attempts: cursors in both directions, inside `pagination`. */
-export const AttemptList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({
-    pagination: Schema.Struct({ ...Pagination.fields, next: Cursor, prev: Cursor }),
-    count: Schema.Int,
-    models: Schema.Array(model)
-  })
-
-/** The events or ignored events of one request. */
-export const SubList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({
-    pagination: Pagination,
-    next: Cursor,
-    prev: Cursor,
-    count: Schema.Int,
-    models: Schema.Array(model)
-  })

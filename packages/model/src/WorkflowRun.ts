@@ -1,5 +1,4 @@
 import { Schema } from "effect"
-import { TimeRange } from "./Lists.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** Runs of workflows, as the API shows them. */
@@ -45,12 +44,8 @@ const row = {
 export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRun" })
 export type WorkflowRun = typeof WorkflowRun.Type
 
-/** `next_cursor` starts the next page; null when there is none. */
-export const RunList = Schema.Struct({ count, next_cursor: textOrNull, models: Schema.Array(WorkflowRun) }).annotate({
-  identifier: "WorkflowRunList"
-})
-
-/** A payload as people see it: secrets are masked, and large values are shown in part or not at all. */
+/** The beginning of the next page is `next_cursor`; null when there is none. */
+/** What people see of a payload: secrets are masked, what is large is shown in part or not at all. */
 export const PayloadPreview = Schema.Struct({
   available: Schema.Boolean,
   redacted: Schema.Boolean,
@@ -236,16 +231,8 @@ export const WorkflowActivity = Schema.Struct({
 }).annotate({ identifier: "WorkflowActivity" })
 export type WorkflowActivity = typeof WorkflowActivity.Type
 
-/** `total` is of the window when `total_exact`; otherwise it is a lower bound. */
-export const WorkflowActivityList = Schema.Struct({
-  total: count,
-  total_exact: Schema.Boolean,
-  count,
-  applied_range: TimeRange,
-  models: Schema.Array(WorkflowActivity)
-}).annotate({ identifier: "WorkflowActivityList" })
-
-/** A run whose failed step will run again. */
+/** `total` is of the window when `total_exact`, else there are at least so many. */
+/** A run whose failed step is to run again. */
 export const RetriedStep = Schema.Struct({
   id: Schema.String,
   workflow_id: Schema.String,

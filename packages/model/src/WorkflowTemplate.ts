@@ -35,12 +35,7 @@ export const WorkflowTemplateDetail = Schema.Struct({
 }).annotate({ identifier: "WorkflowTemplateDetail" })
 export interface WorkflowTemplateDetail extends Schema.Schema.Type<typeof WorkflowTemplateDetail> {}
 
-export const WorkflowTemplateList = Schema.Struct({
-  count: Schema.Int,
-  models: Schema.Array(WorkflowTemplate)
-}).annotate({ identifier: "WorkflowTemplateList" })
-
-/** A workflow that was just created from a template. */
+/** A workflow that has just been made of a template. */
 export const InstantiatedWorkflow = Schema.Struct({
   ...Workflow.fields,
   template: Schema.Struct({ key: Schema.String, version: Schema.Int })

@@ -249,8 +249,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
         expect((yield* Effect.flip(getOperation(which))).code).toBe("NOT_FOUND")
         expect((yield* Effect.flip(cancelOperation(which))).code).toBe("NOT_FOUND")
       }
-      expect(yield* listOperations({ team_id: otherTeam, of }, "all", 10)).toEqual([])
-      expect((yield* listOperations({ team_id: team, of }, "ongoing", 1)).map((one) => one.id)).toEqual([id])
+      const page = { key: "k", cursor: undefined, limit: 1 }
+      expect((yield* listOperations({ team_id: otherTeam, of }, "all", page)).models).toEqual([])
+      expect((yield* listOperations({ team_id: team, of }, "ongoing", page)).models.map((one) => one.id)).toEqual([id])
     })
   )
 

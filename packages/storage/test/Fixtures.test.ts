@@ -25,9 +25,10 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
     Effect.gen(function* () {
       const { id } = yield* made()
       const { connection } = resourcesOf(mine)
-      const all = { sources: [], search: undefined, limit: 100 }
-      expect(yield* listFixtures(other, all)).toEqual([])
-      expect((yield* listFixtures(mine, all)).length).toBe(1)
+      const all = { sources: [], search: undefined }
+      const page = { key: "k", cursor: undefined, limit: 100 }
+      expect((yield* listFixtures(other, all, page)).models).toEqual([])
+      expect((yield* listFixtures(mine, all, page)).models.length).toBe(1)
       const replay = { team_id: other, id, connection_id: connection, request_id: "req" }
       expect([
         yield* codeOf(fixtureOf(other, id)),

@@ -11,6 +11,8 @@ export const listing = (ids: ReadonlyArray<string> = [], more: Partial<ResourceQ
   counts: true,
   orderBy: "name",
   dir: "asc",
+  key: "k",
+  cursor: undefined,
   limit: 100,
   ...more
 })

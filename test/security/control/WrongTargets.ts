@@ -72,9 +72,17 @@ export const wrongQueries: ReadonlyArray<ControlCase> = [
   ),
   bad(`/v1/transformations/{transformation}/executions/txe_1?request_id=${"x".repeat(201)}`),
   bad("/v1/connections?paused=maybe"),
-  ...["requests?cursor", "events?cursor", "events?next", "attempts?cursor", "attempts?prev"].flatMap((parameter) =>
-    forgedCursors.map((cursor) => bad(`/v1/${parameter}=${cursor}`, "INVALID_CURSOR"))
-  ),
+  ...[
+    "requests?cursor",
+    "events?cursor",
+    "events?next",
+    "attempts?cursor",
+    "attempts?prev",
+    "sources?cursor",
+    "filters?next",
+    "request-fixtures?cursor",
+    "events/bulk_operations?cursor"
+  ].flatMap((parameter) => forgedCursors.map((cursor) => bad(`/v1/${parameter}=${cursor}`, "INVALID_CURSOR"))),
   ...["requests", "events"].flatMap((list) => [
     bad(`/v1/${list}?from=now&to=now-1h`, "INVALID_TIME_RANGE"),
     bad(`/v1/${list}?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z`, "INVALID_TIME_RANGE"),

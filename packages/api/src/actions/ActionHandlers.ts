@@ -6,6 +6,7 @@ import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { action } from "@tidegate/resources/Action"
 import { Actions } from "@tidegate/storage/workflows/Actions"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { mayCall } from "../SenderDomains.ts"
 import { optionsOf } from "./ActionOptions.ts"
@@ -26,7 +27,7 @@ export const layer = HttpApiBuilder.group(
     const actions = yield* Actions
     const reading = yield* reader
     const own = yield* SenderDomains
-    const handled = yield* handle(handlers, action, actions, yield* ActionEntity.client, {
+    const handled = yield* handle(handlers, action, Lists.actions, actions, yield* ActionEntity.client, {
       allowed: ({ config, inputs }) =>
         Effect.andThen(
           mayCall(own, inputs),

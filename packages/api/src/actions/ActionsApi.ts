@@ -4,47 +4,43 @@ import { notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { action } from "@tidegate/resources/Action"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-const providers = {
-  count: 1,
-  models: [
+const provider = {
+  key: "storage",
+  name: "Storage",
+  description: "Keeps values for the team, by key.",
+  icon_key: "database",
+  manifest_version: "1.0.0",
+  config_version: 1,
+  capabilities: ["actions"],
+  auth: { type: "none", provider_key: "storage", connection_type: "none", credential_fields: [], modes: ["none"] },
+  actions: [
     {
-      key: "storage",
-      name: "Storage",
-      description: "Keeps values for the team, by key.",
-      icon_key: "database",
-      manifest_version: "1.0.0",
-      config_version: 1,
-      capabilities: ["actions"],
-      auth: { type: "none", provider_key: "storage", connection_type: "none", credential_fields: [], modes: ["none"] },
-      actions: [
-        {
-          key: "get",
-          provider_key: "storage",
-          name: "Get a value",
-          description: "Gives the value of a key.",
-          category: "core",
-          required_permissions: [],
-          required_oauth_scopes: [],
-          version: "1.0.0",
-          transport: "api",
-          auth_modes: ["none"],
-          default_auth_mode: "none",
-          input_schema: { type: "object", properties: { key: { type: "string" } }, required: ["key"] },
-          output_schema: { type: "object" },
-          primary_output: "value",
-          input_sample: { key: "last_order" },
-          output_sample: { found: true, value: "o_1" },
-          rate_limit: null
-        }
-      ]
+      key: "get",
+      provider_key: "storage",
+      name: "Get a value",
+      description: "Gives the value of a key.",
+      category: "core",
+      required_permissions: [],
+      required_oauth_scopes: [],
+      version: "1.0.0",
+      transport: "api",
+      auth_modes: ["none"],
+      default_auth_mode: "none",
+      input_schema: { type: "object", properties: { key: { type: "string" } }, required: ["key"] },
+      output_schema: { type: "object" },
+      primary_output: "value",
+      input_sample: { key: "last_order" },
+      output_sample: { found: true, value: "o_1" },
+      rate_limit: null
     }
   ]
 }
 
-/** Saved actions, the available actions, and the choices for their inputs. */
-export class ActionsApi extends groupOf(action, { query: Parameters.actions }, [
+/** Saved actions, what there is to be saved, and what its inputs may be. */
+export class ActionsApi extends groupOf(action, { list: Lists.actions }, [
   HttpApiEndpoint.get("providers", "/action-providers", {
     query: Parameters.onlyTeam,
     success: ActionProviders
@@ -55,7 +51,7 @@ export class ActionsApi extends groupOf(action, { query: Parameters.actions }, [
       summary: "List the providers of actions",
       description:
         "With the credentials, inputs and outputs of each of their actions. 304 to who has its `ETag` in `If-None-Match`.",
-      answer: providers
+      answer: Lists.wholeList.example(provider)
     })
   ),
   HttpApiEndpoint.post("options", "/action-options", {

@@ -4,6 +4,7 @@ import { attemptFilters } from "@tidegate/model/RecordFilter"
 import * as AttemptReads from "@tidegate/storage/reads/AttemptReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { reader, reporter } from "../handlers/Calls.ts"
 import { listing } from "../handlers/Listing.ts"
 import { dirOf, given, narrowingOf, pageOf, searchOf, valuesOf } from "../handlers/ListInput.ts"
@@ -32,7 +33,7 @@ export const layer = HttpApiBuilder.group(
               answers: response_status,
               search: yield* searchOf(query)
             }
-            const page = yield* pageOf("attempts", query, { team, dir, ...filter }, 255)
+            const page = yield* pageOf(Lists.attempts, query, { team, dir, ...filter })
             const reads = filter.search === undefined ? reading : reporting
             return yield* reads(AttemptReads.list(team, filter, dir, { ...page, prev: given(query.prev) }))
           })

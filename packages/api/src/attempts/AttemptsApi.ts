@@ -1,9 +1,9 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Attempt } from "@tidegate/model/Attempt"
-import { AttemptList } from "@tidegate/model/Lists"
 import { reading } from "@tidegate/model/Permission"
 import { Authorization } from "../contract/Authorization.ts"
-import { attempt, attemptList } from "../contract/Examples.ts"
+import { attempt } from "../contract/Examples.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
@@ -11,15 +11,15 @@ import * as Parameters from "../contract/Parameters.ts"
 export class AttemptsApi extends HttpApiGroup.make("attempts")
   .add(
     HttpApiEndpoint.get("list", "/attempts", {
-      query: Parameters.attempts,
-      success: AttemptList(Attempt)
+      query: Lists.attempts.query,
+      success: Lists.attempts.answer(Attempt)
     }).annotateMerge(
       operation({
         id: "listAttempts",
         permission: reading,
         summary: "List attempts",
         description: "Newest first unless told, with cursors both ways.",
-        answer: attemptList,
+        answer: Lists.attempts.example(attempt),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
     ),

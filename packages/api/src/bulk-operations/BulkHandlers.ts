@@ -1,23 +1,20 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, type Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { BulkOperationEntity } from "@tidegate/entities/BulkOperation/BulkOperationProtocol"
-import type { BulkBucket, BulkOf } from "@tidegate/model/BulkOperation"
+import type { BulkOf } from "@tidegate/model/BulkOperation"
 import { prefixes } from "@tidegate/model/Ids"
 import { eventBulkBody, ignoredEventBulkBody, requestBulkBody } from "@tidegate/resources/BulkOperation"
 import { getOperation, listOperations } from "@tidegate/storage/bulk/BulkOperations"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { askOwner, type ById, ownersOf, reader } from "../handlers/Calls.ts"
 import { readJsonObjectIfAny } from "../handlers/JsonBody.ts"
-import { limitOf, refuseCursors, underOneName } from "../handlers/ListInput.ts"
+import { pageOf, underOneName } from "../handlers/ListInput.ts"
 
 const bodies = { requests: requestBulkBody, events: eventBulkBody, ignored_events: ignoredEventBulkBody }
 
-interface Query {
-  readonly bucket?: BulkBucket
-  readonly view?: BulkBucket
-  readonly limit?: number
-}
+type Query = Schema.Struct.Type<typeof Lists.bulkOperations.query>
 
 /** The calls on bulk operations of one kind of records: changes go to their actors, reads to the table. */
 export const bulkCalls = Effect.fnUntraced(function* (of: BulkOf) {
@@ -28,10 +25,9 @@ export const bulkCalls = Effect.fnUntraced(function* (of: BulkOf) {
   return {
     list: Effect.fnUntraced(function* ({ query }: { readonly query: Query }) {
       const { id: team_id } = yield* CurrentTeam
-      yield* refuseCursors
       const bucket = (yield* underOneName(query, "bucket", "view")) ?? "all"
-      const models = yield* reading(listOperations({ team_id, of }, bucket, limitOf(query.limit, 255)))
-      return { count: models.length, models }
+      const page = yield* pageOf(Lists.bulkOperations, query, { team: team_id, of, bucket })
+      return yield* reading(listOperations({ team_id, of }, bucket, page))
     }),
     create: Effect.fnUntraced(function* ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) {
       const { caller, id: team_id } = yield* CurrentTeam

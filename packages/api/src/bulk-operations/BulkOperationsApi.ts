@@ -4,10 +4,9 @@ import { BulkOperation, type BulkOf } from "@tidegate/model/BulkOperation"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { executing, reading } from "@tidegate/model/Permission"
 import { bulkOperation } from "../contract/Examples.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
-
-const BulkOperationList = Schema.Struct({ count: Schema.Int, models: Schema.Array(BulkOperation) })
 
 /** The calls on the bulk operations of requests, or of events. */
 export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Codec<unknown, unknown>>(
@@ -32,18 +31,15 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
   })
   return [
     HttpApiEndpoint.get("bulkOperations", path, {
-      query: Parameters.bulkOperations,
-      success: BulkOperationList
+      query: Lists.bulkOperations.query,
+      success: Lists.bulkOperations.answer(BulkOperation)
     }).annotateMerge(
       operation({
-        ...about(
-          `list${Name}BulkOperations`,
-          `List bulk operations of ${records}, newest first`,
-          "One page, without a cursor.",
-          []
-        ),
+        ...about(`list${Name}BulkOperations`, `List bulk operations of ${records}, newest first`, "Pages by cursor.", [
+          "INVALID_CURSOR"
+        ]),
         permission: reading,
-        answer: { count: 1, models: [shown] }
+        answer: Lists.bulkOperations.example(shown)
       })
     ),
     HttpApiEndpoint.post("createBulkOperation", path, {

@@ -6,6 +6,7 @@ import { connection } from "@tidegate/resources/Connection"
 import { Connections } from "@tidegate/storage/control/Connections"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { read, reader } from "../handlers/Calls.ts"
 import { textOf } from "../handlers/JsonBody.ts"
@@ -44,31 +45,38 @@ export const layer = HttpApiBuilder.group(
     const connections = yield* Connections
     const reading = yield* reader
 
-    const handled = yield* handle(handlers, connection, connections, yield* ConnectionEntity.client, {
-      /** The connection that the body names: by its id, otherwise by its source and name. */
-      find: (team_id, body) => {
-        if (!["string", "undefined"].includes(typeof (body["id"] ?? undefined))) {
-          return Effect.fail(invalid([{ path: "id", message: "must be an id" }]))
-        }
-        const id = textOf(body, "id")
-        if (id !== null) return Effect.as(connections.get(team_id, id), id)
-        const source_id = textOf(body, "source_id") ?? idIn(body["source"])
-        const name = textOf(body, "name")
-        return source_id === null || name === null
-          ? Effect.succeed(null)
-          : connections.findByName(team_id, name, { source_id })
-      },
-      allowed: mayWrite,
-      // Code in a rule has to compile.
-      needsActor: ({ rules = [] }) => rules.some((rule) => rule.type === "transform" && "transformation" in rule),
-      listed: Effect.fnUntraced(function* ({ destination_id, paused, source_id }: Listed) {
-        const among = {
-          source_id: yield* valuesOf("source_id", source_id),
-          destination_id: yield* valuesOf("destination_id", destination_id)
-        }
-        return { among, paused }
-      })
-    })
+    const handled = yield* handle(
+      handlers,
+      connection,
+      Lists.connections,
+      connections,
+      yield* ConnectionEntity.client,
+      {
+        /** The one that the body names: by its id, else by its source and name. */
+        find: (team_id, body) => {
+          if (!["string", "undefined"].includes(typeof (body["id"] ?? undefined))) {
+            return Effect.fail(invalid([{ path: "id", message: "must be an id" }]))
+          }
+          const id = textOf(body, "id")
+          if (id !== null) return Effect.as(connections.get(team_id, id), id)
+          const source_id = textOf(body, "source_id") ?? idIn(body["source"])
+          const name = textOf(body, "name")
+          return source_id === null || name === null
+            ? Effect.succeed(null)
+            : connections.findByName(team_id, name, { source_id })
+        },
+        allowed: mayWrite,
+        // Code that is written inside a rule has to compile.
+        needsActor: ({ rules = [] }) => rules.some((rule) => rule.type === "transform" && "transformation" in rule),
+        narrowed: Effect.fnUntraced(function* ({ destination_id, paused, source_id }: Listed) {
+          const among = {
+            source_id: yield* valuesOf("source_id", source_id),
+            destination_id: yield* valuesOf("destination_id", destination_id)
+          }
+          return { among, paused }
+        })
+      }
+    )
     return handled.handle("latestInput", ({ params }) =>
       Effect.gen(function* () {
         const { id: team_id } = yield* CurrentTeam

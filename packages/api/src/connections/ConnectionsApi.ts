@@ -6,10 +6,11 @@ import { connection, ConnectionUpsert } from "@tidegate/resources/Connection"
 import { latestInput } from "../contract/Examples.ts"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Connections from a source to a destination, with their rules. */
-export class ConnectionsApi extends groupOf(connection, { query: Parameters.connections, upsert: ConnectionUpsert }, [
+/** Links from a source to a destination, with their rules. */
+export class ConnectionsApi extends groupOf(connection, { list: Lists.connections, upsert: ConnectionUpsert }, [
   HttpApiEndpoint.get("latestInput", "/connections/:id/latest-input", {
     params: Parameters.pathOf("connection"),
     query: Parameters.onlyTeam,

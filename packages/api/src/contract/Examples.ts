@@ -250,42 +250,7 @@ export const execution = {
 
 export const executionDetail = { ...execution, original_event_data: data, transformed_event_data: data } as const
 
-const pagination = { order_by: "created_at", dir: "desc", limit: 100 } as const
 const applied_range = { from: "2025-12-31T00:00:00.000Z", to: at }
-
-/** A page of sources, destinations, connections or transformations with this one in it. */
-export const resourceList = <Model>(model: Model) => ({ pagination, count: 1, has_more: false, models: [model] })
-
-/** A page of events, requests or executions: the last one. */
-export const pageOf = <Model>(model: Model) => ({
-  total: 1,
-  total_exact: true,
-  limit: 100,
-  applied_range,
-  next_cursor: null,
-  next: null,
-  prev: null,
-  pagination,
-  count: 1,
-  models: [model]
-})
-
-export const whole = { partial: false, unavailable_shard_count: 0 }
-
-export const attemptList = {
-  pagination: { ...pagination, next: null, prev: null },
-  count: 1,
-  models: [attempt]
-}
-
-/** The records that belong to one request. */
-export const subList = <Model>(model: Model) => ({
-  pagination: { ...pagination, dir: "asc" as const },
-  next: null,
-  prev: null,
-  count: 1,
-  models: [model]
-})
 
 export const count = { total: 42, count: 42, total_exact: true, applied_range }
 
@@ -313,19 +278,14 @@ export const fixture = {
 
 export const fixtureDetail = { ...fixture, snapshot: data } as const
 
-export const fixtureTargets = {
-  count: 1,
-  models: [
-    {
-      connection_id: ids.connection,
-      connection_name: connection.name,
-      source_id: ids.source,
-      source_name: source.name,
-      destination_id: ids.destination,
-      destination_name: destination.name,
-      destination_type: destination.type
-    }
-  ]
+export const fixtureTarget = {
+  connection_id: ids.connection,
+  connection_name: connection.name,
+  source_id: ids.source,
+  source_name: source.name,
+  destination_id: ids.destination,
+  destination_name: destination.name,
+  destination_type: destination.type
 } as const
 
 export const fixtureReplayed = {

@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
-import { ResourceList } from "@tidegate/model/Lists"
 import { editing, reading } from "@tidegate/model/Permission"
 import { Warning } from "@tidegate/model/Warning"
 import {
@@ -16,7 +15,7 @@ import {
 import { at } from "@tidegate/resources/ExampleIds"
 import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { Authorization } from "./Authorization.ts"
-import { resourceList } from "./Examples.ts"
+import type { ResourceList } from "./Lists.ts"
 import { type About, operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
@@ -29,11 +28,10 @@ const Warnings = Schema.Array(Warning).annotate({
   description: "What the write leaves open; not there when it is nothing"
 })
 
-/** What is special about the calls on a resource. */
-interface Special<Query, Upsert> {
-  /** The query of its list, if it differs from the usual one. */
-  readonly query?: Query
-  /** The body of its upsert, if it differs from that of a create. */
+/** What the calls on a resource have beyond its declaration. */
+interface Special<Query extends Schema.Struct.Fields, Upsert> {
+  readonly list: ResourceList<Query>
+  /** What an upsert is written with, where that is not what a create is. */
   readonly upsert?: Upsert
 }
 
@@ -46,7 +44,7 @@ interface Example {
 const article = (name: string): string => `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`
 
 const defaults = ({ name, plural }: AnyResource) => ({
-  list: { summary: `List ${plural}`, description: "One page, without a cursor: at most 255." },
+  list: { summary: `List ${plural}`, description: "Pages by cursor. A page may be shorter than its limit." },
   create: { summary: `Create ${article(name)}`, description: "Its name is unique in the team." },
   upsert: {
     summary: `Create ${article(name)}, or update the one of its name`,
@@ -107,12 +105,12 @@ const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record
  */
 export const groupOf = <
   R extends AnyResource,
-  Query extends Schema.Struct.Fields = typeof Parameters.switchable,
+  Query extends Schema.Struct.Fields,
   const Others extends ReadonlyArray<HttpApiEndpoint.Constraint> = readonly [],
   Upsert extends Schema.Top = R["write"]["described"]
 >(
   resource: R,
-  special: Special<Query, Upsert> = {},
+  { list, upsert }: Special<Query, Upsert>,
   others?: Others
 ) => {
   const { errors, name } = resource
@@ -192,10 +190,13 @@ export const groupOf = <
   return HttpApiGroup.make(plural)
     .add(
       HttpApiEndpoint.get("list", `/${plural}`, {
-        query: (special.query ?? Parameters.switchable) as Query,
-        success: ResourceList(listed)
+        query: list.query,
+        success: list.answer(listed)
       }).annotateMerge(
-        about(`list${typeName(plural)}`, "list", { answer: resourceList(shownIn(listed, example.record)) })
+        about(`list${typeName(plural)}`, "list", {
+          answer: list.example(shownIn(listed, example.record)),
+          errors: ["INVALID_CURSOR"]
+        })
       ),
       HttpApiEndpoint.post("create", `/${plural}`, {
         ...whole,
@@ -210,7 +211,7 @@ export const groupOf = <
       ),
       HttpApiEndpoint.put("upsert", `/${plural}`, {
         ...whole,
-        payload: special.upsert ?? write
+        payload: upsert ?? write
       }).annotateMerge(
         about(`upsert${Name}`, "upsert", {
           body: example.body,

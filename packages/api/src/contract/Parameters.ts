@@ -1,14 +1,9 @@
 import { Schema, SchemaTransformation } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { BulkBucket } from "@tidegate/model/BulkOperation"
-import { EventStatus } from "@tidegate/model/Event"
-import { LogLevel } from "@tidegate/model/Execution"
 import { eventMeasures, Granularity, requestMeasures } from "@tidegate/model/Metrics"
 import { maxValues } from "@tidegate/model/BodyLimits"
 import * as Declared from "@tidegate/model/RecordFilter"
-import { ShareStatus } from "@tidegate/model/Share"
-import { WorkflowStatus } from "@tidegate/model/Workflow"
-import { RunStatus } from "@tidegate/model/WorkflowRun"
 import { describedAs } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 
@@ -23,10 +18,10 @@ export const pathOf = (resource: string, example: string = ids[resource as keyof
   id: Id.annotate({ description: `The ${resource}'s id`, examples: [example] })
 })
 
-const text = (description: string, maximum = 200) =>
+export const text = (description: string, maximum = 200) =>
   Schema.optionalKey(Schema.String.check(Characters.upTo(maximum)).annotate({ description }))
 
-const values = (description: string, item: Schema.Top = Schema.String, example?: string) =>
+export const values = (description: string, item: Schema.Top = Schema.String, example?: string) =>
   Schema.optionalKey(
     Schema.Array(Schema.String.check(Characters.upTo(100 * maxValues)))
       .check(Schema.isMaxLength(maxValues))
@@ -42,7 +37,7 @@ const values = (description: string, item: Schema.Top = Schema.String, example?:
       )
   )
 
-const flag = (description: string, byDefault?: boolean) =>
+export const flag = (description: string, byDefault?: boolean) =>
   Schema.optionalKey(
     Schema.Literals(["true", "false"]).pipe(
       describedAs(Schema.Boolean.annotate({ description, ...(byDefault === undefined ? {} : { default: byDefault }) })),
@@ -83,20 +78,20 @@ const limitBetween = (
     )
   )
 
-/** For the lists of document 1: a limit below one is an error. */
-const limit = (maximum: number, byDefault: number) =>
+/** Of the lists of document 1: less than a row is a mistake. */
+export const limit = (maximum: number, byDefault: number) =>
   limitBetween(Schema.isPattern(/^[0-9]+$/, notALimit), { least: 0, maximum, byDefault }, "")
 
-/** For the lists of document 2: a limit outside the range is moved to its nearest bound. */
-const clamped = (maximum: number, byDefault: number) =>
+/** Of the lists of document 2, where what is out of range is taken for what is next to it. */
+export const clamped = (maximum: number, byDefault: number) =>
   limitBetween(
     Schema.isPattern(/^-?[0-9]+$/, notWhole),
     { least: 1, maximum, byDefault },
     "less than 1 is taken as 1, "
   )
 
-/** Case does not matter. */
-const direction = (byDefault: "asc" | "desc") =>
+/** Either case is understood. */
+export const direction = (byDefault: "asc" | "desc") =>
   Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).pipe(
       describedAs(
@@ -104,9 +99,7 @@ const direction = (byDefault: "asc" | "desc") =>
       )
     )
   )
-const dir = direction("desc")
-
-const orderBy = (byDefault: "name" | "created_at") =>
+export const orderBy = (byDefault: "name" | "created_at" | "updated_at") =>
   Schema.optionalKey(
     Schema.Literals(["name", "created_at", "updated_at"]).annotate({
       description: "What the list is ordered by",
@@ -116,7 +109,7 @@ const orderBy = (byDefault: "name" | "created_at") =>
 
 const team = { team_id: text("The team to act on, when there is no x-team-id header") }
 
-const moment = (description: string, byDefault?: string, example?: string) =>
+export const moment = (description: string, byDefault?: string, example?: string) =>
   Schema.optionalKey(
     Schema.String.check(Characters.upTo(60)).annotate({
       description: `${description}: ISO 8601, now, or now-<n><s|m|h|d>`,
@@ -125,20 +118,20 @@ const moment = (description: string, byDefault?: string, example?: string) =>
     })
   )
 
-const window = {
+export const window = {
   from: moment("Start of the window; a day before its end unless told"),
   to: moment("End of the window", "now"),
   start: moment("Alias of from"),
   end: moment("Alias of to")
 }
 
-const search = {
+export const search = {
   q: text("Looks for this in ids and further fields"),
   search: text("Alias of q"),
   search_term: text("Alias of q")
 }
 
-const cursor = { cursor: text("next_cursor of the page before", 2000), next: text("Alias of cursor", 2000) }
+export const cursor = { cursor: text("next_cursor of the page before", 2000), next: text("Alias of cursor", 2000) }
 
 type Aliases<Filter> = Filter extends { readonly aliases: ReadonlyArray<infer Alias extends string> } ? Alias : never
 type Read<Filter> = Filter extends Declared.Flag
@@ -176,7 +169,7 @@ const parameterOf = (declared: Declared.RecordFilter, description: string): Sche
 }
 
 /** The parameters of declared filters, under all of their names. */
-const filtered = <const Filters extends Declared.RecordFilters>(filters: Filters) =>
+export const filtered = <const Filters extends Declared.RecordFilters>(filters: Filters) =>
   Object.fromEntries(
     Declared.namesOf(filters).map(([name, own, declared]) => [
       name,
@@ -184,50 +177,7 @@ const filtered = <const Filters extends Declared.RecordFilters>(filters: Filters
     ])
   ) as unknown as FilterParameters<Filters>
 
-const connection = { connection_id: values("Connections"), webhook_id: values("Alias of connection_id") }
-
 export const onlyTeam = team
-
-const listed = {
-  ...team,
-  id: values("Only these"),
-  ids: values("Alias of id"),
-  name: text("Exactly this name"),
-  order_by: orderBy("created_at"),
-  dir,
-  limit: limit(255, 100)
-}
-
-/** Lists of resources that can be disabled. */
-export const switchable = { ...listed, include_disabled: flag("false leaves out what is disabled", true) }
-
-export const actions = { ...switchable, limit: clamped(255, 100) }
-
-/** Lists of sources, destinations and connections. */
-export const resources = { ...listed, type: text("Only this type"), include_disabled: switchable.include_disabled }
-
-export const workflows = {
-  ...listed,
-  order_by: Schema.optionalKey(
-    Schema.Literals(["name", "created_at", "updated_at"]).annotate({
-      description: "What the list is ordered by",
-      default: "updated_at"
-    })
-  ),
-  ...search,
-  limit: clamped(255, 100),
-  status: values("Of these states", WorkflowStatus),
-  source_id: values("Of these sources")
-}
-
-export const workflowRuns = {
-  ...team,
-  ...window,
-  ...cursor,
-  from: moment("Start of the window; unless told all there are"),
-  status: values("Of these states", RunStatus),
-  limit: clamped(255, 100)
-}
 
 export const workflowRunPath = {
   ...pathOf("workflow"),
@@ -239,34 +189,6 @@ export const workflowRun = {
   include_previews: flag("Shows what began the run, and what its steps were given and gave, without secrets", false)
 }
 
-export const workflowActivity = {
-  ...team,
-  ...window,
-  q: text("Looks for this in request ids and in the names of workflows and sources, in either case"),
-  search: text("Alias of q"),
-  source_id: values("Only runs of these sources"),
-  source: values("Alias of source_id"),
-  status: values("Of these states", RunStatus),
-  limit: clamped(100, 100)
-}
-
-export const transformations = {
-  ...listed,
-  include_counts: flag("Counts executions and connections; without it they are shown as zeros", false),
-  include_metrics: flag("Alias of include_counts")
-}
-
-/** Default order: by name. */
-export const filters = { ...listed, order_by: orderBy("name"), dir: direction("asc"), limit: clamped(255, 100) }
-
-export const executions = {
-  ...team,
-  ...window,
-  ...cursor,
-  log_level: values("Only those whose highest line is of these", LogLevel),
-  limit: limit(255, 100)
-}
-
 export const executionPath = {
   ...pathOf("transformation"),
   executionId: Id.annotate({ description: "The execution's id", examples: [ids.execution] })
@@ -275,108 +197,21 @@ export const executionPath = {
 /** An execution's id contains its time, so it is found at once: the parameter is accepted and not needed. */
 export const execution = { ...team, request_id: text("The request that it ran for; not needed") }
 
-export const connections = {
-  ...resources,
-  source_id: values("Only connections of these sources"),
-  destination_id: values("Only connections to these destinations"),
-  paused: flag("Only paused (true) or only unpaused (false) connections")
-}
+export const requestFilters = { ...window, ...filtered(Declared.requestFilters) }
 
-const requestFilters = { ...team, ...window, ...filtered(Declared.requestFilters) }
-
-export const requests = {
-  ...requestFilters,
-  ...cursor,
-  limit: limit(100, 100),
-  include: values("What to show of each row beyond its record", Schema.Literals(["data", "event_summary"]))
-}
-
-export const requestCount = requestFilters
+export const requestCount = { ...team, ...requestFilters }
 
 export const bin = { limit: limit(100, 100), cursor: text("next_cursor of the page before", 2000) }
 
-const eventFilters = { ...team, ...window, ...filtered(Declared.eventFilters) }
+export const eventFilters = { ...window, ...filtered(Declared.eventFilters) }
 
-export const events = {
-  ...eventFilters,
-  ...cursor,
-  after: text("Follows events as they are stored, without loss: now, or next_cursor of the page before", 2000),
-  limit: limit(100, 100),
-  include: values("What to show of each row beyond its record", Schema.Literal("data"))
-}
+export const eventCount = { ...team, ...eventFilters }
 
-export const eventCount = eventFilters
+export const ignoredEventFilters = { ...window, ...filtered(Declared.ignoredEventFilters) }
 
-export const ignoredEventCount = { ...team, ...window, ...filtered(Declared.ignoredEventFilters) }
+export const ignoredEventCount = { ...team, ...ignoredEventFilters }
 
-export const ignoredEvents = { ...ignoredEventCount, ...cursor, limit: limit(100, 100) }
-
-const bucket = (description: string) => Schema.optionalKey(BulkBucket.annotate({ description }))
-
-export const bulkOperations = {
-  ...team,
-  bucket: bucket("Only those that are not at their end (ongoing), or that are (history)"),
-  view: bucket("Alias of bucket"),
-  limit: limit(255, 100)
-}
-
-/** For lists without a link to the previous page. */
-const onward = { cursor: text("next of the page before", 2000), next: text("Alias of cursor", 2000) }
-
-export const requestEvents = {
-  ...team,
-  ...onward,
-  ...connection,
-  id: values("Only these"),
-  status: values("Only events of these states", EventStatus),
-  source_id: values("Only events of these sources"),
-  destination_id: values("Only events to these destinations"),
-  limit: limit(255, 100)
-}
-
-export const requestIgnoredEvents = {
-  ...team,
-  ...onward,
-  ...connection,
-  id: values("Only these"),
-  limit: limit(255, 100)
-}
-
-export const attempts = {
-  ...team,
-  ...window,
-  ...search,
-  ...cursor,
-  prev: text("prev of the page after", 2000),
-  event_id: values("Only attempts of these events"),
-  request_id: text("Only attempts of this request"),
-  destination_id: values("Only attempts to these destinations"),
-  status: Schema.optionalKey(
-    Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only those that ended so" })
-  ),
-  ...filtered(Declared.attemptFilters),
-  order_by: Schema.optionalKey(
-    Schema.Literal("created_at").annotate({ description: "What the list is ordered by", default: "created_at" })
-  ),
-  dir,
-  limit: limit(255, 100)
-}
-
-export const fixtures = {
-  ...team,
-  ...search,
-  source_id: values("Only fixtures of these sources"),
-  limit: limit(255, 100)
-}
-
-export const shares = {
-  ...team,
-  ...onward,
-  cursor: cursor.cursor,
-  request_id: values("Only shares of these requests"),
-  status: values("Only those that are so now", ShareStatus),
-  limit: limit(255, 100)
-}
+export const bucket = (description: string) => Schema.optionalKey(BulkBucket.annotate({ description }))
 
 export const attempt = { ...team, request_id: text("Where to look first") }
 

@@ -9,6 +9,7 @@ import { destination } from "@tidegate/resources/Destination"
 import { Destinations } from "@tidegate/storage/control/Destinations"
 import { awaitedBy } from "@tidegate/storage/delivery/DestinationTokens"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import type { ConsentQuery } from "./DestinationsApi.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askingPage, confirmationOf, ConsentKey, endedPage, failedPage, isConfirmation } from "../ConsentPage.ts"
@@ -30,7 +31,7 @@ export const layer = HttpApiBuilder.group(
     const { stranger } = yield* Credentials
     const own = yield* SenderDomains
     const consentKey = yield* ConsentKey
-    const handled = yield* handle(handlers, destination, destinations, client, {
+    const handled = yield* handle(handlers, destination, Lists.destinations, destinations, client, {
       allowed: (written, id) =>
         Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
           mayWrite(own, caller, written, id === null ? null : read(destinations.get(team_id, id)))

@@ -8,6 +8,7 @@ import { ApiErrors } from "../contract/ApiError.ts"
 import { consentEnded, consentStarted } from "../contract/Examples.ts"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
 const Started = ConsentStarted.annotate({
@@ -46,8 +47,8 @@ const consentErrors = [
   "QUEUE_UNAVAILABLE"
 ] as const
 
-/** Destinations, and people's consent to their tokens. */
-export class DestinationsApi extends groupOf(destination, { query: Parameters.resources }, [
+/** Where events go, and somebody's consent to their tokens. */
+export class DestinationsApi extends groupOf(destination, { list: Lists.destinations }, [
   HttpApiEndpoint.post("startConsent", "/destinations/:id/oauth/start", {
     params: Parameters.pathOf("destination"),
     query: Parameters.onlyTeam,

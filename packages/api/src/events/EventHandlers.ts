@@ -11,6 +11,7 @@ import { eventFilterOf } from "@tidegate/storage/reads/Narrowing"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { bulkCalls } from "../bulk-operations/BulkHandlers.ts"
 import { askOwner, reader, reporter } from "../handlers/Calls.ts"
 import { listing } from "../handlers/Listing.ts"
@@ -58,12 +59,16 @@ export const layer = HttpApiBuilder.group(
             const after = given(query.after)
             if (after !== undefined) {
               yield* judgeFeed(query, narrowing)
-              const page = { key: filterKey("feed", { team, ...narrowing }), after, limit: limitOf(query.limit, 100) }
+              const page = {
+                key: filterKey("feed", { team, ...narrowing }),
+                after,
+                limit: limitOf(query.limit, Lists.events.most)
+              }
               return yield* reading(
                 EventReads.feed(team, eventFilterOf(narrowing), page, { data: include.has("data") })
               )
             }
-            const page = yield* pageOf("events", query, { team, ...narrowing }, 100)
+            const page = yield* pageOf(Lists.events, query, { team, ...narrowing })
             const filter = eventFilterOf(narrowing)
             const reads = filter.search === undefined ? reading : reporting
             return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))

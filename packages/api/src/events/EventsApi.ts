@@ -1,13 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { EventCount, EventList } from "@tidegate/model/Lists"
+import { EventCount } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { executing, reading } from "@tidegate/model/Permission"
 import { Timestamp } from "@tidegate/model/Timestamp"
 import { eventBulkBody } from "@tidegate/resources/BulkOperation"
 import { Authorization } from "../contract/Authorization.ts"
-import { count, event, eventDetail, pageOf, retryAccepted } from "../contract/Examples.ts"
+import { count, event, eventDetail, retryAccepted } from "../contract/Examples.ts"
 import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
@@ -29,14 +30,17 @@ export const RetryAccepted = Schema.Struct({
 /** Events: past, current and future deliveries. */
 export class EventsApi extends HttpApiGroup.make("events")
   .add(
-    HttpApiEndpoint.get("list", "/events", { query: Parameters.events, success: EventList(Event) }).annotateMerge(
+    HttpApiEndpoint.get("list", "/events", {
+      query: Lists.events.query,
+      success: Lists.events.answer(Event)
+    }).annotateMerge(
       operation({
         id: "listEvents",
         permission: reading,
         summary: "List events, newest first",
         description:
           "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit. With `after` it is a feed: the events that were stored behind it, in that order, each once; begin with `after=now`, go on with `next_cursor`.",
-        answer: pageOf(event),
+        answer: Lists.events.example(event),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
     ),

@@ -9,10 +9,10 @@ import { filterTrialBody, type FilterTrial, tried } from "@tidegate/resources/Fi
 import { Filters } from "@tidegate/storage/control/Filters"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { read, reader, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
-import { dirOf, type ListQuery } from "../handlers/ListInput.ts"
 import { handle } from "../handlers/Resource.ts"
 
 /** Stored filters: commands go to their actors, reads to the table. A test runs the filter engine here. */
@@ -22,9 +22,8 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const filters = yield* Filters
     const reading = yield* reader
-    const handled = yield* handle(handlers, filter, filters, yield* FilterEntity.client, {
-      listed: ({ dir, order_by }: ListQuery) =>
-        Effect.succeed({ counts: false, orderBy: order_by ?? "name", dir: dirOf(dir ?? "asc") })
+    const handled = yield* handle(handlers, filter, Lists.filters, filters, yield* FilterEntity.client, {
+      narrowed: () => Effect.succeed({ counts: false })
     })
 
     const conditionsOf = Effect.fnUntraced(function* (team_id: string, { filter }: FilterTrial) {

@@ -4,10 +4,11 @@ import { filter } from "@tidegate/resources/Filter"
 import { explanationExample, FilterTest, filterTrialBody, trialExample } from "@tidegate/resources/FilterTest"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Stored filters: conditions with a name. */
-export class FiltersApi extends groupOf(filter, { query: Parameters.filters }, [
+/** Conditions with a name. */
+export class FiltersApi extends groupOf(filter, { list: Lists.filters }, [
   HttpApiEndpoint.post("test", "/filters/test", {
     query: Parameters.onlyTeam,
     payload: filterTrialBody.described,

@@ -1,5 +1,4 @@
 import { Effect, type Schema } from "effect"
-import { HttpServerRequest } from "effect/http"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
@@ -10,6 +9,8 @@ import { readNarrowing, type Written } from "@tidegate/resources/Narrowing"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { WindowInput } from "@tidegate/storage/reads/Window"
+import type * as Lists from "../contract/Lists.ts"
+import type { List, ResourceList } from "../contract/Lists.ts"
 
 type Values = ReadonlyArray<string> | undefined
 
@@ -120,49 +121,44 @@ export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowe
 /** A limit above the maximum is reduced to it; the answer shows the applied limit. */
 export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
 
-/** The position and size of a page. `narrowed`: the filters that its cursors belong to, beside the window. */
+/** The page of a list that is asked for. `narrowed`: what its cursors stand for beside the window, by name. */
 export const pageOf = Effect.fnUntraced(function* (
-  list: string,
+  { most, name }: List,
   query: Window & { readonly cursor?: string; readonly next?: string; readonly limit?: number | undefined },
-  narrowed: object,
-  most: number
+  narrowed: object
 ) {
   const window = yield* windowOf(query)
   return {
-    key: filterKey(list, { ...narrowed, ...window }),
+    key: filterKey(name, { ...narrowed, ...window }),
     window,
     cursor: yield* underOneName(query, "cursor", "next"),
     limit: limitOf(query.limit, most)
   }
 })
 
-/** Lists without pages have no cursors: with an ignored cursor a caller would read the same rows for ever. */
-export const refuseCursors = Effect.gen(function* () {
-  const written = yield* HttpServerRequest.ParsedSearchParams
-  for (const path of ["cursor", "next", "prev"]) {
-    if (written[path] !== undefined) {
-      yield* invalid([{ path, message: "is not for this list, which has no pages: narrow it, or raise its limit" }])
-    }
-  }
-})
-
 /** The query of a list of resources. */
-export type ListQuery = Partial<Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>>
+export type ListQuery = Partial<Schema.Struct.Type<typeof Lists.sources.query>>
 
+/** What a list of resources is narrowed to beyond what every list is. */
+export type Narrowed = Partial<Pick<ResourceQuery, "among" | "counts" | "paused" | "search">>
+
+/** The page of a list of resources that is asked for. Counts narrow nothing: pages with and without them have the same cursors. */
 export const resourceQueryOf = Effect.fnUntraced(function* (
-  query: ListQuery
-): Effect.fn.Return<ResourceQuery, GatewayError, HttpServerRequest.ParsedSearchParams> {
-  yield* refuseCursors
-  return {
+  list: ResourceList,
+  team: string,
+  query: ListQuery,
+  { among = {}, counts = true, paused, search }: Narrowed
+): Effect.fn.Return<ResourceQuery, GatewayError> {
+  const narrowed = {
     ids: yield* valuesOf("id", query.id, query.ids),
     name: query.name,
     type: given(query.type),
     includeDisabled: query.include_disabled ?? true,
-    paused: undefined,
-    among: {},
-    counts: true,
-    orderBy: query.order_by ?? "created_at",
-    dir: dirOf(query.dir),
-    limit: limitOf(query.limit, 255)
+    paused,
+    ...(search === undefined ? {} : { search }),
+    orderBy: query.order_by ?? list.order.by,
+    dir: dirOf(query.dir ?? list.order.dir)
   }
+  const { cursor, key, limit } = yield* pageOf(list, query, { team, ...narrowed, ...among })
+  return { ...narrowed, among, counts, key, cursor, limit }
 })

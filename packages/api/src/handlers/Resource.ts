@@ -15,10 +15,10 @@ import {
   typeName
 } from "@tidegate/resources/Resource"
 import { ReadTurns } from "@tidegate/storage/Database"
-import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { Store } from "@tidegate/storage/control/Store"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import type { ResourceList } from "../contract/Lists.ts"
 import {
   asked,
   askOwner,
@@ -32,7 +32,7 @@ import {
 } from "./Calls.ts"
 import { readWritten, textOf, type Written } from "./JsonBody.ts"
 import { listing } from "./Listing.ts"
-import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
+import { type ListQuery, type Narrowed, resourceQueryOf } from "./ListInput.ts"
 
 /** What is special about the calls on a resource. */
 interface Special<R extends AnyResource> {
@@ -42,8 +42,8 @@ interface Special<R extends AnyResource> {
   readonly find?: (team_id: string, body: Schema.JsonObject) => Effect.Effect<string | null, GatewayError>
   /** The filter of its list, beyond that of every list. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the query of its own group
-  readonly listed?: (query: any) => Effect.Effect<Partial<ResourceQuery>, GatewayError>
-  /** Fails when this caller may not write that. `id`: of the resource to change; null for a new one. */
+  readonly narrowed?: (query: any) => Effect.Effect<Narrowed, GatewayError>
+  /** Fails when this caller may not write that. `id`: of what is changed; null for a new one. */
   readonly allowed?: (written: Schema.JsonObject, id: string | null) => Effect.Effect<void, GatewayError, CurrentTeam>
   /** The warnings of a write, if they need more than the record. */
   readonly warningsOf?: (record: RecordOf<R>) => Effect.Effect<ReadonlyArray<Warning>, GatewayError>
@@ -104,12 +104,13 @@ export const handle = Effect.fnUntraced(function* <
 >(
   handlers: HttpApiBuilder.Handlers<R0, All, Before>,
   resource: R,
+  list: ResourceList,
   store: Store<R>,
   client: (id: string) => unknown,
   {
     allowed = () => Effect.void,
     find,
-    listed = () => Effect.succeed({}),
+    narrowed = () => Effect.succeed({}),
     needsActor = () => false,
     shownTo = (_, record) => record,
     warningsOf = (record) => Effect.succeed(typeof resource.warnings === "function" ? resource.warnings(record) : [])
@@ -184,7 +185,7 @@ export const handle = Effect.fnUntraced(function* <
     list: listing(({ query }: { readonly query: ListQuery; readonly endpoint: HttpApiEndpoint.Constraint }) =>
       Effect.gen(function* () {
         const { id: team_id, role } = yield* CurrentTeam
-        const wanted = { ...(yield* resourceQueryOf(query)), ...(yield* listed(query)) }
+        const wanted = yield* resourceQueryOf(list, team_id, query, yield* narrowed(query))
         const page = yield* read(lists.during(team_id)(store.list(team_id, wanted)))
         return { ...page, models: page.models.map((record) => shownTo(role, record)) }
       })

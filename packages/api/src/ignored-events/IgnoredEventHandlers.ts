@@ -5,6 +5,7 @@ import * as IgnoredEventReads from "@tidegate/storage/reads/IgnoredEventReads"
 import { ignoredFilterOf } from "@tidegate/storage/reads/Narrowing"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { bulkCalls } from "../bulk-operations/BulkHandlers.ts"
 import { reader, reporter } from "../handlers/Calls.ts"
 import { listing } from "../handlers/Listing.ts"
@@ -30,7 +31,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const { id: team } = yield* CurrentTeam
             const narrowing = yield* narrowingOf(ignoredEventFilters, query)
-            const page = yield* pageOf("ignored_events", query, { team, ...narrowing }, 100)
+            const page = yield* pageOf(Lists.ignoredEvents, query, { team, ...narrowing })
             return yield* reading(IgnoredEventReads.list(team, ignoredFilterOf(narrowing), page))
           })
         )

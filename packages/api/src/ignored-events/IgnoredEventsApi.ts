@@ -1,11 +1,12 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
-import { EventCount, EventList } from "@tidegate/model/Lists"
+import { EventCount } from "@tidegate/model/Lists"
 import { reading } from "@tidegate/model/Permission"
 import { ignoredEventBulkBody } from "@tidegate/resources/BulkOperation"
 import { Authorization } from "../contract/Authorization.ts"
 import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
-import { count, ignoredEvent, pageOf } from "../contract/Examples.ts"
+import { count, ignoredEvent } from "../contract/Examples.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
@@ -13,15 +14,15 @@ import * as Parameters from "../contract/Parameters.ts"
 export class IgnoredEventsApi extends HttpApiGroup.make("ignoredEvents")
   .add(
     HttpApiEndpoint.get("list", "/ignored_events", {
-      query: Parameters.ignoredEvents,
-      success: EventList(IgnoredEvent)
+      query: Lists.ignoredEvents.query,
+      success: Lists.ignoredEvents.answer(IgnoredEvent)
     }).annotateMerge(
       operation({
         id: "listAllIgnoredEvents",
         permission: reading,
         summary: "List ignored events, newest first",
         description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
-        answer: pageOf(ignoredEvent),
+        answer: Lists.ignoredEvents.example(ignoredEvent),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
     ),

@@ -16,6 +16,7 @@ import * as TraceReads from "@tidegate/storage/reads/TraceReads"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { bulkCalls } from "../bulk-operations/BulkHandlers.ts"
 import { askOwner, type ById, reader, reporter, type Stores, type WithBody } from "../handlers/Calls.ts"
 import { chained } from "../handlers/Chained.ts"
@@ -87,7 +88,7 @@ export const layer = HttpApiBuilder.group(
             const { id: team } = yield* CurrentTeam
             const narrowing = yield* narrowingOf(requestFilters, query)
             const include = yield* includesOf(query.include, ["data", "event_summary"])
-            const page = yield* pageOf("requests", query, { team, ...narrowing }, 100)
+            const page = yield* pageOf(Lists.requests, query, { team, ...narrowing })
             const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
             const filter = requestFilterOf(narrowing)
             const reads = filter.search === undefined ? reading : reporting
@@ -140,7 +141,7 @@ export const layer = HttpApiBuilder.group(
               connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
               destinations: yield* valuesOf("destination_id", query.destination_id)
             }
-            const page = yield* pageOf("request_events", query, { team, request: params.id, ...filter }, 255)
+            const page = yield* pageOf(Lists.requestEvents, query, { team, request: params.id, ...filter })
             return yield* reading(
               Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
             )
@@ -156,7 +157,7 @@ export const layer = HttpApiBuilder.group(
               ids: yield* valuesOf("id", query.id),
               connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
             }
-            const page = yield* pageOf("request_ignored_events", query, { team, request: params.id, ...filter }, 255)
+            const page = yield* pageOf(Lists.requestIgnoredEvents, query, { team, request: params.id, ...filter })
             return yield* reading(
               Effect.andThen(
                 RequestReads.check(team, params.id),

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { RequestCount, RequestList, SubList } from "@tidegate/model/Lists"
+import { RequestCount } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
 import { executing, reading } from "@tidegate/model/Permission"
@@ -10,19 +10,9 @@ import { Trace } from "@tidegate/model/Trace"
 import { example, replayBody } from "@tidegate/resources/Replay"
 import { requestBulkBody } from "@tidegate/resources/BulkOperation"
 import { Authorization } from "../contract/Authorization.ts"
-import {
-  count,
-  event,
-  ignoredEvent,
-  pageOf,
-  replayAccepted,
-  request,
-  requestDetail,
-  subList,
-  trace,
-  whole
-} from "../contract/Examples.ts"
+import { count, event, ignoredEvent, replayAccepted, request, requestDetail, trace } from "../contract/Examples.ts"
 import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
@@ -49,15 +39,15 @@ const one = { params: Parameters.pathOf("request"), query: Parameters.onlyTeam }
 export class RequestsApi extends HttpApiGroup.make("requests")
   .add(
     HttpApiEndpoint.get("list", "/requests", {
-      query: Parameters.requests,
-      success: RequestList(Request)
+      query: Lists.requests.query,
+      success: Lists.requests.answer(Request)
     }).annotateMerge(
       operation({
         id: "listRequests",
         permission: reading,
         summary: "List requests, newest first",
         description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
-        answer: { ...pageOf(request), ...whole },
+        answer: Lists.requests.example(request),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
     ),
@@ -70,7 +60,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         permission: reading,
         summary: "Count requests",
         description: "Of the last 24 hours unless told.",
-        answer: { ...count, ...whole },
+        answer: { ...count, partial: false, unavailable_shard_count: 0 },
         errors: ["INVALID_TIME_RANGE"]
       })
     ),
@@ -128,29 +118,29 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     ),
     HttpApiEndpoint.get("events", "/requests/:id/events", {
       params: Parameters.pathOf("request"),
-      query: Parameters.requestEvents,
-      success: SubList(Event)
+      query: Lists.requestEvents.query,
+      success: Lists.requestEvents.answer(Event)
     }).annotateMerge(
       operation({
         id: "listRequestEvents",
         permission: reading,
         summary: "List the events of a request",
         description: "Oldest first.",
-        answer: subList(event),
+        answer: Lists.requestEvents.example(event),
         errors: ["NOT_FOUND", "INVALID_CURSOR"]
       })
     ),
     HttpApiEndpoint.get("ignoredEvents", "/requests/:id/ignored_events", {
       params: Parameters.pathOf("request"),
-      query: Parameters.requestIgnoredEvents,
-      success: SubList(IgnoredEvent)
+      query: Lists.requestIgnoredEvents.query,
+      success: Lists.requestIgnoredEvents.answer(IgnoredEvent)
     }).annotateMerge(
       operation({
         id: "listIgnoredEvents",
         permission: reading,
         summary: "List what a request did not become, and why",
         description: "One for each connection whose rules kept it from becoming an event.",
-        answer: subList(ignoredEvent),
+        answer: Lists.requestIgnoredEvents.example(ignoredEvent),
         errors: ["NOT_FOUND", "INVALID_CURSOR"]
       })
     )

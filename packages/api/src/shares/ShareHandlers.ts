@@ -4,16 +4,16 @@ import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import { Ingress } from "@tidegate/model/Ingress"
 import { ShareStatus } from "@tidegate/model/Share"
 import { shareBody } from "@tidegate/resources/ShareInput"
-import { filterKey } from "@tidegate/storage/reads/Cursor"
 import { listShares, openShare, revokeShare, revokeShares, share } from "@tidegate/storage/control/Shares"
 import { client, isRefusal, spend } from "../Credentials.ts"
 import { hexIdOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { perMinute } from "../RateLimit.ts"
 import { reader } from "../handlers/Calls.ts"
 import { readJsonObjectIfAny } from "../handlers/JsonBody.ts"
-import { limitOf, statesOf, underOneName, valuesOf } from "../handlers/ListInput.ts"
+import { pageOf, statesOf, valuesOf } from "../handlers/ListInput.ts"
 
 /** How often a client address may request unknown shares. */
 const unopened = perMinute("unopened_shares", 120)
@@ -51,12 +51,7 @@ export const layer = HttpApiBuilder.group(
             requests: yield* valuesOf("request_id", query.request_id),
             statuses: yield* statesOf(query.status, ShareStatus.literals)
           }
-          const page = {
-            key: filterKey("shares", { team, ...filter }),
-            cursor: yield* underOneName(query, "cursor", "next"),
-            limit: limitOf(query.limit, 255)
-          }
-          return yield* reading(listShares(team, filter, page))
+          return yield* reading(listShares(team, filter, yield* pageOf(Lists.shares, query, { team, ...filter })))
         })
       )
       .handle("revokeAll", ({ params }) =>

@@ -8,6 +8,7 @@ import { ApiErrors } from "../contract/ApiError.ts"
 import { Authorization } from "../contract/Authorization.ts"
 import { ids, listedShare, publicShare, share } from "../contract/Examples.ts"
 import { Deleted } from "../contract/Group.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
@@ -33,12 +34,8 @@ export class SharesApi extends HttpApiGroup.make("shares")
       })
     ),
     HttpApiEndpoint.get("list", "/shares", {
-      query: Parameters.shares,
-      success: Schema.Struct({
-        count: Schema.Int,
-        next_cursor: Schema.NullOr(Schema.String),
-        models: Schema.Array(ListedShare)
-      })
+      query: Lists.shares.query,
+      success: Lists.shares.answer(ListedShare)
     }).annotateMerge(
       operation({
         id: "listShares",
@@ -46,7 +43,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
         summary: "List the shares of the team, newest first",
         description:
           "Without their links and without what they show. Those that have ended are listed for 7 days more.",
-        answer: { count: 1, next_cursor: null, models: [listedShare] },
+        answer: Lists.shares.example(listedShare),
         errors: ["INVALID_CURSOR"]
       })
     ),

@@ -5,6 +5,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import { source } from "@tidegate/resources/Source"
 import { Sources } from "@tidegate/storage/control/Sources"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, ownersOf } from "../handlers/Calls.ts"
 import { handle } from "../handlers/Resource.ts"
@@ -15,7 +16,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const client = yield* SourceEntity.client
     const { owner } = ownersOf(prefixes.source, "source", client)
-    const handled = yield* handle(handlers, source, yield* Sources, client)
+    const handled = yield* handle(handlers, source, Lists.sources, yield* Sources, client)
 
     return handled.handle("health", ({ params }) =>
       Effect.gen(function* () {

@@ -5,10 +5,11 @@ import { source } from "@tidegate/resources/Source"
 import { sourceHealth } from "../contract/Examples.ts"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-/** Sources, which receive requests. */
-export class SourcesApi extends groupOf(source, { query: Parameters.resources }, [
+/** Where requests come in. */
+export class SourcesApi extends groupOf(source, { list: Lists.sources }, [
   HttpApiEndpoint.get("health", "/sources/:id/health", {
     params: Parameters.pathOf("source"),
     query: Parameters.onlyTeam,

@@ -36,9 +36,9 @@ export const handlingOf = ({ headers, method, url }: HttpServerRequest.HttpServe
 
 const pages: ReadonlySet<string> = new Set(["cursor", "next", "prev"])
 
-/** With an ignored cursor a caller would read the same rows for ever. */
+/** Who gives a cursor to what has no pages learns that, and not which name is near. */
 const aboutPages = (name: string): string | null =>
-  pages.has(name) ? "is not for this list, which has no pages: narrow it, or raise its limit" : null
+  pages.has(name) ? "is not for this call, which does not take a cursor of this name" : null
 
 /** Refuses query parameters that the operation does not have. */
 export const judgeQuery: Effect.Effect<void, GatewayError> = Effect.flatMap(

@@ -12,6 +12,7 @@ import { maskSecret } from "@tidegate/redaction/Masking"
 import * as ExecutionReads from "@tidegate/storage/reads/ExecutionReads"
 import { Transformations } from "@tidegate/storage/control/Transformations"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, ownersOf, reader, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
@@ -34,11 +35,11 @@ export const layer = HttpApiBuilder.group(
     const client = yield* TransformationEntity.client
     const { fresh, owner } = ownersOf(prefixes.transformation, "transformation", client)
     const reading = yield* reader
-    const handled = yield* handle(handlers, transformation, yield* Transformations, client, {
+    const handled = yield* handle(handlers, transformation, Lists.transformations, yield* Transformations, client, {
       shownTo,
       // Its code has to compile.
       needsActor: () => true,
-      listed: (query: { readonly include_counts?: boolean; readonly include_metrics?: boolean }) =>
+      narrowed: (query: { readonly include_counts?: boolean; readonly include_metrics?: boolean }) =>
         Effect.map(underOneName(query, "include_counts", "include_metrics"), (counts = false) => ({ counts }))
     })
 
@@ -67,7 +68,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const { id: team } = yield* CurrentTeam
             const logLevels = yield* logLevelsOf(query.log_level)
-            const page = yield* pageOf("executions", query, { team, transformation: params.id, logLevels }, 255)
+            const page = yield* pageOf(Lists.executions, query, { team, transformation: params.id, logLevels })
             return yield* reading(ExecutionReads.list(team, params.id, { logLevels }, page))
           })
         )

@@ -1,6 +1,5 @@
 import { HttpApiEndpoint } from "effect/http-api"
 import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
-import { EventList } from "@tidegate/model/Lists"
 import { executing, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import {
   TransformationCapabilities,
@@ -9,9 +8,10 @@ import {
 } from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
 import { example, runBody, validationBody, validationExample } from "@tidegate/resources/TransformationRun"
-import { capabilities, execution, executionDetail, pageOf, run as ran, validation } from "../contract/Examples.ts"
+import { capabilities, execution, executionDetail, run as ran, validation } from "../contract/Examples.ts"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
 const run = { query: Parameters.onlyTeam, payload: runBody.described, success: TransformationRun }
@@ -25,8 +25,8 @@ const trial = {
   errors: ["NOT_FOUND", "TRANSFORMATION_INVALID"]
 } as const
 
-/** Code that changes requests on their way. */
-export class TransformationsApi extends groupOf(transformation, { query: Parameters.transformations }, [
+/** Code that reshapes requests on their way. */
+export class TransformationsApi extends groupOf(transformation, { list: Lists.transformations }, [
   HttpApiEndpoint.post("run", "/transformations/run", run).annotateMerge(
     operation({ id: "runTransformation", ...trial })
   ),
@@ -62,15 +62,15 @@ export class TransformationsApi extends groupOf(transformation, { query: Paramet
   ),
   HttpApiEndpoint.get("executions", "/transformations/:id/executions", {
     params: Parameters.pathOf("transformation"),
-    query: Parameters.executions,
-    success: EventList(Execution)
+    query: Lists.executions.query,
+    success: Lists.executions.answer(Execution)
   }).annotateMerge(
     operation({
       id: "listExecutions",
       permission: notByProjectKeys(reading),
       summary: "List what a transformation ran for, newest first",
       description: "Of the last 24 hours unless told; pages by cursor.",
-      answer: pageOf(execution),
+      answer: Lists.executions.example(execution),
       errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
     })
   ),

@@ -3,13 +3,13 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { listed } from "@tidegate/model/Lists"
 import { detailedTemplate, instantiated, shownTemplates, templateOf } from "@tidegate/resources/TemplateUse"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { asked, carriedThrough } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
-import { refuseCursors } from "../handlers/ListInput.ts"
 
 interface ByKey {
   readonly params: { readonly key: string }
@@ -26,10 +26,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const workflows = yield* Workflows
     return handlers
-      .handle("list", () => {
-        const models = shownTemplates()
-        return Effect.as(refuseCursors, { count: models.length, models })
-      })
+      .handle("list", () => Effect.sync(() => listed(shownTemplates(), null)))
       .handle("retrieve", (call: ByKey) => Effect.map(found(call), detailedTemplate))
       .handleRaw("instantiate", (call: ByKey & { readonly request: HttpServerRequest.HttpServerRequest }) =>
         Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
-import { InstantiatedWorkflow, WorkflowTemplateDetail, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
+import { InstantiatedWorkflow, WorkflowTemplate, WorkflowTemplateDetail } from "@tidegate/model/WorkflowTemplate"
 import {
   templateDetailExample,
   templateExample,
@@ -11,6 +11,7 @@ import {
 } from "@tidegate/resources/TemplateUse"
 import { workflow } from "@tidegate/resources/Workflow"
 import { Authorization } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
@@ -30,14 +31,14 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
   .add(
     HttpApiEndpoint.get("list", "/workflow-templates", {
       query: Parameters.onlyTeam,
-      success: WorkflowTemplateList
+      success: Lists.wholeList.answer(WorkflowTemplate).annotate({ identifier: "WorkflowTemplateList" })
     }).annotateMerge(
       operation({
         id: "listWorkflowTemplates",
         permission: read,
         summary: "List the templates of workflows",
         description: "They come with the gateway, and need nothing but what it has.",
-        answer: { count: 1, models: [templateExample as never] }
+        answer: Lists.wholeList.example(templateExample)
       })
     ),
     HttpApiEndpoint.get("retrieve", "/workflow-templates/:key", {

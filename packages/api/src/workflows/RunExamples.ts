@@ -34,8 +34,6 @@ export const run = {
   updated_at: finished
 } as const
 
-export const runs = { count: 1, next_cursor: null, models: [run] } as const
-
 const toCrm = {
   id: ids.stepExecution,
   step_id: "to_crm",
@@ -136,32 +134,24 @@ export const retried = {
 export const cleared = { workflow_id: ids.workflow, deleted: 12, retained_active: 1, has_more: false } as const
 
 export const activity = {
-  total: 1,
-  total_exact: true,
-  count: 1,
-  applied_range: { from: at, to: finished },
-  models: [
-    {
-      id: run.id,
-      request_id: run.request_id,
-      workflow_id: run.workflow_id,
-      workflow_name: name,
-      workflow_version: 1,
-      source,
-      status: run.status,
-      outcome: run.outcome,
-      attempt_count: 1,
-      steps_count: 2,
-      succeeded_steps: 1,
-      failed_steps: 1,
-      skipped_steps: 0,
-      error_code: run.error_code,
-      error_message: run.error_message,
-      steps: [toCrm],
-      started_at: at,
-      finished_at: finished,
-      created_at: at,
-      updated_at: finished
-    }
-  ]
+  id: run.id,
+  request_id: run.request_id,
+  workflow_id: run.workflow_id,
+  workflow_name: name,
+  workflow_version: 1,
+  source,
+  status: run.status,
+  outcome: run.outcome,
+  attempt_count: 1,
+  steps_count: 2,
+  succeeded_steps: 1,
+  failed_steps: 1,
+  skipped_steps: 0,
+  error_code: run.error_code,
+  error_message: run.error_message,
+  steps: [toCrm],
+  started_at: at,
+  finished_at: finished,
+  created_at: at,
+  updated_at: finished
 } as const

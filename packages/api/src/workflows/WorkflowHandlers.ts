@@ -12,22 +12,21 @@ import { clearRuns } from "@tidegate/storage/workflows/RunHistory"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
+import * as Lists from "../contract/Lists.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import type * as Parameters from "../contract/Parameters.ts"
 import { askOwner, ownersOf, reader } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 import { listing } from "../handlers/Listing.ts"
-import { limitOf, pageOf, refuseCursors, searchOf, statesOf, valuesOf, windowOf } from "../handlers/ListInput.ts"
+import { pageOf, searchOf, statesOf, valuesOf } from "../handlers/ListInput.ts"
 import { handle } from "../handlers/Resource.ts"
 
-type Query = Schema.Struct.Type<typeof Parameters.workflows>
+type Query = Schema.Struct.Type<typeof Lists.workflows.query>
 
-/** The filter and order of a list of workflows. */
-const listed = Effect.fnUntraced(function* (query: Query) {
+/** What a list of workflows is narrowed to. */
+const narrowed = Effect.fnUntraced(function* (query: Query) {
   const status = yield* statesOf(query.status, WorkflowStatus.literals)
   const search = yield* searchOf(query)
   return {
-    orderBy: query.order_by ?? "updated_at",
     among: { status, source_id: yield* valuesOf("source_id", query.source_id) },
     ...(search === undefined ? {} : { search })
   }
@@ -40,8 +39,8 @@ export const layer = HttpApiBuilder.group(
     const [store, client] = [yield* Workflows, yield* WorkflowEntity.client]
     const reading = yield* reader
     const { owner } = ownersOf(prefixes.workflow, "workflow", client)
-    const handled = yield* handle(handlers, workflow, store, client, {
-      listed,
+    const handled = yield* handle(handlers, workflow, Lists.workflows, store, client, {
+      narrowed,
       warningsOf: ({ edges = [], steps = [], team_id }) => store.warnings(team_id, { steps, edges })
     })
     return handled
@@ -51,7 +50,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const { id: team } = yield* CurrentTeam
             const statuses = yield* statesOf(query.status, RunStatus.literals)
-            const page = yield* pageOf("workflow_runs", query, { team, workflow: params.id, statuses }, 255)
+            const page = yield* pageOf(Lists.workflowRuns, query, { team, workflow: params.id, statuses })
             return yield* reading(RunReads.list(team, params.id, statuses, page))
           })
         )
@@ -77,13 +76,13 @@ export const layer = HttpApiBuilder.group(
       .handle("activity", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          yield* refuseCursors
           const filter = {
             statuses: yield* statesOf(query.status, RunStatus.literals),
             sources: yield* valuesOf("source_id", query.source_id, query.source),
             search: yield* searchOf(query)
           }
-          return yield* reading(RunReads.activity(team, filter, yield* windowOf(query), limitOf(query.limit, 100)))
+          const page = yield* pageOf(Lists.workflowActivity, query, { team, ...filter })
+          return yield* reading(RunReads.activity(team, filter, page))
         })
       )
   })

@@ -1,29 +1,30 @@
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
-import { ClearedRuns, RetriedStep, RunList, WorkflowActivityList, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
+import { ClearedRuns, RetriedStep, WorkflowActivity, WorkflowRun, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
 import { example, stepRetryBody } from "@tidegate/resources/StepRetryInput"
 import { workflow } from "@tidegate/resources/Workflow"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
+import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 import * as Examples from "./RunExamples.ts"
 
 /** Runs are for people and for the team's own key. */
 const permission = notByProjectKeys(reading)
 
-/** Workflows: graphs of steps that a source's requests run through. */
-export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflows }, [
+/** Graphs of steps that the requests of a source run through. */
+export class WorkflowsApi extends groupOf(workflow, { list: Lists.workflows }, [
   HttpApiEndpoint.get("runs", "/workflows/:id/runs", {
     params: Parameters.pathOf("workflow"),
-    query: Parameters.workflowRuns,
-    success: RunList
+    query: Lists.workflowRuns.query,
+    success: Lists.workflowRuns.answer(WorkflowRun).annotate({ identifier: "WorkflowRunList" })
   }).annotateMerge(
     operation({
       id: "listWorkflowRuns",
       permission,
       summary: "List the runs of a workflow, newest first",
       description: "With how many of their steps have come to what; pages by cursor.",
-      answer: Examples.runs,
+      answer: Lists.workflowRuns.example(Examples.run),
       errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
     })
   ),
@@ -75,17 +76,16 @@ export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflow
     })
   ),
   HttpApiEndpoint.get("activity", "/workflow-activity", {
-    query: Parameters.workflowActivity,
-    success: WorkflowActivityList
+    query: Lists.workflowActivity.query,
+    success: Lists.workflowActivity.answer(WorkflowActivity).annotate({ identifier: "WorkflowActivityList" })
   }).annotateMerge(
     operation({
       id: "listWorkflowActivity",
       permission,
       summary: "List the runs of all workflows, newest first",
-      description:
-        "With their steps; of the last 24 hours unless told. One page, without a cursor: narrow the window for what is beyond it.",
-      answer: Examples.activity,
-      errors: ["INVALID_TIME_RANGE"]
+      description: "With their steps; of the last 24 hours unless told. Pages by cursor.",
+      answer: Lists.workflowActivity.example(Examples.activity),
+      errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
     })
   )
 ]) {}

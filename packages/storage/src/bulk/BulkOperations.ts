@@ -12,6 +12,7 @@ import {
 } from "@tidegate/model/BulkOperation"
 import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, prefixes } from "@tidegate/model/Ids"
+import { type Listed, listed } from "@tidegate/model/Lists"
 import { placeOf } from "./BulkShards.ts"
 import { carryOut, type Made, nothing } from "./BulkTargets.ts"
 import * as Columns from "../journal/Columns.ts"
@@ -20,6 +21,7 @@ import { filterKey } from "../reads/Cursor.ts"
 import * as EventReads from "../reads/EventReads.ts"
 import * as IgnoredEventReads from "../reads/IgnoredEventReads.ts"
 import { eventFilterOf, ignoredFilterOf, requestFilterOf } from "../reads/Narrowing.ts"
+import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "../reads/Paging.ts"
 import * as RequestReads from "../reads/RequestReads.ts"
 import type { Routing } from "./Replays.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
@@ -103,18 +105,30 @@ const find = Effect.fnUntraced(function* ({ id, of, team_id }: Which, locking: "
 export const getOperation = (which: Which): Effect.Effect<BulkOperation, GatewayError, SqlClient.SqlClient> =>
   query(Effect.map(find(which, "look"), recordOf))
 
-/** The operations of one kind of records, newest first. */
+/** A page of the operations on one kind of records, newest first. */
 export const listOperations = Effect.fnUntraced(function* (
   { of, team_id }: Omit<Which, "id">,
   bucket: BulkBucket,
-  limit: number
-): Effect.fn.Return<ReadonlyArray<BulkOperation>, GatewayError, SqlClient.SqlClient> {
+  page: PageRequest
+): Effect.fn.Return<Listed<BulkOperation>, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const only = { all: "", ongoing: "and finished_at is null", history: "and finished_at is not null" }[bucket]
+  const position = yield* Effect.fromResult(positionOf(page))
+  const only = {
+    all: [],
+    ongoing: [sql.literal("finished_at is null")],
+    history: [sql.literal("finished_at is not null")]
+  }
   const rows = yield* query(sql<Row>`
-    select * from bulk_operations where team_id = ${team_id} and type = any(${Columns.text(kindsOf[of])}) ${sql.literal(only)}
-    order by id desc limit ${limit}`)
-  return rows.map(recordOf)
+    select * from bulk_operations
+    where ${sql.and([
+      sql`team_id = ${team_id}`,
+      sql`type = any(${Columns.text(kindsOf[of])})`,
+      ...only[bucket],
+      ...(position === null ? [] : [sql`id < ${position.id}`])
+    ])}
+    order by id desc limit ${page.limit + 1}`)
+  const { last, page: shown } = cutToLimit(rows, page.limit)
+  return listed(shown.map(recordOf), cursorAfter(page.key, last))
 })
 
 /** A new operation. */

@@ -3,7 +3,9 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { Fixture, FixtureTarget } from "@tidegate/model/Fixture"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { type Listed, listed } from "@tidegate/model/Lists"
 import * as Columns from "../journal/Columns.ts"
+import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "../reads/Paging.ts"
 import { anyBody, payloadColumns, type PayloadRow, payloadsOf } from "../reads/RequestRow.ts"
 import { exactly, type Original, type Replay } from "../bulk/Replays.ts"
 import { payloadGone } from "../Tables.ts"
@@ -33,13 +35,16 @@ const toFixture = ({ created_at, last_replayed_at, updated_at, ...row }: Fixture
   updated_at: updated_at.toISOString()
 })
 
+/** A page of the fixtures of a team, newest first. */
 export const listFixtures = Effect.fnUntraced(function* (
   team_id: string,
-  filter: { readonly sources: ReadonlyArray<string>; readonly search: string | undefined; readonly limit: number }
-): Effect.fn.Return<ReadonlyArray<Fixture>, SqlError.SqlError, SqlClient.SqlClient> {
+  { search, sources }: { readonly sources: ReadonlyArray<string>; readonly search: string | undefined },
+  page: PageRequest
+): Effect.fn.Return<Listed<Fixture>, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const { limit, search, sources } = filter
+  const position = yield* Effect.fromResult(positionOf(page))
   const conditions = [sql`f.team_id = ${team_id}`]
+  if (position !== null) conditions.push(sql`f.id < ${position.id}`)
   if (sources.length > 0) conditions.push(sql`f.source_id = any(${Columns.text(sources)})`)
   if (search !== undefined) {
     conditions.push(
@@ -48,8 +53,9 @@ export const listFixtures = Effect.fnUntraced(function* (
   }
   const rows = yield* sql<FixtureRow>`
     select ${sql.literal(columns)} from request_fixtures f join sources s on s.id = f.source_id
-    where ${sql.and(conditions)} order by f.id desc limit ${limit}`
-  return rows.map(toFixture)
+    where ${sql.and(conditions)} order by f.id desc limit ${page.limit + 1}`
+  const { last, page: shown } = cutToLimit(rows, page.limit)
+  return listed(shown.map(toFixture), cursorAfter(page.key, last))
 })
 
 /** One fixture with its copied request. */

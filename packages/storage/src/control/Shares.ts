@@ -1,14 +1,15 @@
 import { randomBytes } from "node:crypto"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { listed } from "@tidegate/model/Lists"
 import { bodyLimits, parseJson } from "@tidegate/json/JsonText"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import type { ListedShare, PublicShare, Share, SharedRequest, ShareStatus } from "@tidegate/model/Share"
 import { redaction } from "@tidegate/redaction/Redaction"
 import * as Columns from "../journal/Columns.ts"
-import { type FilterKey, readCursor, writeCursor } from "../reads/Cursor.ts"
-import { noWindow } from "../reads/Paging.ts"
+import type { Position } from "../reads/Cursor.ts"
+import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "../reads/Paging.ts"
 import * as RequestReads from "../reads/RequestReads.ts"
 import { hashToken } from "../secrets/Secrets.ts"
 import { holdTeam } from "../teams/Teams.ts"
@@ -165,25 +166,25 @@ const toListed = (row: ListedRow): ListedShare => ({
   updated_at: row.updated_at.toISOString()
 })
 
-/** A share's id does not contain its time, so a position in the list has both. */
-const positionOf = ({ created_at, id }: ListedRow): string => `${created_at.getTime()}-${id}`
+/** The time of a share is not in its id, so that a position in the list says both. */
+const placeOf = ({ created_at, id }: ListedRow) => ({ id, value: String(created_at.getTime()) })
 
-const readPosition = (text: string) => {
-  const [, ms = "", id = ""] = /^(\d{1,15})-(\w+)$/.exec(text) ?? []
-  return { at: new Date(Number(ms)), id }
-}
+const readPlace = ({ id, value = "" }: Position) =>
+  /^\d{1,15}$/.test(value)
+    ? Result.succeed({ at: new Date(Number(value)), id })
+    : Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
 
 /** A page of the shares of a team, newest first. */
 export const listShares = Effect.fnUntraced(function* (
   team_id: string,
   { requests, statuses }: ShareFilter,
-  page: { readonly key: FilterKey; readonly cursor: string | undefined; readonly limit: number }
+  page: PageRequest
 ) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
-  const { cursor, key, limit } = page
-  const position = cursor === undefined ? null : yield* Effect.fromResult(readCursor(key, cursor))
-  const after = position === null ? null : readPosition(position.id)
+  const { key, limit } = page
+  const position = yield* Effect.fromResult(positionOf(page))
+  const after = position === null ? null : yield* Effect.fromResult(readPlace(position))
   const status = sql`case when s.revoked_at is not null then 'revoked' when s.expires_at <= ${now} then 'expired' else 'active' end`
   const rows = yield* sql<ListedRow>`
     select s.id, s.team_id, s.request_id, s.title, ${status} as status, s.expires_at, s.revoked_at, s.access_count::float8 as access_count,
@@ -197,15 +198,8 @@ export const listShares = Effect.fnUntraced(function* (
       ...(after === null ? [] : [sql`(s.created_at, s.id) < (${after.at}::timestamptz, ${after.id})`])
     ])}
     order by s.created_at desc, s.id desc limit ${limit + 1}`
-  const shown = rows.slice(0, limit)
-  const last = rows.length > limit ? shown.at(-1) : undefined
-  const seen = (position?.seen ?? 0) + shown.length
-  return {
-    count: shown.length,
-    next_cursor:
-      last === undefined ? null : writeCursor(key, { id: positionOf(last), seen, window: noWindow, back: false }),
-    models: shown.map(toListed)
-  }
+  const { last, page: shown } = cutToLimit(rows, limit)
+  return listed(shown.map(toListed), cursorAfter(key, last === null ? null : placeOf(last)))
 })
 
 interface ShareRow {

@@ -12,7 +12,7 @@ import {
 } from "@tidegate/resources/Resource"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import type { PendingOf } from "../delivery/CancelPending.ts"
-import { listRows, pageOf, type ResourcePage, type ResourceQuery } from "../reads/ResourceLists.ts"
+import { listRows, resourcePage, type ResourcePage, type ResourceQuery } from "../reads/ResourceLists.ts"
 import { type Owner, sealedColumn } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { isBeyondMargin, isFarFromLimit, takePlace } from "../teams/TeamCounts.ts"
@@ -365,7 +365,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     list: (team_id, asked) =>
       listRows<Row>(sql, resource, team_id, asked, special.narrow?.(team_id, asked) ?? []).pipe(
         Effect.flatMap((found) =>
-          pageOf(asked, found, (rows) => special.show(rows, { counts: asked.counts, listed: true }))
+          Effect.map(special.show(found.rows, { counts: asked.counts, listed: true }), (models) =>
+            resourcePage(asked, found, models)
+          )
         ),
         query
       ),

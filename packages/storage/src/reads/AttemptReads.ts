@@ -3,12 +3,13 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Attempt, AttemptStatus } from "@tidegate/model/Attempt"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, isId, prefixes } from "@tidegate/model/Ids"
+import { listed } from "@tidegate/model/Lists"
 import * as Columns from "../journal/Columns.ts"
 import { type AttemptRow, attemptTable, listedAttempt, type ListedAttemptRow, toAttempt } from "./AttemptRow.ts"
 import { answered } from "./EventPlan.ts"
 import { writeCursor } from "./Cursor.ts"
 import { cut } from "./PageSize.ts"
-import { type PageRequest, resolvePage } from "./Paging.ts"
+import { resolvePage, type WindowedPage } from "./Paging.ts"
 import { eventsOfRequests, likePrefix } from "./Relations.ts"
 import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
 import { idRange } from "./Window.ts"
@@ -115,7 +116,7 @@ export const list = Effect.fnUntraced(function* (
   team: string,
   filter: AttemptFilter,
   dir: "asc" | "desc",
-  request: PageRequest
+  request: WindowedPage
 ) {
   const sql = yield* SqlClient.SqlClient
   // Without a window of the caller's, all attempts: those of an old event are found by its id.
@@ -163,16 +164,16 @@ export const list = Effect.fnUntraced(function* (
   const cursor = (id: string | undefined, towardsStart: boolean): string | null =>
     id === undefined ? null : writeCursor(request.key, { id, seen: 0, window, back: towardsStart })
   const onward = page.next ?? undefined
+  const next = back ? cursor(rows.at(-1)?.id ?? position?.id, false) : cursor(onward, false)
   return {
     pagination: {
       order_by: "created_at",
       dir,
       limit,
-      next: back ? cursor(rows.at(-1)?.id ?? position?.id, false) : cursor(onward, false),
+      next,
       prev: back ? cursor(onward, true) : position === null ? null : cursor(rows[0]?.id ?? position.id, true)
     },
-    count: rows.length,
-    models: (yield* withBodies(team, rows)).map(toAttempt)
+    ...listed((yield* withBodies(team, rows)).map(toAttempt), next)
   }
 })
 

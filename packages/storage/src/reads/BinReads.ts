@@ -6,8 +6,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import { binLife } from "@tidegate/model/PublicBin"
 import { firstRequestOf } from "../control/Bins.ts"
 import { captured } from "./CapturedReads.ts"
-import { writeCursor } from "./Cursor.ts"
-import { noWindow, startOf, type SubPageRequest } from "./Paging.ts"
+import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "./Paging.ts"
 
 export interface OpenBin {
   readonly id: string
@@ -21,26 +20,25 @@ export interface OpenBin {
  */
 export const binRequests = Effect.fnUntraced(function* (
   { expires_at, id, team_id }: OpenBin,
-  page: SubPageRequest
+  page: PageRequest
 ): Effect.fn.Return<
   { readonly requests: ReadonlyArray<CapturedRequest>; readonly next_cursor: string | null },
   GatewayError | SqlError.SqlError,
   SqlClient.SqlClient
 > {
   const sql = yield* SqlClient.SqlClient
-  const before = yield* Effect.fromResult(startOf(page))
+  const position = yield* Effect.fromResult(positionOf(page))
   const from = firstRequestOf(expires_at.getTime() - binLife.seconds * 1_000)
   const rows = yield* sql<{ id: string }>`
     select id from requests
-    where source_id = ${id} and team_id = ${team_id} and id >= ${from} and id < ${before === "" ? `${prefixes.request}~` : before}
+    where source_id = ${id} and team_id = ${team_id} and id >= ${from} and id < ${position?.id ?? `${prefixes.request}~`}
     order by id desc limit ${page.limit + 1}`
-  const ids = rows.slice(0, page.limit).map((row) => row.id)
-  const last = ids.at(-1)
+  const { last, page: shown } = cutToLimit(rows, page.limit)
   return {
-    requests: (yield* captured(team_id, ids)).toReversed(),
-    next_cursor:
-      rows.length > page.limit && last !== undefined
-        ? writeCursor(page.key, { id: last, seen: 0, window: noWindow, back: false })
-        : null
+    requests: (yield* captured(
+      team_id,
+      shown.map((row) => row.id)
+    )).toReversed(),
+    next_cursor: cursorAfter(page.key, last)
   }
 })

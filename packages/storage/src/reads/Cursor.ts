@@ -10,6 +10,8 @@ import type { Window } from "./Window.ts"
  */
 export interface Position {
   readonly id: string
+  /** What the list is ordered by ahead of the id, of the row that the page ended with: the row may have another value by now. */
+  readonly value?: string
   readonly seen: number
   readonly window: Window
   readonly back: boolean
@@ -30,6 +32,8 @@ const Encoded = Schema.fromJsonString(
       Schema.makeFilter(([from, to]) => from >= 0 && from <= to && to < 253_402_300_800_000)
     ),
     b: Schema.optionalKey(Schema.Literal(true)),
+    // PostgreSQL's texts have no NUL.
+    v: Schema.optionalKey(Schema.String.check(Characters.upTo(1000), Schema.isPattern(/^[^\0]*$/))),
     c: Schema.String
   })
 )
@@ -41,16 +45,29 @@ const encode = Schema.encodeSync(Encoded)
  */
 const checkOf = (parts: object): string => hash("sha256", JSON.stringify(parts), "base64url").slice(0, 8)
 
-export const writeCursor = (key: FilterKey, { back, id, seen, window }: Position): string => {
-  const parts = { f: key, i: id, n: seen, w: [window.from, window.to], ...(back ? { b: true as const } : {}) } as const
+export const writeCursor = (key: FilterKey, { back, id, seen, value, window }: Position): string => {
+  const parts = {
+    f: key,
+    i: id,
+    n: seen,
+    w: [window.from, window.to],
+    ...(back ? { b: true as const } : {}),
+    ...(value === undefined ? {} : { v: value })
+  } as const
   return Buffer.from(encode({ ...parts, c: checkOf(parts) })).toString("base64url")
 }
 
 export const readCursor = (key: FilterKey, text: string): Result.Result<Position, GatewayError> => {
   const position = decode(Buffer.from(text, "base64url").toString("utf8"))
   if (Option.isNone(position)) return Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
-  const { b, f, i, n, w } = position.value
-  const read: Position = { id: i, seen: n, window: { from: w[0], to: w[1] }, back: b ?? false }
+  const { b, f, i, n, v, w } = position.value
+  const read: Position = {
+    id: i,
+    ...(v === undefined ? {} : { value: v }),
+    seen: n,
+    window: { from: w[0], to: w[1] },
+    back: b ?? false
+  }
   if (writeCursor(f, read) !== text) return Result.fail(fail("INVALID_CURSOR", "the cursor was changed on its way"))
   if (f !== key) return Result.fail(fail("INVALID_CURSOR", "the cursor belongs to a list with other filters"))
   return Result.succeed(read)

@@ -10,7 +10,15 @@ import { dimensions, type EventFilter, hasStatus, plan } from "./EventPlan.ts"
 import { type EventRow, eventTable, toEvent } from "./EventRow.ts"
 import { countEvents } from "./EventTally.ts"
 import { cut, eventBytes } from "./PageSize.ts"
-import { envelope, type PageRequest, resolvePage, startOf, subList, type SubPageRequest } from "./Paging.ts"
+import {
+  cutToLimit,
+  envelope,
+  type PageRequest,
+  positionOf,
+  resolvePage,
+  subList,
+  type WindowedPage
+} from "./Paging.ts"
 import { eventsOfRequests, gatherAtMost, pendingEvents } from "./Relations.ts"
 import { countAll } from "./Rolled.ts"
 import { type Page, pick, scan, type Scanned, toPage } from "./Scan.ts"
@@ -31,7 +39,7 @@ const spanFor = ({ requests = [] }: EventFilter): number | undefined =>
 export const list = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
-  request: PageRequest,
+  request: WindowedPage,
   include: { readonly data: boolean }
 ) {
   const now = yield* Clock.currentTimeMillis
@@ -124,9 +132,9 @@ export const feed = Effect.fnUntraced(function* (
     next_cursor: cursor,
     next: cursor,
     prev: null,
-    has_more: more,
     pagination: { order_by: "stored_at", dir: "asc" as const, limit: page.limit },
     count: models.length,
+    has_more: more,
     models
   }
 })
@@ -174,7 +182,7 @@ export const ofRequest = Effect.fnUntraced(function* (
   filter: Pick<EventFilter, "statuses" | "sources" | "connections" | "destinations"> & {
     readonly ids: ReadonlyArray<string>
   },
-  page: SubPageRequest
+  page: PageRequest
 ) {
   const sql = yield* SqlClient.SqlClient
   const residual: Array<Fragment> =
@@ -184,7 +192,7 @@ export const ofRequest = Effect.fnUntraced(function* (
   for (const [column, name] of dimensions) {
     if (filter[name].length > 0) residual.push(sql`${sql.literal(`e.${column}`)} = any(${Columns.text(filter[name])})`)
   }
-  let examinedTo: string | null = yield* Effect.fromResult(startOf(page))
+  let examinedTo: string | null = (yield* Effect.fromResult(positionOf(page)))?.id ?? ""
   let matching: ReadonlyArray<EventRow> = []
   // None of one gathered set may match.
   while (examinedTo !== null && matching.length === 0) {
@@ -196,7 +204,6 @@ export const ofRequest = Effect.fnUntraced(function* (
     // There may be more behind the gathered set.
     examinedTo = found.length < gatherAtMost ? null : found.at(-1)!
   }
-  const rows = matching.slice(0, page.limit)
-  const next = matching.length > page.limit ? (rows.at(-1)?.id ?? null) : examinedTo
-  return subList(page, yield* show(team, rows, null), next)
+  const { last, page: rows } = cutToLimit(matching, page.limit)
+  return subList(page, yield* show(team, rows, null), last?.id ?? examinedTo)
 })

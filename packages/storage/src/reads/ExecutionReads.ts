@@ -6,7 +6,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import { type ExecutionRow, executionTable, originalOf, toExecution, transformedOf } from "./ExecutionRow.ts"
 import { cut, listedBytes } from "./PageSize.ts"
-import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
+import { envelope, resolvePage, type WindowedPage } from "./Paging.ts"
 import { timeRange } from "./Relations.ts"
 import { anyBody, listedBody, repeatedly } from "./RequestRow.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
@@ -31,7 +31,7 @@ export const list = Effect.fnUntraced(function* (
   team: string,
   transformationId: string,
   filter: ExecutionFilter,
-  request: PageRequest
+  request: WindowedPage
 ) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY))

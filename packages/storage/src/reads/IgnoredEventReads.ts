@@ -3,7 +3,15 @@ import { SqlClient } from "effect/sql"
 import { prefixes } from "@tidegate/model/Ids"
 import type { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
 import * as Columns from "../journal/Columns.ts"
-import { envelope, type PageRequest, resolvePage, startOf, subList, type SubPageRequest } from "./Paging.ts"
+import {
+  cutToLimit,
+  envelope,
+  type PageRequest,
+  positionOf,
+  resolvePage,
+  subList,
+  type WindowedPage
+} from "./Paging.ts"
 import { timeRange } from "./Relations.ts"
 import { countAll } from "./Rolled.ts"
 import { scan, toPage } from "./Scan.ts"
@@ -38,9 +46,9 @@ export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
   filter: { readonly ids: ReadonlyArray<string>; readonly connections: ReadonlyArray<string> },
-  page: SubPageRequest
+  page: PageRequest
 ) {
-  const after = yield* Effect.fromResult(startOf(page))
+  const after = (yield* Effect.fromResult(positionOf(page)))?.id ?? ""
   const range = timeRange(prefixes.ignoredEvent, requestId)
   if (range === null) return subList<IgnoredEvent>(page, [], null)
   const sql = yield* SqlClient.SqlClient
@@ -56,8 +64,8 @@ export const ofRequest = Effect.fnUntraced(function* (
       ...(filter.connections.length === 0 ? [] : [sql`i.connection_id = any(${Columns.text(filter.connections)})`])
     ])}
     ${sql.literal(`order by i.id limit ${page.limit + 1}`)}`.unprepared
-  const rows = found.slice(0, page.limit)
-  return subList(page, rows.map(toIgnoredEvent), found.length > page.limit ? (rows.at(-1)?.id ?? null) : null)
+  const { last, page: rows } = cutToLimit(found, page.limit)
+  return subList(page, rows.map(toIgnoredEvent), last?.id ?? null)
 })
 
 /** The filter of a list of ignored events. Empty lists do not filter. */
@@ -80,8 +88,8 @@ const conditions = (sql: SqlClient.SqlClient, { causes, connections, requests, s
 const spanFor = ({ requests }: IgnoredEventFilter): number | undefined =>
   requests.length === 0 ? undefined : Number.POSITIVE_INFINITY
 
-/** A page of the ignored events of a team, newest first. */
-export const list = Effect.fnUntraced(function* (team: string, filter: IgnoredEventFilter, request: PageRequest) {
+/** A page of what a team's connections have ignored, newest first. */
+export const list = Effect.fnUntraced(function* (team: string, filter: IgnoredEventFilter, request: WindowedPage) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, spanFor(filter)))
   const range = idRange(prefixes.ignoredEvent, at.window)

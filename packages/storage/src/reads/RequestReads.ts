@@ -6,7 +6,7 @@ import type { LatestInput } from "@tidegate/model/LatestInput"
 import type { Request } from "@tidegate/model/Request"
 import { byIds as eventsByIds } from "./EventReads.ts"
 import { cut, listedBytes } from "./PageSize.ts"
-import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
+import { envelope, resolvePage, type WindowedPage } from "./Paging.ts"
 import * as ProxyExchangeReads from "./ProxyExchangeReads.ts"
 import { eventsOfRequests, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
@@ -59,7 +59,7 @@ const gather = Effect.fnUntraced(function* (team: string, filter: RequestFilter,
 export const list = Effect.fnUntraced(function* (
   team: string,
   filter: RequestFilter,
-  request: PageRequest,
+  request: WindowedPage,
   include: RequestIncludes
 ) {
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))

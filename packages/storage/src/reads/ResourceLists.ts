@@ -1,11 +1,15 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { type Listed, listed as listedAs } from "@tidegate/model/Lists"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import * as Columns from "../journal/Columns.ts"
+import type { Position } from "./Cursor.ts"
 import { largestPage } from "./PageSize.ts"
+import { cursorAfter, type PageRequest, positionOf } from "./Paging.ts"
 
-/** The filter and order of a list of resources. Empty lists do not filter. */
-export interface ResourceQuery {
+/** What a list of resources is narrowed to and ordered by. Empty lists narrow nothing. */
+export interface ResourceQuery extends PageRequest {
   readonly ids: ReadonlyArray<string>
   readonly name: string | undefined
   readonly type: string | undefined
@@ -19,31 +23,52 @@ export interface ResourceQuery {
   readonly counts: boolean
   readonly orderBy: "name" | "created_at" | "updated_at"
   readonly dir: "asc" | "desc"
-  readonly limit: number
 }
+
+type Start = Pick<Position, "id" | "value">
 
 interface Found<Row> {
   readonly rows: ReadonlyArray<Row>
-  readonly hasMore: boolean
+  /** The last row, when there are more behind it. */
+  readonly last: Start | null
 }
 
-/** The rows of a page. `weight` gives the size of the record of a row `t`. */
+/** Where the page before ended. A time is told in microseconds, as PostgreSQL keeps it. */
+const startOf = (query: ResourceQuery): Result.Result<Required<Start> | null, GatewayError> =>
+  Result.flatMap(positionOf(query), (position) => {
+    if (position === null) return Result.succeed(null)
+    const { id, value } = position
+    return value !== undefined && (query.orderBy === "name" || /^\d{1,16}$/.test(value))
+      ? Result.succeed({ id, value })
+      : Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
+  })
+
+/** The rows of a page, of a table whose records are as large as `weight` says of a row `t`. `more`: what narrows it beyond the query. */
 export const listRows = Effect.fnUntraced(function* <Row extends object>(
   sql: SqlClient.SqlClient,
   { outline = ["*"], plural, weight }: Pick<AnyResource, "outline" | "plural" | "weight">,
   team: string,
   query: ResourceQuery,
   more: ReadonlyArray<Statement.Fragment>
-): Effect.fn.Return<Found<Row>, SqlError.SqlError> {
+): Effect.fn.Return<Found<Row>, GatewayError | SqlError.SqlError> {
+  const start = yield* Effect.fromResult(startOf(query))
   const { among, dir, ids, includeDisabled, limit, name, orderBy, paused, search } = query
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
-  // One row more than the limit shows that there are more. Rows are weighed one after the other, and none after the last one of
-  // the page: large values are stored separately, and weighing reads them.
+  const beyond = sql.literal(dir === "asc" ? ">" : "<")
+  const [told, read] =
+    orderBy === "name"
+      ? [sql.literal("t.name"), (value: string) => sql`${value}`]
+      : [
+          sql.literal(`(extract(epoch from t.${orderBy}) * 1000000)::bigint::text`),
+          (value: string) => sql`timestamptz 'epoch' + ${value}::bigint * interval '1 microsecond'`
+        ]
+  // One row more than the limit tells that there are more. Rows are weighed one after the other, and none behind the last of the page: large values are
+  // stored apart, and weighing reads them.
   const weighed = (place: string) => sql`
     cross join lateral (
       select (${sql.literal(weight)})::bigint as weight from ${sql(plural)} t where t.id = ids[${sql.literal(place)}] offset 0
     ) w`
-  const found = yield* sql<Row & { readonly place: number; readonly listed: number }>`
+  const found = yield* sql<Row & { readonly id: string; readonly listed: number; readonly ordered_by: string }>`
     with recursive listed as materialized (
       select array(
         select t.id from ${sql(plural)} t
@@ -58,6 +83,7 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
           ...Object.entries(among).flatMap(([column, values]) =>
             values.length === 0 ? [] : [sql`t.${sql(column)} = any(${Columns.text(values)})`]
           ),
+          ...(start === null ? [] : [sql`(t.${sql(orderBy)}, t.id) ${beyond} (${read(start.value)}, ${start.id})`]),
           ...more
         ])}
         ${sql.literal(`${order} limit ${limit + 1}`)}
@@ -68,27 +94,24 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
       select p.place + 1, p.weight + w.weight from page p cross join listed ${weighed("p.place + 1")}
       where p.place < ${sql.literal(String(limit))} and p.weight + w.weight <= ${sql.literal(String(largestPage))}
     )
-    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, p.place, cardinality(ids)::int4 as listed
+    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, cardinality(ids)::int4 as listed, ${told} as ordered_by
     from page p cross join listed join ${sql(plural)} t on t.id = ids[p.place]
     order by p.place`
-  return { rows: found, hasMore: (found[0]?.listed ?? 0) > found.length }
+  const last = found.at(-1)
+  const isLast = last === undefined || last.listed === found.length
+  return { rows: found, last: isLast ? null : { id: last.id, value: last.ordered_by } }
 })
 
-export interface ResourcePage<Model> {
+export interface ResourcePage<Model> extends Listed<Model> {
   readonly pagination: { readonly order_by: string; readonly dir: "asc" | "desc"; readonly limit: number }
-  readonly count: number
-  readonly has_more: boolean
-  readonly models: ReadonlyArray<Model>
 }
 
-export const pageOf = <Row, Model, E, R>(
-  { dir, limit, orderBy }: ResourceQuery,
-  { hasMore, rows }: Found<Row>,
-  toModels: (rows: ReadonlyArray<Row>) => Effect.Effect<ReadonlyArray<Model>, E, R>
-): Effect.Effect<ResourcePage<Model>, E, R> =>
-  Effect.map(toModels(rows), (models) => ({
-    pagination: { order_by: orderBy, dir, limit },
-    count: models.length,
-    has_more: hasMore,
-    models
-  }))
+/** The answer of these rows, as they are shown. */
+export const resourcePage = <Model>(
+  { dir, key, limit, orderBy }: ResourceQuery,
+  { last }: Found<unknown>,
+  models: ReadonlyArray<Model>
+): ResourcePage<Model> => ({
+  pagination: { order_by: orderBy, dir, limit },
+  ...listedAs(models, cursorAfter(key, last))
+})

@@ -5,12 +5,11 @@ import { idBound, idTime, isId, prefixes } from "@tidegate/model/Ids"
 import type { RunStatus, WorkflowActivity, WorkflowRun } from "@tidegate/model/WorkflowRun"
 import { runOf } from "@tidegate/workflows/RunReport"
 import * as Columns from "../journal/Columns.ts"
-import { writeCursor } from "./Cursor.ts"
-import { type PageRequest, resolvePage } from "./Paging.ts"
+import { cutToLimit, resolvePage, type WindowedPage, windowedList } from "./Paging.ts"
 import { gatherAtMost, timeRange } from "./Relations.ts"
 import { partsInLists, reportsOf, type RunRow, runTable } from "./RunRow.ts"
 import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
-import { appliedRange, idRange, parseWindow, type WindowInput } from "./Window.ts"
+import { idRange } from "./Window.ts"
 
 type Fragment = Statement.Fragment
 
@@ -37,7 +36,7 @@ export const list = Effect.fnUntraced(function* (
   team: string,
   workflowId: string,
   statuses: ReadonlyArray<RunStatus>,
-  request: PageRequest
+  request: WindowedPage
 ) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY))
@@ -53,12 +52,12 @@ export const list = Effect.fnUntraced(function* (
     limit: request.limit
   })
   const { next, rows } = toPage([part], "desc", request.limit)
-  const seen = (at.position?.seen ?? 0) + rows.length
-  return {
-    count: rows.length,
-    next_cursor: next === null ? null : writeCursor(request.key, { id: next, seen, window: at.window, back: false }),
-    models: rows.map((row) => runOf(row, status === "paused"))
-  }
+  return windowedList(
+    request,
+    at,
+    rows.map((row) => runOf(row, status === "paused")),
+    next
+  )
 })
 
 /** The runs of a request without their steps, oldest first; only of existing workflows. A run has the time of its request. */
@@ -141,16 +140,12 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
 /** How often a search continues when too few of the examined rows match. */
 const maxScans = 5
 
-/** The newest runs of all workflows of a team, with their steps. */
-export const activity = Effect.fnUntraced(function* (
-  team: string,
-  filter: ActivityFilter,
-  input: WindowInput,
-  limit: number
-) {
+/** A page of the runs of all workflows of a team, newest first, with their steps. */
+export const activity = Effect.fnUntraced(function* (team: string, filter: ActivityFilter, request: WindowedPage) {
   const sql = yield* SqlClient.SqlClient
-  const window = yield* Effect.fromResult(parseWindow(input, yield* Clock.currentTimeMillis))
-  const range = idRange(prefixes.workflowRun, window)
+  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
+  const range = idRange(prefixes.workflowRun, at.window)
+  const { limit } = request
   const { search, sources, statuses } = filter
   const { bounds, drive, residual } = search === undefined ? everything(team) : yield* searched(team, search)
   const narrowed = [
@@ -160,7 +155,7 @@ export const activity = Effect.fnUntraced(function* (
     // The runs of a deleted workflow are deleted too, though not at once.
     sql.literal("exists (select from workflows f where f.id = w.workflow_id and f.deleted_at is null)")
   ]
-  let upper = range.upper
+  let upper = at.position?.id ?? range.upper
   const found: Array<RunRow> = []
   let more = drive.values.length > 0
   for (let scans = 0; more && scans < maxScans && found.length <= limit; scans++) {
@@ -180,15 +175,10 @@ export const activity = Effect.fnUntraced(function* (
     more = page.next !== null
     upper = page.next ?? upper
   }
-  const rows = found.slice(0, limit)
-  const isWhole = found.length <= limit && !more
-  return {
-    total: found.length > limit ? limit + 1 : found.length,
-    total_exact: isWhole,
-    count: rows.length,
-    applied_range: appliedRange(window),
-    models: yield* shown(rows)
-  }
+  const { last, page: rows } = cutToLimit(found, limit)
+  const answer = windowedList(request, at, yield* shown(rows), last?.id ?? (more ? upper : null))
+  // One more than are shown is known to be there.
+  return last === null ? answer : { ...answer, total: answer.total + 1 }
 })
 
 const namesOf = (sql: SqlClient.SqlClient, table: "workflows" | "sources", ids: ReadonlyArray<string>) =>

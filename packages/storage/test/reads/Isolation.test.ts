@@ -262,7 +262,7 @@ const cases: Readonly<Record<string, Case>> = {
   "RunReads.list": (ids) => RunReads.list(mine, (ids ?? idsOf(mine)).workflow, [], page),
   "RunReads.ofRequest": (ids) => RunReads.ofRequest(mine, req(ids, 6), 100),
   "RunReads.activity": (ids) =>
-    RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page.window, 100),
+    RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page),
   "SummaryReads.workflows": (ids) => told(SummaryReads.workflows(mine, [(ids ?? idsOf(mine)).workflow])),
   "NamedReads.named": () => NamedReads.named(mine, "sources", { query: "", behind: null, limit: 100 }),
   "Store.get of a transformation": (ids) =>

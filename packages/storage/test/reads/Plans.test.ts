@@ -306,23 +306,18 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
   ["failed runs of a workflow", () => RunReads.list(team, workflow, ["failed"], page), 0, 25_000],
   ["queued runs, of which there are none", () => RunReads.list(team, workflow, ["queued"], page), 0, 2.5 * requests],
   ["a run", () => Effect.flatMap(someRun, runDetail), 0, 800],
-  ["runs of all workflows", () => RunReads.activity(team, anyRun, {}, 100), 100, 5_000],
+  ["runs of all workflows", () => RunReads.activity(team, anyRun, page), 100, 5_000],
   [
     "runs of a source",
-    ({ sources }) => RunReads.activity(team, { ...anyRun, sources: [sources[0]!] }, {}, 100),
+    ({ sources }) => RunReads.activity(team, { ...anyRun, sources: [sources[0]!] }, page),
     1,
     50_000
   ],
-  ["runs by a workflow's name", () => RunReads.activity(team, { ...anyRun, search: workflow }, {}, 100), 100, 5_000],
-  [
-    "runs by what nothing is called",
-    () => RunReads.activity(team, { ...anyRun, search: "zzzzzz" }, {}, 100),
-    0,
-    130_000
-  ],
+  ["runs by a workflow's name", () => RunReads.activity(team, { ...anyRun, search: workflow }, page), 100, 5_000],
+  ["runs by what nothing is called", () => RunReads.activity(team, { ...anyRun, search: "zzzzzz" }, page), 0, 130_000],
   [
     "queued runs of very many workflows by a part of their names",
-    () => RunReads.activity(crowded, { ...anyRun, search: "flow no.", statuses: ["queued"] }, {}, 100),
+    () => RunReads.activity(crowded, { ...anyRun, search: "flow no.", statuses: ["queued"] }, page),
     0,
     130_000
   ],

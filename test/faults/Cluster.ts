@@ -1,5 +1,5 @@
 import type { Answered, Sent } from "../support/Contract.ts"
-import { clusterSettings, GatewayProcess } from "../support/GatewayProcess.ts"
+import { clusterSettings, GatewayProcess, presentProgram } from "../support/GatewayProcess.ts"
 import { embedded, type Postgres, standalone } from "./Postgres.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
@@ -25,11 +25,12 @@ export class Cluster {
     this.#processes = processes
   }
 
-  /** Starts everything in an empty folder; completes when all processes are ready. */
-  static async start(topology: Topology, folder: string): Promise<Cluster> {
+  /** Starts everything in an empty folder, of this version or by the program of another; completes when all processes are ready. */
+  static async start(topology: Topology, folder: string, program = presentProgram): Promise<Cluster> {
     const settings = await clusterSettings(folder, apiKey)
     if (topology === "single") {
       const all = await GatewayProcess.make("all", "all", folder, settings)
+      all.program = program
       await all.start()
       return new Cluster(topology, await embedded(settings.TIDEGATE_HOME), new Map([["all", all]]))
     }
@@ -42,7 +43,10 @@ export class Cluster {
     ])
     const cluster = new Cluster(topology, postgres, processes)
     // One after the other: the first one makes the schema and the keys.
-    for (const name of processes.keys()) await cluster.start(name)
+    for (const process of processes.values()) {
+      process.program = program
+      await process.start()
+    }
     return cluster
   }
 
@@ -76,6 +80,13 @@ export class Cluster {
   /** SIGTERM: it finishes what it has begun. */
   async stop(name: ProcessName): Promise<void> {
     await this.#process(name).end("SIGTERM")
+  }
+
+  /** Ends it by SIGTERM, and starts this version in its place. */
+  async update(name: ProcessName): Promise<void> {
+    await this.stop(name)
+    this.#process(name).program = presentProgram
+    await this.start(name)
   }
 
   /** SIGKILL: it has no say in it. */

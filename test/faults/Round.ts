@@ -145,7 +145,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
 }
 
 /** Completes when every one of these destinations has had a delivery since. */
-const everyKeyArrives = async (
+export const everyKeyArrives = async (
   target: Target,
   keys: ReadonlyArray<string>,
   since: number,

@@ -30,7 +30,7 @@ export interface Connection {
 /** What a request says about itself, for the filter rule. */
 export type Kind = "order" | "note"
 
-interface Plan {
+export interface Plan {
   readonly key: string
   readonly retry?: Connection["retry"]
   readonly delayMs?: number
@@ -104,53 +104,64 @@ export const createRoutes = async (
   const routes: Array<Route> = []
   for (const [index, plan] of plans.entries()) {
     const orderOf = allOrdered ? (index % 2 === 0 ? "block" : "skip") : null
-    const { id: sourceId } = await cluster.api("POST", "/sources", { name: `source-${index + 1}` })
-    const connections: Array<Connection> = []
-    for (const one of plan) {
-      const {
-        delayMs = 0,
-        key,
-        onlyKind = null,
-        once = false,
-        order = orderOf,
-        ratePerSecond = null,
-        retry = null,
-        shaped = false
-      } = one
-      const { id: destinationId } = await cluster.api("POST", "/destinations", {
-        name: key,
-        config: { url: `${targetOrigin}/${key}`, rate_limit: ratePerSecond, rate_limit_period: "second" }
-      })
-      const rules: Array<Rule> = []
-      if (once) rules.push({ type: "deduplicate", window: onceWindowMs, include_fields: ["body.group"] })
-      if (shaped) rules.push({ type: "transform", transformation: { name: "shape", code: shape } })
-      if (onlyKind !== null) rules.push({ type: "filter", body: { kind: onlyKind } })
-      if (delayMs !== 0) rules.push({ type: "delay", delay: delayMs })
-      if (retry !== null) {
-        rules.push({ type: "retry", strategy: "linear", count: retry.count, interval: retry.intervalMs })
-      }
-      const { id } = await cluster.api("POST", "/connections", {
-        name: key,
-        source_id: sourceId,
-        destination_id: destinationId,
-        rules,
-        ordering: order === null ? null : { key: "body.line", on_failure: order }
-      })
-      connections.push({
-        id,
-        sourceId,
-        destinationId,
-        key,
-        retry,
-        delayMs,
-        onlyKind,
-        ratePerSecond,
-        once,
-        shaped,
-        order
-      })
-    }
-    routes.push({ sourceId, connections })
+    routes.push(await createRoute(cluster, targetOrigin, `source-${index + 1}`, plan, orderOf))
   }
   return routes
+}
+
+/** Makes one source with its connections; `orderOf`: how those keep an order whose plan does not say it. */
+export const createRoute = async (
+  cluster: Cluster,
+  targetOrigin: string,
+  name: string,
+  plan: ReadonlyArray<Plan>,
+  orderOf: Connection["order"] = null
+): Promise<Route> => {
+  const { id: sourceId } = await cluster.api("POST", "/sources", { name })
+  const connections: Array<Connection> = []
+  for (const one of plan) {
+    const {
+      delayMs = 0,
+      key,
+      onlyKind = null,
+      once = false,
+      order = orderOf,
+      ratePerSecond = null,
+      retry = null,
+      shaped = false
+    } = one
+    const { id: destinationId } = await cluster.api("POST", "/destinations", {
+      name: key,
+      config: { url: `${targetOrigin}/${key}`, rate_limit: ratePerSecond, rate_limit_period: "second" }
+    })
+    const rules: Array<Rule> = []
+    if (once) rules.push({ type: "deduplicate", window: onceWindowMs, include_fields: ["body.group"] })
+    if (shaped) rules.push({ type: "transform", transformation: { name: "shape", code: shape } })
+    if (onlyKind !== null) rules.push({ type: "filter", body: { kind: onlyKind } })
+    if (delayMs !== 0) rules.push({ type: "delay", delay: delayMs })
+    if (retry !== null) {
+      rules.push({ type: "retry", strategy: "linear", count: retry.count, interval: retry.intervalMs })
+    }
+    const { id } = await cluster.api("POST", "/connections", {
+      name: key,
+      source_id: sourceId,
+      destination_id: destinationId,
+      rules,
+      ordering: order === null ? null : { key: "body.line", on_failure: order }
+    })
+    connections.push({
+      id,
+      sourceId,
+      destinationId,
+      key,
+      retry,
+      delayMs,
+      onlyKind,
+      ratePerSecond,
+      once,
+      shaped,
+      order
+    })
+  }
+  return { sourceId, connections }
 }

@@ -26,12 +26,14 @@ export interface WorldOptions {
   readonly allOrdered?: boolean
   /** Whether operators read and retry meanwhile. */
   readonly operations?: boolean
+  /** What the processes run at first, where it is not this version. */
+  readonly program?: string
 }
 
 /** Starts everything in an empty folder, with routes but no load yet. */
 export const openWorld = async (
   topology: Topology,
-  { allOrdered = false, operations = false, perSecond }: WorldOptions,
+  { allOrdered = false, operations = false, perSecond, program }: WorldOptions,
   slack = 1
 ): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
@@ -40,7 +42,7 @@ export const openWorld = async (
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   process.once("exit", remove)
   const target = await Target.start()
-  const cluster = await Cluster.start(topology, folder)
+  const cluster = await Cluster.start(topology, folder, program)
   const routes = await createRoutes(cluster, target.origin, allOrdered)
   // Where every retry holds up its line there have to be more of them.
   const load = new Load(cluster.origin, routes, { perSecond, lines: allOrdered ? 64 : 8 })

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process"
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
+import { linkInstalled } from "../support/Installed.ts"
 
 /** What `npm test` stands on: the commands themselves, on a copy of the project that somebody has spoiled. */
 const root = join(import.meta.dirname, "../..")
@@ -28,7 +29,7 @@ const patience = { timeout: 120_000 }
 
 let folder: string
 
-/** These paths in a folder of their own, with what is installed linked to it and the packages those of the copy. */
+/** These paths in a folder of their own, with what is installed. */
 const copy = async (paths: ReadonlyArray<string>): Promise<void> => {
   folder = await mkdtemp(join(tmpdir(), "tidegate-gate-"))
   for (const path of paths) {
@@ -38,12 +39,7 @@ const copy = async (paths: ReadonlyArray<string>): Promise<void> => {
       filter: (from) => !from.endsWith("node_modules")
     })
   }
-  await mkdir(join(folder, "node_modules"))
-  const installed = (await readdir(join(root, "node_modules"))).filter((name) => !name.startsWith("."))
-  for (const name of [".bin", ".package-lock.json", ...installed]) {
-    const to = name === "@tidegate" ? join(folder, "packages") : join(root, "node_modules", name)
-    await symlink(to, join(folder, "node_modules", name))
-  }
+  await linkInstalled(folder)
 }
 
 const remove = () => rm(folder, { recursive: true, force: true })

@@ -2,14 +2,18 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { freePort } from "./Ports.ts"
 import { patience, waitUntil } from "./Waiting.ts"
 
 export type Role = "all" | "edge" | "runner"
 
 const equalChildren = new URL("equalChildren.ts", import.meta.url).href
-const program = fileURLToPath(new URL("../../apps/gateway/src/main.ts", import.meta.url))
+
+/** The gateway's program in a checkout of the project. */
+export const programIn = (checkout: string): string => join(checkout, "apps/gateway/src/main.ts")
+
+/** That of this version. */
+export const presentProgram = programIn(join(import.meta.dirname, "../.."))
 
 /** Whatever happens to the harness, it leaves no process behind. */
 const living = new Set<ChildProcess>()
@@ -19,6 +23,8 @@ process.once("exit", () => {
 
 /** One process of the gateway: the same name, port and settings through all its lives. */
 export class GatewayProcess {
+  /** What its next life runs: this version of the gateway, or another one. */
+  program = presentProgram
   readonly name: string
   readonly role: Role
   readonly port: number
@@ -90,8 +96,9 @@ export class GatewayProcess {
   spawn(): void {
     if (this.#child !== null) throw new Error(`${this.name} runs already`)
     const log = createWriteStream(this.#log, { flags: "a" })
-    const child = spawn(process.execPath, [`--import=${equalChildren}`, program], {
-      env: this.#environment,
+    const child = spawn(process.execPath, [`--import=${equalChildren}`, this.program], {
+      // Compiled code is kept by its path: that of a checkout which goes with the test would stay for nothing.
+      env: { ...this.#environment, ...(this.program === presentProgram ? {} : { NODE_DISABLE_COMPILE_CACHE: "1" }) },
       stdio: ["ignore", "pipe", "pipe"]
     })
     log.write(`--- ${new Date().toISOString()} pid ${child.pid}\n`)

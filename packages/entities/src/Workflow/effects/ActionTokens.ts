@@ -11,15 +11,18 @@ import { keptInMemory } from "../../Destination/tokens/Keeping.ts"
 import type { NotObtained } from "../../Destination/tokens/TokenEndpoint.ts"
 import { makeTokens, type Token, type Tokens, type TokenSettings } from "../../Destination/tokens/Tokens.ts"
 
-/** Whose tokens are kept in one process. */
+/** The number of credentials whose tokens a process keeps. */
 const most = 256
 
 /** The tokens of an action's credentials. */
 export interface ActionTokens {
   readonly obtain: Effect.Effect<string, StepError>
-  /** Another one than this, which the target has refused; null: there is none, or it is not asked for so soon. */
+  /**
+   * A new token instead of `refused`, which the target has rejected; null: there is none, or it is too early to request one
+   * again.
+   */
   readonly renewed: (refused: string) => Effect.Effect<string | null, StepError>
-  /** The target has answered to its token otherwise than by refusing it. */
+  /** The target has not rejected the token. */
   readonly accepted: () => void
 }
 
@@ -40,8 +43,9 @@ const tokensOf = (tokens: Tokens, settings: TokenSettings): ActionTokens => ({
 })
 
 /**
- * Bearer tokens for the calls of actions: held as a destination's are, but by what they are asked with and its team, and in this process
- * alone, because what they are asked with is good for any number of them. Fails closed: without a token nothing is sent.
+ * Bearer tokens for the calls of actions. They are kept as those of destinations are, but by team and token settings instead of
+ * by destination. They are kept in this process only, because the same settings can obtain any number of tokens. Fails closed:
+ * without a token nothing is sent.
  */
 export const makeActionTokens = Effect.gen(function* () {
   const egress = yield* Egress
@@ -60,7 +64,7 @@ export const makeActionTokens = Effect.gen(function* () {
     if (known !== undefined) return known
     const tokens = yield* makeTokens(() => true, keptInMemory()).pipe(Effect.provideService(Egress, egress))
     tokens.configure(settings)
-    // Somebody may have made them meanwhile.
+    // Another fiber may have made them meanwhile.
     return (
       held.get(key) ??
       held.set(key, tokensOf(tokens, settings), { owner: owner.team_id, bytes: runToEnd(weighing(settings)) })

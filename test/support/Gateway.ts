@@ -348,8 +348,8 @@ export interface TableState {
 }
 
 /**
- * The tables that a call or a request can change. Tables in which counts are added up later are left out, because that changes no
- * count.
+ * The tables of teams' data, which a call or a request can change. Tables that only add up existing counts are left out: they
+ * change later, and the counts stay the same.
  */
 export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { kind, team }]) =>
   team === null || kind === "gathered" ? [] : [name]

@@ -132,7 +132,7 @@ export class GatewayProcess {
   }
 }
 
-/** The settings of every gateway in tests. Private addresses are allowed, because the targets are on this machine. */
+/** The settings of every gateway in tests. Loopback addresses are allowed, because the targets are on this machine. */
 export const usualSettings = (home: string, apiKey: string) => ({
   TIDEGATE_HOME: home,
   TIDEGATE_API_KEY: apiKey,

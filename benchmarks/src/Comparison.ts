@@ -1,6 +1,6 @@
 /**
- * How two subjects are compared: both are up at the same time and are loaded in turn, and ratios are taken between
- * neighbours, because the speed of a shared machine drifts by the minute.
+ * How two subjects are compared: both run at the same time and are loaded one after the other. Ratios are computed between
+ * neighbouring phases, because the speed of a shared machine drifts by the minute.
  */
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -11,22 +11,22 @@ import { makeRow, type Requirement, type Row } from "./Report.ts"
 import type { Line } from "./rows/Table.ts"
 import * as Worker from "./Worker.ts"
 
-/** Sizes of a run. Times are seconds. */
+/** Sizes of a run. Times are in seconds. */
 export interface Settings {
   readonly rounds: number
   /** Saturation of each subject before its first phase. */
   readonly warmUp: number
-  /** The part of each phase that is not measured, at its start. */
+  /** The start of each phase, which is not measured. */
   readonly leadIn: number
   readonly saturated: number
   readonly offered: number
   readonly perSecond: number
   readonly backlog: number
-  /** Limit of the time spent filling the backlog. */
+  /** The longest time for filling the backlog. */
   readonly backlogFill: number
   /** How many gateway processes the scenario `processes` compares with one. */
   readonly processes: ReadonlyArray<number>
-  /** How many records the scenario `queries` asks over, one number after the other. */
+  /** The numbers of records over which the scenario `queries` measures, one after the other. */
   readonly records: ReadonlyArray<number>
 }
 
@@ -44,7 +44,7 @@ export const fullSettings: Settings = {
   records: [100_000, 1_000_000, 5_000_000]
 }
 
-/** A check that everything runs; its figures mean little. */
+/** Only checks that everything runs; the figures mean little. */
 export const quickSettings: Settings = {
   ...fullSettings,
   rounds: 1,
@@ -57,7 +57,7 @@ export const quickSettings: Settings = {
   records: [20_000]
 }
 
-/** What the scenarios need beside the bench: sizes, where the gateway is, where its files go, and who hears of progress. */
+/** The inputs of scenarios besides the bench: sizes, the gateway's module, the folder for files, and the progress output. */
 export interface Plan {
   readonly bench: Bench
   readonly settings: Settings
@@ -66,7 +66,7 @@ export interface Plan {
   readonly beforeEntry: string
   readonly home: string
   readonly log: string
-  /** What gateways send their telemetry to; null: they have none on. */
+  /** The collector that gateways send their telemetry to; null: telemetry is off. */
   readonly collector: string | null
   /** Flags for the Node process of a subject, by its name. */
   readonly execArgv: (name: string) => ReadonlyArray<string>
@@ -81,10 +81,10 @@ export interface Sides {
   readonly gateway: ReadonlyArray<Measurement>
 }
 
-/** Figures of one scenario: rows for the table, and everything measured. */
+/** The figures of one scenario: rows for the table, and all measurements. */
 export interface Outcome {
   readonly rows: ReadonlyArray<Row>
-  /** Those of the other table, of the scenario `rows`. */
+  /** The lines of the other table, which the scenario `rows` has. */
   readonly lines?: ReadonlyArray<Line>
   readonly measured: Readonly<Record<Load, Sides>>
 }
@@ -105,7 +105,7 @@ export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: strin
   return yield* startProcess(plan, name, yield* plan.bench.postgres.database(name), name)
 })
 
-/** One process of the gateway `gateway`, which has its keys in one place for all of them. */
+/** Starts one process of the gateway `gateway`. All processes of a gateway have their keys in the same folder. */
 export const startProcess = (plan: Plan, gateway: string, databaseUrl: string, name: string) =>
   Gateway.start({
     entry: plan.gatewayEntry,
@@ -116,7 +116,7 @@ export const startProcess = (plan: Plan, gateway: string, databaseUrl: string, n
     collector: plan.collector
   })
 
-/** A gateway with one source and as many connections, all to lanes of the target. */
+/** A gateway with one source and the given number of connections, each to its own path of the target. */
 export const gatewayWith = Effect.fnUntraced(function* (
   plan: Plan,
   name: string,
@@ -140,7 +140,7 @@ const summary = (what: string, found: Measurement): string =>
 export const warmUp = (plan: Plan, subject: Subject) =>
   saturate(plan.bench, subject, { leadIn: 0, seconds: plan.settings.warmUp })
 
-/** Loads both subjects in turn, the first one going second in every other round, so that a drift favours neither. */
+/** Loads both subjects one after the other, and changes their order in every other round, so that a drift favours neither. */
 export const alternate = Effect.fnUntraced(function* (
   plan: Plan,
   subjects: Readonly<Record<keyof Sides, Subject>>,
@@ -182,7 +182,7 @@ export const beside =
 export const single = (scenario: string, measure: string, unit: string, figure: number, required?: Requirement): Row =>
   makeRow({ scenario, measure, unit, gateway: [figure], ...(required && { required }) })
 
-/** Requests refused, deliveries missing and bodies changed: nothing else counts when one of them is not zero. */
+/** Refused requests, missing deliveries and changed bodies. If one of these is not zero, the other figures do not count. */
 export const faults = (scenario: string, found: ReadonlyArray<Measurement>): ReadonlyArray<Row> => {
   const total = (figure: (one: Measurement) => number) => found.reduce((sum, one) => sum + figure(one), 0)
   const none = atMost("value", 0)

@@ -1,6 +1,7 @@
 /**
- * What each type of destinations costs beside plain HTTP, and what many idle ones of all types leave in memory. Rate and latency are read
- * from the attempts that the gateway has recorded, because only it knows of all types when an event is where it should be.
+ * The cost of each destination type compared with plain HTTP, and the memory that many idle destinations of all types hold. Rate
+ * and latency are read from the attempts that the gateway has recorded, because only the gateway knows for every type when an
+ * event has arrived.
  */
 import { join } from "node:path"
 import { make, type PgConnection } from "@effect/sql-pg/PgConnection"
@@ -19,22 +20,22 @@ const events = 1_500
 const inFlight = 32
 const patienceMillis = 30_000
 const idleDestinations = 1_000
-/** Sessions have been closed by then, and actors have nothing to do. */
+/** After this time sessions have been closed, and actors have no work. */
 const idleSeconds = 45
 
 const payload = Buffer.from(
   JSON.stringify({ id: 7, message: "hello", media_url: "https://93.184.216.34/a.png", note: "x".repeat(940) })
 )
 
-/** What one type came to in one round. */
+/** The results of one type in one round. */
 interface Found {
   readonly perSecond: number
-  /** CPU seconds of the gateway for 1,000 events. */
+  /** CPU seconds of the gateway per 1,000 events. */
   readonly cpu: number
   readonly p50: number
 }
 
-/** Sends to these paths in turn, so many at once. */
+/** Sends to these paths in turn, with this many requests in flight. */
 const send = (pool: Pool, paths: ReadonlyArray<string>, count: number) =>
   Effect.promise(async () => {
     let sent = 0
@@ -49,7 +50,7 @@ const send = (pool: Pool, paths: ReadonlyArray<string>, count: number) =>
     await Promise.all(Array.from({ length: inFlight }, one))
   })
 
-/** The attempts since a time: what is asked again until there are so many, or it takes too long. */
+/** The attempts since a time. Reads again until there are `count`, or until it takes too long. */
 const recorded = Effect.fnUntraced(function* (database: PgConnection, since: Date, count: number) {
   const deadline = performance.now() + patienceMillis
   while (true) {
@@ -142,7 +143,7 @@ export const connectors = Effect.fnUntraced(function* (plan: Plan) {
     ]
   })
 
-  // Idle ones of all types: each has had an event.
+  // Idle destinations of all types: each has had one event.
   const working = reached.filter(({ type }) => !failed.has(type))
   const resident = () => processStats(gateway.pid).residentBytes / 1e6
   const many = yield* Effect.forEach(

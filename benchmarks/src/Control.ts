@@ -15,7 +15,7 @@ interface Call {
   readonly body?: object
 }
 
-/** What one phase found. Statements and CPU (ms) are per call. */
+/** The results of one phase. Statements and CPU (ms) are per call. */
 interface Found {
   readonly perSecond: number
   readonly latency: Latency
@@ -31,7 +31,7 @@ interface Subject extends Gateway {
 
 const kinds: ReadonlyArray<Kind> = ["sources", "destinations", "connections"]
 const callers = [1, 16] as const
-/** What updates and reads go round, and how many sources and destinations connections are spread over. */
+/** The number of resources that updates and reads use in turn, and over which connections are spread. */
 const spread = 64
 
 const attempt = <A>(run: () => Promise<A>) =>
@@ -51,7 +51,7 @@ const call = async ({ authorization, pool }: Subject, { body, method, path }: Ca
 
 const idOf = (text: string): string => (JSON.parse(text) as { id: string }).id
 
-/** Calls without a pause by as many callers, for so long. */
+/** Calls without a pause, by this number of callers, for this time. */
 const phase = async (
   plan: Plan,
   subject: Subject,
@@ -90,7 +90,7 @@ const phase = async (
   }
 }
 
-/** It is encrypted with each create, and masked with each answer. */
+/** Encrypted by each create, and masked in each answer. */
 const secret = "0123456789abcdef0123456789abcdef"
 
 const bodies = (plan: Plan, ids: Readonly<Record<Kind, ReadonlyArray<string>>>) =>
@@ -117,12 +117,12 @@ const bodies = (plan: Plan, ids: Readonly<Record<Kind, ReadonlyArray<string>>>) 
     })
   }) satisfies Record<Kind, (name: string, n: number) => object>
 
-/** Every operation by one and by sixteen callers; each round's names are its own. */
+/** Every operation by one caller and by sixteen. Each round uses new names. */
 const round = async (plan: Plan, subject: Subject, label: string, tell: (name: string, found: Found) => void) => {
   const ids: Record<Kind, Array<string>> = { sources: [], destinations: [], connections: [] }
   const body = bodies(plan, ids)
   for (const kind of kinds) {
-    // Made before anything is measured, and changed and read afterwards.
+    // Created before the measurement, then changed and read.
     for (let n = 0; n < spread; n++) {
       ids[kind].push(idOf(await call(subject, { method: "POST", path: kind, body: body[kind](`${label} ${n}`, n) })))
     }
@@ -151,7 +151,7 @@ const figures: ReadonlyArray<readonly [measure: string, unit: string, of: (found
   ["CPU per call, PostgreSQL", "ms", (found) => found.postgres]
 ]
 
-/** Each operation by itself; with `--before`, beside the version before in the same run. */
+/** Measures each operation separately; with `--before`, next to the earlier version in the same run. */
 export const control = Effect.fnUntraced(function* (plan: Plan) {
   const isBeside = plan.beforeEntry !== plan.gatewayEntry
   const start = Effect.fnUntraced(function* (database: string, gatewayEntry: string) {
@@ -168,7 +168,7 @@ export const control = Effect.fnUntraced(function* (plan: Plan) {
   ]
   const rounds = Math.min(3, plan.settings.rounds)
   const found = new Map<string, { readonly reference: Array<Found>; readonly gateway: Array<Found> }>()
-  // The first round warms the processes up.
+  // The first round only warms the processes up.
   for (let n = 0; n <= rounds; n++) {
     for (const [side, subject] of n % 2 === 0 ? sides : sides.toReversed()) {
       const lines: Array<string> = []

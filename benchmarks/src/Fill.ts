@@ -1,8 +1,8 @@
-/** A day's records, made by the server itself: as many as a gateway takes hours to receive. */
+/** Makes the records of one day inside the server: as many as a gateway would take hours to receive. */
 import type * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 
-/** What the records are of. The first connection is paused, and events wait on it. */
+/** The resources of the records. The first connection is paused, and has waiting events. */
 export interface Ends {
   readonly team: string
   readonly sources: ReadonlyArray<string>
@@ -13,18 +13,21 @@ export interface Ends {
 /** The bulk operation that made the retries below. */
 export const operation = "bch_00000000000000000000000000"
 
-/** So many of the oldest requests are retries, and so many of the newer events retry older ones, by that operation. */
+/** This many of the oldest requests are retries, and this many of the newer events retry older ones, all by that operation. */
 const retries = 50
 const retried = { from: 5_000, to: 5_050, before: 2_900 }
 
-/** Events that wait. */
+/** Waiting events. */
 const waiting = 2_000
 
 const idFunction = `create or replace function bench_id(ms bigint, n bigint) returns text immutable language sql return
   ${Array.from({ length: 10 }, (_, i) => `substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> ${5 * (9 - i)}) & 31)::int + 1, 1)`).join(" || ")}
   || lpad(n::text, 16, '0')`
 
-/** Of a hundred requests one is rejected, one filtered; the others are an event each, of which three have failed. Over the last day. */
+/**
+ * The records of the last day: of a hundred requests one is rejected and one is filtered. Each of the others has one event, and
+ * three of these have failed.
+ */
 const made = (ends: Ends, rows: number, now: number): string => {
   const oneOf = (ids: ReadonlyArray<string>, nth: string) =>
     `(array[${ids.map((id) => `'${id}'`).join(",")}])[1 + ${nth}]`
@@ -64,7 +67,7 @@ const ignored = (team: string): string =>
 const deliveries = `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
   select id, team_id, 1, destination_id, connection_id, created_at from events where state = 'PENDING'`
 
-/** As it stands after everything that batches have counted was added up. */
+/** The counts as they are after the gateway has added up all batches. */
 const rollups = (team: string): string => {
   const under = (kind: string, measures: string, keys: string) => `
     select k.key, m.measure, c.minute, sum(c.n) from counted_once c
@@ -87,7 +90,10 @@ const rollups = (team: string): string => {
 
 const filled = ["requests", "events", "ignored_events"] as const
 
-/** The indexes that are no constraints: it is much quicker to build one of all rows than to add each row to it. */
+/**
+ * The indexes that are not constraints. They are dropped and built again at the end, because building an index once is much
+ * faster than adding each row to it.
+ */
 const indexes = `select c.relname, replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON '), i.indrelid::regclass::text
   from pg_index i join pg_class c on c.oid = i.indexrelid
   where i.indrelid in (${filled.map((table) => `'${table}'::regclass`).join(", ")}) and c.relkind = 'I'
@@ -95,7 +101,7 @@ const indexes = `select c.relname, replace(pg_get_indexdef(i.indexrelid), ' ON O
 
 const settings = ["synchronous_commit = off", "maintenance_work_mem = '256MB'", "work_mem = '128MB'"]
 
-/** Makes so many requests, and what became of them, on two connections at a time. */
+/** Makes this number of requests with their events, on two connections at the same time. */
 export const fill = Effect.fnUntraced(function* (
   first: PgConnection.PgConnection,
   second: PgConnection.PgConnection,
@@ -109,7 +115,7 @@ export const fill = Effect.fnUntraced(function* (
     Effect.all([run(first, ...one), run(second, ...other)], { concurrency: 2, discard: true })
 
   for (const setting of settings) yield* both([`set ${setting}`], [`set ${setting}`])
-  // Else the server stops for a checkpoint after each gigabyte.
+  // Otherwise the server stops for a checkpoint after each gigabyte.
   yield* run(first, "alter system set max_wal_size = '16GB'", "select pg_reload_conf()")
   const found = yield* first.queryValues(indexes)
   const built = (ofRequests: boolean) =>

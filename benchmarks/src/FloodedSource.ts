@@ -1,4 +1,4 @@
-/** Senders to other sources, while each request of a flooded one begins runs of several workflows. */
+/** The latency of senders to one source, while each request to another, flooded source begins runs of several workflows. */
 import { make } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -11,7 +11,7 @@ import { graphs } from "./WorkflowGraphs.ts"
 import { drained } from "./Workflows.ts"
 
 const workflows = 6
-/** Requests a second to the flooded source, and to the other one. */
+/** Requests per second to the flooded source, and to the other one. */
 const flood = 150
 const quiet = 40
 
@@ -45,7 +45,7 @@ export const floodedSource = Effect.fnUntraced(function* (plan: Plan) {
       connections: 100
     })
 
-  /** What senders to the other source see meanwhile. */
+  /** Measures what senders to the other source see during the flood. */
   const beside = Effect.fnUntraced(function* (flooded: string) {
     yield* bench.postgres.checkpoint
     const under = yield* Effect.forkChild(offer(flooding, flooded, flood, settings.leadIn + settings.offered))
@@ -61,7 +61,7 @@ export const floodedSource = Effect.fnUntraced(function* (plan: Plan) {
     return { ...sent, refused: sent.refused + refused + left }
   })
 
-  // Code and buffers have been used before.
+  // Warm-up: code and buffers have been used before the measurement.
   yield* beside(plain)
   yield* beside(loud)
   const found = { reference: [] as Array<Sent>, gateway: [] as Array<Sent> }

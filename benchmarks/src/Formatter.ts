@@ -1,6 +1,6 @@
 /**
- * What the formatter's operations take, each with its sample, by CPU of this process; what the engine of workflows adds to a step of
- * one beside the operation's own work; and what loading it takes. It needs no gateway and no database.
+ * Measures the formatter in CPU time of this process: each operation with its sample, the additional cost of a step in the
+ * workflow engine, and loading. It needs no gateway and no database.
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -19,7 +19,7 @@ const micros = (): number => {
   return user + system
 }
 
-/** Microseconds of a call, the median of rounds. */
+/** Microseconds per call: the median of rounds. */
 const measured = (call: () => unknown): number => {
   for (let times = 0; times < 200; times++) call()
   const rounds = Array.from({ length: 9 }, () => {
@@ -31,7 +31,7 @@ const measured = (call: () => unknown): number => {
   return rounds.toSorted((a, b) => a - b)[4]!
 }
 
-/** The slowest of a hundred calls, in microseconds of the clock. */
+/** The slowest of a hundred calls, in microseconds by the clock. */
 const slowest = (call: () => unknown): number => {
   const took = Array.from({ length: 2_000 }, () => {
     const from = performance.now()
@@ -44,7 +44,7 @@ const slowest = (call: () => unknown): number => {
 const scenario = "Formatter, each operation with its sample"
 const steps = 5
 
-/** Does nothing, with what a step of the formatter is given. */
+/** Does nothing, with the same input as a step of the formatter. */
 const nothing: Action = {
   inputs: ["input"],
   required: ["input"],
@@ -60,7 +60,7 @@ const facts: Facts = {
   source: {}
 }
 
-/** What each of five steps that follow each other takes in a run, when they do this. */
+/** The time of each of five consecutive steps in a run that execute this action. */
 const stepTakes = (find: (written: InlineAction) => Action | null) => {
   const ids = Array.from({ length: steps }, (_, at) => `step_${at}`)
   const graph = ids.map((id) => format(id, "{{trigger.body.type}}"))

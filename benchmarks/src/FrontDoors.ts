@@ -1,4 +1,4 @@
-/** What the work at the front doors costs: each beside a gateway with one connection and nothing of the kind. */
+/** The cost of additional work in ingress. Each kind is compared with a gateway that has one connection and no such work. */
 import * as Effect from "effect/Effect"
 import {
   alternate,
@@ -16,7 +16,7 @@ import {
 import type { Measurement, Subject } from "./Measurement.ts"
 import { makeRow, type Requirement, type Row } from "./Report.ts"
 
-/** Changes a value of the body for one of the same length, so that the target still knows it. */
+/** Replaces a value of the body by one of the same length, so that the target still recognises the body. */
 const transformation = {
   name: "touch",
   code: `addHandler("transform", (request) => {
@@ -25,10 +25,10 @@ const transformation = {
 })`
 }
 
-/** No request is a duplicate: what is measured is finding that out. */
+/** No request is a duplicate: the cost of the check is measured. */
 const deduplicate = { type: "deduplicate", window: 60_000, include_fields: ["body.run", "body.sequence"] }
 
-/** All 50 are looked at, a third by the body, and none matches. */
+/** All 50 are evaluated, a third of them read the body, and none matches. */
 const responseRules = Array.from({ length: 50 }, (_, index) => ({
   match: [
     { path: { $starts_with: `/tenants/${index}` } },
@@ -38,7 +38,7 @@ const responseRules = Array.from({ length: 50 }, (_, index) => ({
   response: { status: 202, body: `{"rule":${index}}` }
 }))
 
-/** A source in proxy mode without connections: what reaches the target is the sender's own request. */
+/** A source in proxy mode without connections: the target receives the sender's own request. */
 const proxied = Effect.fnUntraced(function* (plan: Plan) {
   const name = "proxied"
   const gateway = yield* startGateway(plan, name)
@@ -48,10 +48,13 @@ const proxied = Effect.fnUntraced(function* (plan: Plan) {
   return { pid: gateway.pid, database: name, url, lanes: [lane] } satisfies Subject
 })
 
-/** Offered slowly enough for all of them on two cores. */
+/** Low enough for all of them on two cores. */
 const perSecond = 300
 
-/** How much more CPU an event costs than one without. CPU seconds per 1,000 events are milliseconds per event. */
+/**
+ * The additional CPU time per event, compared with an event without the work. CPU seconds per 1,000 events are milliseconds per
+ * event.
+ */
 const extraCpu = (scenario: string, { gateway, reference }: Sides, required?: Requirement): Row =>
   makeRow({
     scenario,

@@ -1,6 +1,4 @@
-/**
- * The gateway under test as a black box: a process of its own, configured through its REST API.
- */
+/** The gateway under test as a black box: a separate process, configured through its REST API. */
 import { spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
 import { createServer } from "node:net"
@@ -15,32 +13,32 @@ import * as Telemetry from "./Telemetry.ts"
 /** The gateway did not start, did not become ready, or refused its configuration. */
 export class GatewayError extends Data.TaggedError("GatewayError")<{ readonly message: string }> {}
 
-/** The gateway does not know a setting: it took the resource, and its answer leaves the setting out. */
+/** The gateway does not know a setting: it accepted the resource, but its answer does not contain the setting. */
 export class UnknownSetting extends Data.TaggedError("UnknownSetting")<{ readonly message: string }> {}
 
-/** Where a source's events go, one destination and connection for each entry. */
+/** A source's route: one destination and connection for each target. */
 export interface Route {
   readonly name: string
   readonly destinations: ReadonlyArray<
     { readonly url: string; readonly perSecond?: number } | { readonly type: string; readonly config: object }
   >
-  /** Rules of every connection of the route, as the API takes them. */
+  /** Rules of every connection of the route, in the form of the API. */
   readonly rules: ReadonlyArray<object>
-  /** Settings of the source, as the API takes them. */
+  /** Settings of the source, in the form of the API. */
   readonly source?: { readonly config?: object }
-  /** Settings of every connection, as the API takes them. */
+  /** Settings of every connection, in the form of the API. */
   readonly connection?: object
 }
 
 /** A ready gateway. */
 export interface Gateway {
   readonly pid: number
-  /** Where it listens, and the header that its control API is called with. */
+  /** Its address, and the header for calls of its control API. */
   readonly origin: string
   readonly authorization: string
-  /** The sum of a family of its metrics, of those that say `label`. */
+  /** The sum of those samples of a metric that contain `label`. */
   readonly counted: (family: string, label: string) => Effect.Effect<number, GatewayError>
-  /** Creates a resource of a list of the API; returns its id. */
+  /** Creates a resource in a list of the API; returns its id. */
   readonly create: (resource: string, input: object) => Effect.Effect<string, GatewayError | UnknownSetting>
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
   readonly route: (route: Route) => Effect.Effect<string, GatewayError | UnknownSetting>
@@ -51,21 +49,21 @@ export interface GatewayOptions {
   /** The TypeScript module to run. */
   readonly entry: string
   readonly databaseUrl: string
-  /** Directory for what the gateway keeps outside the database. */
+  /** Directory for the gateway's files outside of the database. */
   readonly home: string
   /** File that its output is appended to. */
   readonly log: string
   /** Flags for its Node process. */
   readonly execArgv: ReadonlyArray<string>
-  /** The collector it sends traces and metrics to, and it is scraped besides; null: neither. */
+  /** The collector to which it sends traces and metrics; its metrics are then also scraped. Null: neither. */
   readonly collector: string | null
-  /** Variables of its environment besides. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 const API_KEY = "bench-key-0123456789"
 const authorization = `Bearer ${API_KEY}`
-/** How long a gateway may take to end before it is killed; a CPU profile is written in this time. */
+/** How long a gateway may take to end before it is killed. A CPU profile is written in this time. */
 const STOP_MILLIS = 15_000
 
 const freePort = Effect.callback<number, GatewayError>((resume) => {
@@ -116,7 +114,7 @@ const decodeRecord = Schema.decodeUnknownEffect(
   Schema.StructWithRest(Schema.Struct({ id: Schema.String, config: Schema.optional(Members) }), [Members])
 )
 
-/** The first of the settings, or of those in their `config`, that an answer leaves out. */
+/** The first setting, or setting in `config`, that the answer does not contain. */
 const unknownOf = (
   settings: { readonly config?: object },
   answer: { readonly [name: string]: unknown; readonly config?: object | undefined }

@@ -1,41 +1,40 @@
-/**
- * The sender: open loop at a fixed rate, or as fast as acknowledged with a bounded number in flight.
- */
+/** The sender. Open loop: at a fixed rate. Closed loop: as fast as requests are acknowledged, with a limited number in flight. */
 import type { Histogram } from "hdr-histogram-js"
 import { Pool } from "undici"
 import { type Latency, makeHistogram, record, summarize } from "./Latency.ts"
 import { makePayload, nowMicros } from "./Payload.ts"
 import { serve } from "./Worker.ts"
 
-/** What one phase of sending came to. Times are microseconds of the shared monotonic clock. */
+/** The results of one sending phase. Times are microseconds of the shared monotonic clock. */
 export interface Sent {
   readonly acknowledged: number
-  /** Answers other than 2xx, and requests that got no answer. */
+  /** Requests with an answer other than 2xx, or without an answer. */
   readonly refused: number
-  /** Those of them that were 429 with Retry-After. */
+  /** The refusals with status 429 and Retry-After. */
   readonly limited: number
-  /** The first refusal, in words. */
+  /** The first refusal as text. */
   readonly refusal: string | null
   readonly startedAt: number
   readonly endedAt: number
-  /** From the intended send time to the whole answer. */
+  /** From the intended send time to the complete answer. */
   readonly acknowledge: Latency
 }
 
 interface Destination {
-  /** Ingress URLs of the subject, which take turns. */
+  /** Ingress URLs of the subject, used in turn. */
   readonly urls: ReadonlyArray<string>
-  /** Number of the run the events belong to; sequence numbers start at 0 in each. */
+  /** The number of the run; sequence numbers start at 0 in each run. */
   readonly run: number
   /**
-   * How many customers the events are about, in turn; those of one are sent one after the other, each when the one before is
-   * answered, so that there is no doubt about their order. Without: all are about one, and nobody waits.
+   * The number of customers that the events are about, in turn. Events of one customer are sent one after the other, each after
+   * the answer to the previous one, so that their order is certain. Default: all events have the same customer, and none waits
+   * for another.
    */
   readonly customers?: number
 }
 
 const REQUEST_TIMEOUT = 30_000
-/** Pause of one closed-loop sender after a refusal, so that a shedding subject is not hammered. */
+/** The pause of a closed-loop sender after a refusal, so that a subject that sheds load is not flooded. */
 const REFUSAL_PAUSE = 50
 
 interface Ingress {
@@ -49,7 +48,7 @@ class Phase {
   readonly ingresses: ReadonlyArray<Ingress>
   readonly run: number
   readonly customers: number | undefined
-  /** What is sent about each customer: the last that waits for those before it. */
+  /** For each customer the last send, which waits for the earlier ones. */
   readonly #lastOf = new Map<number, Promise<boolean>>()
   sequence = 0
   acknowledged = 0
@@ -63,7 +62,7 @@ class Phase {
     this.customers = customers
   }
 
-  /** Sends one event; true when it was acknowledged. Latency counts from `intendedAt`, so a late start is not forgiven. */
+  /** Sends one event; true: it was acknowledged. Latency is measured from `intendedAt`, so a late start counts. */
   send(intendedAt: number): Promise<boolean> {
     const sequence = this.sequence++
     if (this.customers === undefined) return this.#post(intendedAt, sequence, 0)
@@ -117,7 +116,7 @@ class Phase {
 
 const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** A sender that keeps its connections from phase to phase. */
+/** A sender that keeps its connections from one phase to the next. */
 export const makeGenerator = () => {
   const pools = new Map<string, Pool>()
   const ingress = (url: string, connections: number): Ingress => {
@@ -144,8 +143,8 @@ export const makeGenerator = () => {
     )
 
   /**
-   * Closed loop: `inFlight` senders, each sending its next event when the last is acknowledged, until `seconds` have
-   * passed or `count` events have been sent.
+   * Closed loop: each of `inFlight` senders sends its next event when the last one is acknowledged, until `seconds` have passed
+   * or `count` events have been sent.
    */
   const saturate = async (
     input: Destination & { readonly inFlight: number; readonly seconds: number; readonly count?: number }
@@ -163,8 +162,8 @@ export const makeGenerator = () => {
   }
 
   /**
-   * Open loop: one event every 1/`perSecond` s for `seconds`, whether or not earlier ones are answered. Timers are one
-   * millisecond coarse; what that adds is in the figures, equally for every subject.
+   * Open loop: one event every 1/`perSecond` s for `seconds`, whether or not earlier ones are answered. Timers have a resolution
+   * of one millisecond. The resulting error is in the figures, equally for every subject.
    */
   const offer = async (
     input: Destination & { readonly perSecond: number; readonly seconds: number; readonly connections: number }

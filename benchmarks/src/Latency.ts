@@ -12,7 +12,7 @@ export interface Latency {
 export const makeHistogram = (): Histogram =>
   build({ lowestDiscernibleValue: 1, highestTrackableValue: 600_000_000, numberOfSignificantValueDigits: 3 })
 
-/** Records a duration in microseconds; a negative one can only be rounding of the clock and counts as zero. */
+/** Records a duration in microseconds. A negative one can only come from rounding of the clock, and counts as zero. */
 export const record = (histogram: Histogram, micros: number): void => {
   histogram.recordValue(Math.max(0, Math.round(micros)))
 }

@@ -1,6 +1,6 @@
 /**
- * The two ways of loading a subject, and what is read off it while it is loaded. Both are the same for the bare pipeline
- * and for the gateway.
+ * The two ways of loading a subject, and the measurements under load. Both are the same for the bare pipeline and for the
+ * gateway.
  */
 import { readFileSync } from "node:fs"
 import * as Effect from "effect/Effect"
@@ -11,27 +11,27 @@ import { busySeconds, processStats, proportionalMemory, together } from "./Proce
 import type { TargetCommands } from "./Target.ts"
 import type { Worker, WorkerError } from "./Worker.ts"
 
-/** What all measurements share. */
+/** The parts that all measurements share. */
 export interface Bench {
   readonly postgres: Postgres
   readonly target: Worker<TargetCommands>
   readonly targetOrigin: string
   readonly generator: Worker<GeneratorCommands>
-  /** Time after the last delivery in which the commits that record it are surely done. */
+  /** After this time since the last delivery, the commits that record it are certainly done. */
   readonly settleMillis: number
-  /** A run number no measurement has used yet; runs keep late arrivals of one phase out of the next. */
+  /** A run number that no measurement has used yet. Run numbers separate late arrivals of one phase from the next. */
   readonly nextRun: () => number
 }
 
-/** What is measured: a relay that delivers each event posted to `url` to every lane of the target. */
+/** The measured system: a relay that delivers each event posted to `url` to every target path in `lanes`. */
 export interface Subject {
   readonly pid: number
   readonly database: string
   readonly url: string
   readonly lanes: ReadonlyArray<string>
-  /** Where it is several processes: the others, whose CPU and memory count as its own. */
+  /** The other processes of the subject, if it has several. Their CPU and memory are added to its own. */
   readonly others?: ReadonlyArray<number>
-  /** Where requests go to several addresses in turn: the others. */
+  /** The other addresses, if requests go to several in turn. */
   readonly otherUrls?: ReadonlyArray<string>
 }
 
@@ -41,14 +41,14 @@ export interface Measurement {
   readonly perSecond: number
   readonly acknowledged: number
   readonly delivered: number
-  /** Deliveries owed for acknowledged requests that had not come when waiting for them ended. */
+  /** Deliveries for acknowledged requests that had not arrived when the waiting time ended. */
   readonly missing: number
   readonly duplicates: number
   readonly malformed: number
-  /** Deliveries before which something later about the same customer came; it says something where `Phase.customers` is set. */
+  /** Deliveries that arrived after a later event of the same customer. Meaningful only if `Phase.customers` is set. */
   readonly inversions: number
   readonly refused: number
-  /** Those of them that were 429 with Retry-After. */
+  /** The refusals with status 429 and Retry-After. */
   readonly limited: number
   readonly refusal: string | null
   /** Milliseconds from the intended send time to the acknowledgement, and to the first arrival at the target. */
@@ -63,38 +63,41 @@ export interface Measurement {
     readonly generator: number
     readonly target: number
   }
-  /** CPU seconds in all. */
+  /** CPU seconds of the whole phase. */
   readonly seconds: { readonly gateway: number; readonly sandbox: number; readonly postgres: number }
   /** Seconds from the first send to the last answer. */
   readonly sending: number
-  /** CPU cores that the benchmark's processes did not get meanwhile: figures of a disturbed phase say little. */
+  /** CPU cores that other processes used during the phase: in a disturbed phase the figures mean little. */
   readonly otherCores: number
-  /** The subject's memory in megabytes: at the end, and the highest of its main process so far. */
+  /** The subject's memory in megabytes: at the end, and the maximum of its main process so far. */
   readonly residentMegabytes: number
   readonly peakMegabytes: number
-  /** The same at the end, with what processes share divided among them. */
+  /** The memory at the end, with shared memory divided among the processes that share it. */
   readonly megabytes: { readonly gateway: number; readonly sandbox: number }
 }
 
-/** Length of a phase in seconds: what comes first and is not measured, and what is. */
+/** The length of a phase in seconds: the start that is not measured, and the measured part. */
 export interface Phase {
   readonly leadIn: number
   readonly seconds: number
   /** Requests in flight at saturation. */
   readonly inFlight?: number
-  /** Customers that the events are about, when those of one are to be sent one after the other. */
+  /** The number of customers, if the events of one customer are to be sent one after the other. */
   readonly customers?: number
 }
 
-/** Requests in flight at saturation, where nothing else is said. */
+/** Default for the requests in flight at saturation. */
 const IN_FLIGHT = 100
-/** After the last send: without a delivery for so long, or after the limit, what is still owed counts as missing. */
+/**
+ * After the last send, deliveries that have not arrived count as missing: after this time without any delivery, or after the
+ * limit.
+ */
 const STALL_MILLIS = 10_000
 const LIMIT_MILLIS = 60_000
 
 const urlsOf = ({ otherUrls = [], url }: Subject): ReadonlyArray<string> => [url, ...otherUrls]
 
-/** Sends one part of a phase and waits until it is delivered. */
+/** Sends one part of a phase, and waits until everything is delivered. */
 const sendAndDrain = Effect.fnUntraced(function* (
   bench: Bench,
   subject: Subject,
@@ -114,8 +117,8 @@ const sendAndDrain = Effect.fnUntraced(function* (
 })
 
 /**
- * One phase. Its start is not measured: it opens connections, brings code and pages back into the caches after another
- * subject had them, and takes the full-page writes that follow the checkpoint.
+ * Measures one phase. Its start is not measured: in it, connections are opened, code and pages return to the caches after another
+ * subject has used them, and PostgreSQL writes full pages after the checkpoint.
  */
 const measure = Effect.fnUntraced(function* (
   bench: Bench,
@@ -181,8 +184,8 @@ const measure = Effect.fnUntraced(function* (
 })
 
 /**
- * Saturated end to end: a closed loop of 100 requests in flight sends for `seconds` as fast as it is acknowledged; the
- * rate counts from the first send to the last delivery, so a backlog built up meanwhile is paid for.
+ * Saturation: a closed loop with 100 requests in flight sends for `seconds`, as fast as requests are acknowledged. The rate is
+ * measured from the first send to the last delivery, so the time to deliver a backlog counts.
  */
 export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
   measure(bench, subject, phase, (run, seconds) =>
@@ -195,7 +198,7 @@ export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
     })
   )
 
-/** An open loop of `perSecond` requests per second; latencies count from the intended send times. */
+/** An open loop with `perSecond` requests per second. Latencies are measured from the intended send times. */
 export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly perSecond: number }) =>
   measure(bench, subject, phase, (run, seconds) =>
     bench.generator.call("offer", {
@@ -208,7 +211,7 @@ export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly 
     })
   )
 
-/** Sends `count` events as fast as acknowledged, for at most `seconds`, and waits for no delivery. */
+/** Sends `count` events as fast as they are acknowledged, for at most `seconds`, and does not wait for deliveries. */
 export const fill = (bench: Bench, url: string, count: number, seconds: number) => {
   const run = bench.nextRun()
   return Effect.map(

@@ -16,9 +16,9 @@ const transform = {
   }
 }
 
-/** Long enough that all there is has been used: buffers, heaps, sessions. */
+/** Enough that buffers, heaps and sessions have reached their full size. */
 const saturations = 5
-/** After the last event: what is bounded by time has gone by then. */
+/** Seconds after the last event: memory with a time limit has been freed by then. */
 const restSeconds = 65
 const bound = 800
 
@@ -30,7 +30,10 @@ const rowsOf = (scenario: string, found: ProcessMemory, required?: Requirement):
   single(scenario, "PostgreSQL, shared", "MB", found.shared / 1e6)
 ]
 
-/** A gateway of its own for events with and without a transformation. What PostgreSQL shares it keeps from the first to the second. */
+/**
+ * A new gateway for events with a transformation, and another for events without. PostgreSQL keeps its shared memory from the
+ * first to the second.
+ */
 export const memory = Effect.fnUntraced(function* (plan: Plan) {
   const { bench, progress, settings } = plan
   const rows: Array<Row> = []
@@ -56,7 +59,7 @@ export const memory = Effect.fnUntraced(function* (plan: Plan) {
       yield* saturate(bench, subject, { leadIn: settings.leadIn, seconds: settings.saturated * saturations })
     )
     yield* look("saturated", atMost("value", bound))
-    // A quick run does not wait for it.
+    // A quick run does not wait for this.
     if (settings.rounds > 1) yield* Effect.sleep(restSeconds * 1_000)
     yield* look("a minute after")
   }, Effect.scoped)

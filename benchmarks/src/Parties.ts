@@ -1,4 +1,4 @@
-/** Who the connectors talk to on this machine: a server of HTTP that takes the place of every API, and a database. */
+/** The counterparts of the connectors on this machine: one HTTP server that mocks all APIs, and a database. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { make } from "@effect/sql-pg/PgConnection"
@@ -10,17 +10,17 @@ import type { Answered, Written } from "../../packages/connectors/test/rows/Row.
 import { rowOf } from "../../packages/connectors/test/rows/Rows.ts"
 import type { Postgres } from "./Postgres.ts"
 
-/** A type of destinations, and how one is written that leads to its party; null: it has none here. */
+/** A destination type, with a `config` that leads to its counterpart; null: there is none here. */
 export interface Party {
   readonly type: string
   readonly config: object | null
-  /** What its party answers, where that is a server of HTTP. */
+  /** The answer of the counterpart, if it is an HTTP server. */
   readonly accepted: Answered
 }
 
 const token = JSON.stringify({ access_token: "a-token", token_type: "Bearer", expires_in: 3_600 })
 
-/** Says what it is told to say; whoever asks for a token gets one. */
+/** An HTTP server whose answer can be set. It answers each token request with a token. */
 const standIn = Effect.acquireRelease(
   Effect.promise(async () => {
     let answer: Answered = { status: 200 }
@@ -43,12 +43,12 @@ const standIn = Effect.acquireRelease(
     })
 )
 
-/** A table in a database of its own. */
+/** A table in a separate database. */
 const table = Effect.fnUntraced(function* (postgres: Postgres) {
   const url = new URL(yield* postgres.database("party"))
   const session = yield* make({ url: Redacted.make(url.href) })
   yield* session.query("create table received (event_id text primary key, payload jsonb)")
-  // How long a disk takes to be certain is not the connector's.
+  // The time that a disk needs to make data durable is not a cost of the connector.
   yield* session.query("alter database party set synchronous_commit = off")
   return {
     config: {
@@ -63,19 +63,22 @@ const table = Effect.fnUntraced(function* (postgres: Postgres) {
   }
 })
 
-/** As fast as they take it: types that are paced unless told otherwise are, by more than there is. Media are fetched by nobody. */
+/**
+ * As fast as possible: some types have a default rate limit, which is lower than the measured rate. Media in messages are fetched
+ * by no one.
+ */
 const unpaced = { rate_limit: 1_000_000, rate_limit_period: "second" }
 const media = { media_urls: ["https://93.184.216.34/a.png"] }
 
-/** The parties of all types in the table. */
+/** The counterparts of all destination types. */
 export const parties = Effect.fnUntraced(function* (postgres: Postgres) {
   const { origin, says } = yield* standIn
   const sql: Written = yield* table(postgres)
-  /** Of types that talk no HTTP. */
+  /** Types that do not use HTTP. */
   const others: Readonly<Record<string, Written>> = { MOCK_API: { config: {} }, SQL_DATABASE: sql }
   return {
     says,
-    /** What the gateway's environment has to say, so that it calls the server in the place of the APIs. */
+    /** Environment variables with which the gateway calls this server instead of the real APIs. */
     env: { TIDEGATE_API_ORIGINS: [...knownOrigins].map((known) => `${known}=${origin}`).join(", ") },
     all: connectors.map(({ auths, example, settings, type }): Party => {
       const { accepted, standIn } = rowOf(type)

@@ -1,9 +1,9 @@
 /**
- * The 1 KB JSON body every benchmark request carries, and the clock its send time is written in.
+ * The 1 KB JSON body of every benchmark request, and the clock of its send time.
  *
- * The figures a target needs sit at fixed offsets at the start of the body, so that reading them costs the target a few
- * digits and no JSON parse; a gateway still sees an ordinary JSON document. They are strings because JSON forbids the
- * leading zeros that keep the offsets fixed.
+ * The values that a target needs are at fixed offsets at the start of the body. So the target reads a few digits and parses no
+ * JSON, while a gateway sees an ordinary JSON document. The values are strings, because JSON allows no leading zeros in numbers,
+ * and these keep the offsets fixed.
  */
 
 /** Length of every body in bytes. */
@@ -15,7 +15,7 @@ const SEQUENCE = { offset: RUN.offset + RUN.digits + '","sequence":"'.length, di
 const ORDER = '","type":"order.created","amount":4200,"currency":"EUR","customer":{"id":"cus_'
 const CUSTOMER = { offset: SEQUENCE.offset + SEQUENCE.digits + ORDER.length, digits: 6 }
 
-/** The bytes from the start of a body that `readStamp` needs. */
+/** The bytes at the start of a body that `readStamp` needs. */
 export const STAMP_BYTES = CUSTOMER.offset + CUSTOMER.digits
 
 const template = (() => {
@@ -29,8 +29,8 @@ const template = (() => {
 })()
 
 /**
- * Microseconds of the machine's monotonic clock. Unlike the wall clock it never jumps, and unlike `performance.now` it
- * has the same origin in every process, so that a time written by the generator can be compared in the target.
+ * Microseconds of the machine's monotonic clock. Unlike the wall clock it never jumps. Unlike `performance.now` it has the same
+ * origin in every process, so the target can compare a time that the generator has written.
  */
 export const nowMicros: () => number = (() => {
   const origin = Number(process.hrtime.bigint() / 1000n) - performance.now() * 1000
@@ -38,8 +38,8 @@ export const nowMicros: () => number = (() => {
 })()
 
 /**
- * What a body says about its sending: the intended send time in microseconds, the run it belongs to, its number in it, and
- * the customer it is about (`body.customer.id`).
+ * The facts in a body about its sending: the intended send time in microseconds, its run, its number in the run, and its customer
+ * (`body.customer.id`).
  */
 export interface Stamp {
   readonly sentAt: number
@@ -63,7 +63,7 @@ const read = (bytes: Uint8Array, field: { readonly offset: number; readonly digi
   return value
 }
 
-/** A fresh body of `PAYLOAD_BYTES` bytes that carries the stamp. */
+/** A new body of `PAYLOAD_BYTES` bytes with this stamp. */
 export const makePayload = (stamp: Stamp): Buffer => {
   const bytes = Buffer.allocUnsafe(PAYLOAD_BYTES)
   template.copy(bytes)
@@ -75,8 +75,8 @@ export const makePayload = (stamp: Stamp): Buffer => {
 }
 
 /**
- * Reads the stamp from a body's first `STAMP_BYTES` bytes; `undefined` when they are not the start of a benchmark
- * payload, so that a target can count a changed body instead of recording nonsense.
+ * Reads the stamp from a body's first `STAMP_BYTES` bytes. `undefined`: they are not the start of a benchmark payload, so the
+ * target counts a changed body.
  */
 export const readStamp = (bytes: Uint8Array): Stamp | undefined => {
   const sentAt = read(bytes, SENT_AT)

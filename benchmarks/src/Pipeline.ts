@@ -1,9 +1,9 @@
 /**
- * The bare pipeline: the least a durable webhook relay can do, as fast as this platform does it. It stores a request and
- * its event in one group commit, answers 200, delivers with undici, and stores the attempt and the event's new status in
- * another group commit. No rules, no actors, no recovery, no retries. It is the yardstick, so it is tuned, not a straw
- * man: one statement per commit, prepared and on its own connection, batches that grow with the load, keep-alive
- * everywhere, and PostgreSQL's own defaults for durability (fsync and synchronous_commit on).
+ * The bare pipeline: the minimum that a durable webhook relay has to do, as fast as this platform can do it. It stores a request
+ * and its event in one group commit, answers 200, delivers with undici, and stores the attempt and the event's new status in
+ * another group commit. It has no rules, actors, recovery or retries. It is the reference, so it is tuned: one statement per
+ * commit, which is prepared and has its own connection, batches that grow with the load, keep-alive connections, and PostgreSQL's
+ * default durability (fsync and synchronous_commit on).
  */
 import { randomBytes } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
@@ -15,9 +15,9 @@ import * as Scope from "effect/Scope"
 import { Pool } from "undici"
 import { type Commands, serve } from "./Worker.ts"
 
-/** Deliveries in flight at once; the rest wait in memory, at most `ACCEPTED_AHEAD` of them. */
+/** Deliveries in flight at once. Up to `ACCEPTED_AHEAD` others wait in memory. */
 const DELIVERIES_IN_FLIGHT = 64
-/** With so many events accepted and not delivered, commits of further requests wait: memory stays bounded. */
+/** At this number of accepted and undelivered events, commits of further requests wait, so that memory stays limited. */
 const ACCEPTED_AHEAD = 2_000
 /** Rows of one commit. */
 const BATCH = 500
@@ -51,8 +51,8 @@ const storeAttempts = `
   from done where events.id = done.event_id`
 
 /**
- * A fresh table has no statistics, and until it has some the planner joins a batch of attempts with a scan of all events:
- * every commit then costs more than the last one. There is only one good plan, so it gets no other choice.
+ * A new table has no statistics. Until it has some, the planner joins a batch of attempts with a scan of all events, so every
+ * commit costs more than the last one. Only one plan is good, so the planner gets no other choice.
  */
 const PLANNER = {
   plan_cache_mode: "force_generic_plan",
@@ -78,7 +78,7 @@ interface Attempt {
   readonly millis: number
 }
 
-/** Time-sortable ids of the length a gateway's have: milliseconds, this process, a counter. */
+/** Ids that sort by time, as long as those of a gateway: milliseconds, this process, a counter. */
 const makeId = (() => {
   const writer = randomBytes(4).toString("hex")
   let count = 0
@@ -87,8 +87,8 @@ const makeId = (() => {
 })()
 
 /**
- * Gathers what is added while a commit is under way and hands it to the next one: no fixed window, so a lone item
- * waits for nothing. `ready` may hold commits back; whoever makes it true again calls `pump`.
+ * Collects the items that are added during a commit, and writes them with the next one. There is no fixed time window, so a
+ * single item does not wait. `ready` may hold commits back; the code that makes it true again calls `pump`.
  */
 const groupCommit = <Item>(
   commit: (batch: ReadonlyArray<Item>) => Promise<void>,
@@ -113,7 +113,7 @@ const groupCommit = <Item>(
   return { add, pump }
 }
 
-/** Starts the pipeline on a free port of the loopback interface, creating its tables in an empty database. */
+/** Starts the pipeline on a free loopback port, and creates its tables in an empty database. */
 export const makePipeline = async (input: { readonly databaseUrl: string; readonly targetUrl: string }) => {
   // The connections live as long as the process.
   const scope = Scope.makeUnsafe()
@@ -135,7 +135,7 @@ export const makePipeline = async (input: { readonly databaseUrl: string; readon
   const execute = (connection: PgConnection.PgConnection, statement: string, parameters: ReadonlyArray<unknown>) =>
     Effect.runPromise(connection.queryValues(statement, parameters))
 
-  // An attempt that cannot be stored ends the process: a measurement with lost rows would be worth nothing.
+  // An attempt that cannot be stored ends the process, because a measurement with lost rows is worthless.
   const attempted = groupCommit<Attempt>(async (batch) => {
     await execute(attempts, storeAttempts, [
       batch.map((attempt) => attempt.id),

@@ -1,6 +1,4 @@
-/**
- * The PostgreSQL server all subjects share, with a database of its own for each run.
- */
+/** The PostgreSQL server that all subjects share, with a new database for each run. */
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { type EmbeddedPostgresError, start as startServer } from "@tidegate/embedded-postgres/EmbeddedPostgres"
 import * as Effect from "effect/Effect"
@@ -8,21 +6,21 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { SqlError } from "effect/sql/SqlError"
 
-/** A running server with one administrative connection, outside the databases that are measured. */
+/** A running server with one administrative connection, outside of the measured databases. */
 export interface Postgres {
   readonly pid: number
   readonly version: string
-  /** Creates an empty database and returns its URL; closing the scope drops it, whoever is still connected. */
+  /** Creates an empty database and returns its URL. Closing the scope drops it, even if clients are connected. */
   readonly database: (name: string) => Effect.Effect<string, SqlError, Scope.Scope>
-  /** Writes all dirty pages, so that no run pays for the run before it. */
+  /** Writes all changed pages to disk, so that no run pays for the previous one. */
   readonly checkpoint: Effect.Effect<void, SqlError>
   /** Statements that clients have sent to a database since it was created, `BEGIN` and `COMMIT` included. */
   readonly statements: (database: string) => Effect.Effect<number, SqlError>
 }
 
 /**
- * Starts the embedded server, with the settings it has under a gateway, in the empty directory `home`. It is started
- * twice: what counts the statements is loaded at a start and set up on a running server.
+ * Starts the embedded server in the empty directory `home`, with the same settings as under a gateway. It is started twice: the
+ * extension that counts statements is loaded at a start, and set up on a running server.
  */
 export const start = Effect.fnUntraced(function* (
   home: string

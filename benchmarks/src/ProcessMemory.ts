@@ -1,16 +1,16 @@
 /**
- * Where the memory of the product is, by kind of process, read from /proc (Linux only). Reading walks the pages of each process and holds it
- * up for a moment: not while anything is measured.
+ * The memory of the product by kind of process, from /proc (Linux only). Reading walks the pages of each process and stops it for
+ * a moment, so do not read during a measurement.
  */
 import { parseStatus, readIfThere, treeOf } from "./ProcessStats.ts"
 
-/** Bytes. What several processes share is divided among them, so that sums are true. */
+/** Bytes. Memory that several processes share is divided among them, so that sums are correct. */
 export interface ProcessMemory {
   readonly gateway: number
   readonly sandbox: number
-  /** What each process of PostgreSQL has of its own: caches of its session, memory of its statements, its copy of the program's data. */
+  /** The private memory of PostgreSQL's processes: session caches, memory of statements, their copies of the program's data. */
   readonly sessions: number
-  /** What they share: the buffers, as far as they have been used, and the program. */
+  /** Their shared memory: the used part of the buffers, and the program. */
   readonly shared: number
   readonly all: number
   /** Numbers of processes. */
@@ -20,7 +20,7 @@ export interface ProcessMemory {
 
 const isSandbox = (pid: number): boolean => readIfThere(`/proc/${pid}/cmdline`).includes("/sandbox/src/child/")
 
-/** `gateways` and `postgres`: the processes that were started; what they have started is found. */
+/** `gateways` and `postgres`: the ids of the started processes. Their child processes are found. */
 export const processMemory = (gateways: ReadonlyArray<number>, postgres: number): ProcessMemory => {
   const found = { gateway: 0, sandbox: 0, sessions: 0, shared: 0, sandboxes: 0, backends: 0 }
   for (const { pid } of gateways.flatMap(treeOf)) {

@@ -3,30 +3,30 @@
  */
 import { readdirSync, readFileSync } from "node:fs"
 
-/** CPU in seconds since the tree was started; memory in bytes. */
+/** CPU in seconds since the process tree was started; memory in bytes. */
 export interface ProcessStats {
-  /** User and system time of the live processes and of all children they have waited for. */
+  /** User and system time of the live processes, and of all children that they have waited for. */
   readonly cpuSeconds: number
-  /** The part of it that is not the root's own: of a gateway, its sandbox. */
+  /** The part that does not belong to the root process: for a gateway, its sandbox. */
   readonly childSeconds: number
-  /** Resident memory now: what each process has of its own, plus the largest shared mapping once. */
+  /** Resident memory now: the private memory of each process, plus the largest shared mapping once. */
   readonly residentBytes: number
-  /** The root process's highest resident memory so far. */
+  /** The maximum resident memory of the root process so far. */
   readonly peakBytes: number
 }
 
-/** Clock ticks per second; the kernel reports times to user space in this fixed unit. */
+/** Clock ticks per second: the kernel always reports times to programs in this unit. */
 const TICKS = 100
 
 interface Process {
   readonly pid: number
   readonly parent: number
   readonly ticks: number
-  /** The part of them that belongs to children it has waited for. */
+  /** The part of them that belongs to children that it has waited for. */
   readonly waitedTicks: number
 }
 
-/** The fields of one /proc/pid/stat line that count; the command name may itself hold spaces and parentheses. */
+/** The needed fields of a /proc/pid/stat line. The command name may contain spaces and parentheses. */
 export const parseStat = (line: string): Process => {
   const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
   const sum = (...places: ReadonlyArray<number>) => places.reduce((sum, at) => sum + Number(fields[at]), 0)
@@ -38,16 +38,16 @@ export const readIfThere = (path: string): string => {
   try {
     return readFileSync(path, "latin1")
   } catch {
-    // The process ended between the listing and the reading; its time is in its parent's from then on.
+    // The process ended between the listing and the read. From then on its time is part of its parent's.
     return ""
   }
 }
 
-/** A kB figure of /proc/pid/status in bytes, 0 when it is not there. */
+/** A field of /proc/pid/status in kB, returned in bytes; 0: it is missing. */
 export const parseStatus = (text: string, field: string): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024
 
-/** The processes of the tree below `root`, itself included. */
+/** The processes of the tree below `root`, including `root`. */
 export const treeOf = (root: number): ReadonlyArray<Process> => {
   const processes = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -55,7 +55,7 @@ export const treeOf = (root: number): ReadonlyArray<Process> => {
     .filter((line) => line !== "")
     .map(parseStat)
   const tree = new Set([root])
-  // A child can have a lower id than its parent once ids have wrapped: repeat until nothing is added.
+  // After ids have wrapped, a child can have a lower id than its parent: repeat until nothing is added.
   for (let size = 0; size !== tree.size;) {
     size = tree.size
     for (const { pid, parent } of processes) if (tree.has(parent)) tree.add(pid)
@@ -63,7 +63,7 @@ export const treeOf = (root: number): ReadonlyArray<Process> => {
   return processes.filter(({ pid }) => tree.has(pid))
 }
 
-/** Reads the tree below `root`, itself included. */
+/** Reads the tree below `root`, including `root`. */
 export const processStats = (root: number): ProcessStats => {
   let ticks = 0
   let childTicks = 0
@@ -84,13 +84,16 @@ export const processStats = (root: number): ProcessStats => {
   }
 }
 
-/** Memory of a tree in bytes, with what several processes share divided among them: the root's, and its children's. */
+/**
+ * The memory of a process tree in bytes, with shared memory divided among the processes: that of the root, and that of its
+ * children.
+ */
 export interface ProportionalMemory {
   readonly root: number
   readonly children: number
 }
 
-/** Reads the memory of some trees together. It costs the processes a moment, so not while they are measured. */
+/** Reads the memory of several trees together. This stops the processes for a moment, so do not read during a measurement. */
 export const proportionalMemory = (roots: ReadonlyArray<number>): ProportionalMemory => {
   const sum = { root: 0, children: 0 }
   for (const root of roots) {
@@ -101,7 +104,7 @@ export const proportionalMemory = (roots: ReadonlyArray<number>): ProportionalMe
   return sum
 }
 
-/** Several trees as one; what they share counts each time. */
+/** The sum of several trees. Memory that they share counts once for each of them. */
 export const together = (trees: ReadonlyArray<ProcessStats>): ProcessStats => {
   const sum = (figure: (tree: ProcessStats) => number): number => trees.reduce((all, tree) => all + figure(tree), 0)
   return {
@@ -113,8 +116,8 @@ export const together = (trees: ReadonlyArray<ProcessStats>): ProcessStats => {
 }
 
 /**
- * Seconds all CPUs together have been taken since boot, by the text of /proc/stat: user, nice, system, interrupts, and what
- * the host gave to other machines.
+ * The seconds that all CPUs together have been in use since boot, from the text of /proc/stat: user, nice, system, interrupts,
+ * and time that the host gave to other machines.
  */
 export const busySeconds = (text: string): number => {
   const fields = text.slice(0, text.indexOf("\n")).trim().split(/\s+/)

@@ -1,4 +1,4 @@
-/** Several processes of one gateway on one PostgreSQL: what an event costs when it is handed from one to another. */
+/** Several processes of one gateway on one PostgreSQL: the cost of an event that one process hands over to another. */
 import * as Effect from "effect/Effect"
 import {
   atMost,
@@ -15,12 +15,15 @@ import type { Row } from "./Report.ts"
 
 const sources = 20
 const senders = 64
-/** Below what two cores carry with all of it on them. */
+/** Low enough for two cores that run all of it. */
 const perSecond = 1_000
-/** Longer than it takes until every process knows of the others, and shards are where they belong. */
+/** Long enough for all processes to know each other, and for the shards to be distributed. */
 const settling = "4 seconds"
 
-/** Sources with a destination each, on so many processes, of which one takes all requests, or all take the same share. */
+/**
+ * A gateway with this number of processes, and sources with one destination each. Either one process receives all requests, or
+ * all receive the same share.
+ */
 const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: number) {
   const databaseUrl = yield* plan.bench.postgres.database(name)
   const nameOf = (index: number): string => (index === 0 ? name : `${name}_${index}`)
@@ -35,7 +38,7 @@ const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: 
   )
   const doors = [first, ...others]
   const taking = (number: number): Subject => {
-    // Each source at each door, so that no source has a door of its own.
+    // Each source is used through each process, so that no source belongs to one process.
     const [url = "", ...otherUrls] = urls.flatMap((url) =>
       doors.slice(0, number).map(({ origin }) => `${origin}${new URL(url).pathname}`)
     )
@@ -66,7 +69,7 @@ const figures = (row: ReturnType<typeof beside>, isBounded: boolean): ReadonlyAr
   row("cores taken by other processes", "", (one) => one.otherCores)
 ]
 
-/** So many processes beside one, with one door taking all requests and with all doors. */
+/** This number of processes compared with one: with one process that receives all requests, and with all of them. */
 export const processes = Effect.fnUntraced(function* (plan: Plan) {
   const { bench, progress, settings } = plan
   const rounds = Math.min(3, settings.rounds)
@@ -101,7 +104,8 @@ export const processes = Effect.fnUntraced(function* (plan: Plan) {
         const reference = yield* gatewayOf(plan, `one_beside_${count}`, 1)
         const several = yield* gatewayOf(plan, `of_${count}`, count)
         yield* warmUp(plan, reference.all)
-        // Each of them is to have handled about as many events before: code that has seldom run costs several times as much.
+        // Each process has to have handled about as many events before, because code that has seldom run costs several times as
+        // much.
         yield* warmUp({ ...plan, settings: { ...settings, warmUp: settings.warmUp * 3 * count } }, several.all)
         for (let round = 0; round < rounds; round++) {
           yield* load(one, "1 process", reference, reference.one)

@@ -1,9 +1,7 @@
-/**
- * `node benchmarks/src/Profile.ts <file.cpuprofile> [rows]`: the functions a CPU profile spent its time in.
- */
+/** `node benchmarks/src/Profile.ts <file.cpuprofile> [rows]`: the functions in which a CPU profile spent its time. */
 import { readFileSync } from "node:fs"
 
-/** The parts of the .cpuprofile format that self time needs. Times are microseconds. */
+/** The parts of the .cpuprofile format that are needed for self time. Times are microseconds. */
 export interface CpuProfile {
   readonly nodes: ReadonlyArray<{
     readonly id: number
@@ -13,7 +11,7 @@ export interface CpuProfile {
   readonly timeDeltas: ReadonlyArray<number>
 }
 
-/** One function: its self time in milliseconds and its share of the time the process was not idle. */
+/** One function: its self time in milliseconds, and its share of the time in which the process was not idle. */
 export interface SelfTime {
   readonly name: string
   readonly place: string
@@ -21,10 +19,10 @@ export interface SelfTime {
   readonly share: number
 }
 
-/** Frames in which V8 books waiting for work, not work. */
+/** Frames to which V8 assigns waiting, not work. */
 const IDLE = new Set(["(idle)", "(root)"])
 
-/** Functions by self time, largest first. The same function reached over different stacks is one row. */
+/** Functions by self time, largest first. A function that is reached over different stacks is one row. */
 export const selfTimes = (profile: CpuProfile): ReadonlyArray<SelfTime> => {
   const frames = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]))
   const rows = new Map<string, { name: string; place: string; micros: number }>()
@@ -32,7 +30,7 @@ export const selfTimes = (profile: CpuProfile): ReadonlyArray<SelfTime> => {
   for (const [at, node] of profile.samples.entries()) {
     const frame = frames.get(node)
     if (frame === undefined || IDLE.has(frame.functionName)) continue
-    // A delta is the time since the sample before it, so a sample's own time is the next delta.
+    // A delta is the time since the previous sample, so a sample's own time is the next delta.
     const micros = profile.timeDeltas[at + 1] ?? 0
     const name = frame.functionName || "(anonymous)"
     const place =
@@ -52,7 +50,7 @@ export const selfTimes = (profile: CpuProfile): ReadonlyArray<SelfTime> => {
   })).sort((a, b) => b.millis - a.millis)
 }
 
-/** The first `rows` functions as text, one per line. */
+/** The first `rows` functions as text, one for each line. */
 export const renderSelfTimes = (profile: CpuProfile, rows: number): string =>
   selfTimes(profile)
     .slice(0, rows)

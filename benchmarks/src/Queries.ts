@@ -1,4 +1,4 @@
-/** How long counts, series, summaries and lists take over more and more records, and whether what they tell is what there is. */
+/** The time of counts, series, summaries and lists over more and more records, and a check of their results. */
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -8,17 +8,17 @@ import { atMost, type Outcome, type Plan, single, startProcess } from "./Compari
 import { GatewayError } from "./Gateway.ts"
 import { makeRow, type Row } from "./Report.ts"
 
-/** Sources, destinations and connections that the records are spread over. */
+/** The sources, destinations and connections over which the records are spread. */
 const sources = 5
 const destinations = 10
 const connections = 20
-/** Each query is asked so often. */
+/** How often each query is executed. */
 const times = 15
 
 const attempt = <A>(run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (cause) => new GatewayError({ message: String(cause) }) })
 
-/** As much as is read of any answer. */
+/** The part of an answer that is read. */
 interface Answer {
   readonly id: string
   readonly team_id: string
@@ -66,7 +66,7 @@ const pathsOf = ({ connections, destinations, sources }: Ends): Readonly<Record<
 
 const sizeName = (rows: number): string => (rows >= 1e6 ? `${rows / 1e6} million` : `${rows / 1e3} thousand`)
 
-/** Each query over each number of records. */
+/** Measures each query with each number of records. */
 export const queries = Effect.fnUntraced(function* (plan: Plan) {
   const rows: Array<Row> = []
   let least: Readonly<Record<string, ReadonlyArray<number>>> = {}
@@ -137,7 +137,7 @@ export const queries = Effect.fnUntraced(function* (plan: Plan) {
     }
     if (Object.keys(least).length === 0) least = found
 
-    // What is told, beside a count over the rows.
+    // The returned numbers, compared with a count of the rows.
     const series = yield* call("GET", `metrics/events?${day}&granularity=1m`)
     const requests = yield* call("GET", `metrics/requests?${day}&granularity=1m`)
     const byMinute = (table: string) =>

@@ -1,7 +1,7 @@
 /**
- * What a message from one process to another costs: `node benchmarks/src/RemoteHop.ts`. The library's plain sockets and
- * ours (TLS by the secret keys) in turn, in one run: messages one after the other and 64 at once, of 1 KB and of 64 KB,
- * and the CPU time of both processes. And what a connection costs until its first answer.
+ * The cost of a message from one process to another: `node benchmarks/src/RemoteHop.ts`. It compares the library's plain sockets
+ * with ours (TLS by the secret keys), one after the other in one run: messages one by one and 64 at once, of 1 KB and of 64 KB,
+ * and the CPU time of both processes. It also measures a new connection until its first answer.
  */
 import { NodeClusterSocket } from "@effect/platform-node"
 import { Effect, Exit, Layer, Option, Schema, Scope } from "effect"
@@ -43,7 +43,7 @@ const config = (port: number | null) => {
   } as const
 }
 
-/** Child: the runner of one wire. */
+/** Child process: the runner of one kind of socket. */
 const serve = async (wire: Wire): Promise<number> => {
   const port = await new Promise<number>((resolve) => {
     const server = createServer()
@@ -138,7 +138,7 @@ const bench = Effect.gen(function* () {
       p50: summarize(histogram).p50 * 1_000
     }
   })
-  /** From nothing to the first answer: milliseconds, and CPU of both. */
+  /** From the start to the first answer: milliseconds, and CPU of both processes. */
   const connect = Effect.fnUntraced(function* ({ port, wire, worker }: (typeof subjects)[number]) {
     const times: Array<number> = []
     const before = { own: cpuMicros(), other: yield* worker.call("cpuMicros", undefined) }

@@ -1,9 +1,7 @@
-/**
- * The table: what was measured beside its reference, what is required, and whether it holds.
- */
+/** The table: each measured value with its reference, its requirement, and whether that is met. */
 import { styleText } from "node:util"
 
-/** A bound on the gateway's figure itself or on its ratio to the reference. */
+/** A bound for the gateway's figure itself, or for its ratio to the reference. */
 export interface Requirement {
   readonly of: "ratio" | "value"
   readonly atLeast?: number
@@ -15,18 +13,21 @@ export interface Row {
   readonly scenario: string
   readonly measure: string
   readonly unit: string
-  /** Median of the reference's figures, null for what has no reference. */
+  /** Median of the reference's figures; null: there is no reference. */
   readonly reference: number | null
   /** Median of the gateway's figures. */
   readonly gateway: number
-  /** Median, least and greatest of the rounds' ratios gateway / reference; each round compares neighbours in time. */
+  /**
+   * Median, minimum and maximum of the ratios gateway / reference of all rounds. Each round compares phases that are close in
+   * time.
+   */
   readonly ratio: { readonly median: number; readonly least: number; readonly greatest: number } | null
   readonly required: Requirement | null
-  /** Null when nothing is required. */
+  /** Whether the requirement is met; null: there is none. */
   readonly holds: boolean | null
 }
 
-/** The middle of some figures, NaN of none. */
+/** The median of figures; NaN if there are none. */
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -40,7 +41,7 @@ const holds = (required: Requirement | undefined, value: number, ratio: number |
   return figure >= (required.atLeast ?? -Infinity) && figure <= (required.atMost ?? Infinity)
 }
 
-/** Makes a row of one figure per round; `reference`, when there is one, has as many figures as `gateway`. */
+/** Makes a row from one figure per round. `reference`, if given, has as many figures as `gateway`. */
 export const makeRow = (input: {
   readonly scenario: string
   readonly measure: string
@@ -68,7 +69,7 @@ export const makeRow = (input: {
   }
 }
 
-/** A figure as it stands in a table. */
+/** A figure in the format of the table. */
 export const figure = (value: number): string => {
   if (!Number.isFinite(value)) return "–"
   if (Number.isInteger(value)) return value.toLocaleString("en-US")
@@ -76,7 +77,7 @@ export const figure = (value: number): string => {
   return size >= 1000 ? Math.round(value).toLocaleString("en-US") : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 3)
 }
 
-/** A ratio as it stands in a table. */
+/** A ratio in the format of the table. */
 export const percent = (ratio: number): string => (Number.isFinite(ratio) ? `${Math.round(ratio * 100)} %` : "–")
 
 const requirement = ({ required, unit }: Row): string => {
@@ -98,7 +99,7 @@ const cells = (row: Row): ReadonlyArray<string> => [
 
 const HEAD = ["Measure", "Reference", "Gateway", "Ratio (least–greatest)", "Required", "Verdict"]
 
-/** The lines of all rows, with the lines that name their scenario before the first row of each. */
+/** The lines of all rows. A line with the name of the scenario precedes the first row of each. */
 const grouped = (
   rows: ReadonlyArray<Row>,
   title: (scenario: string) => ReadonlyArray<string>,
@@ -119,7 +120,7 @@ export const renderMarkdown = (rows: ReadonlyArray<Row>): string => {
   return [line(HEAD), "|---|--:|--:|--:|--:|---|", ...body].join("\n")
 }
 
-/** The table for a terminal; colour only where the terminal has it. */
+/** The table for a terminal, with colour if the terminal supports it. */
 export const renderText = (rows: ReadonlyArray<Row>): string => {
   const widths = HEAD.map((head, at) => Math.max(head.length, ...rows.map((row) => cells(row)[at]!.length)))
   const line = (fields: ReadonlyArray<string>) =>

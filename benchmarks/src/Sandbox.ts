@@ -1,7 +1,7 @@
 /**
- * What a transformation costs, in fresh worlds and in sealed realms: `node benchmarks/src/Sandbox.ts`. Latency as the caller sees
- * it, CPU of this process and of the children per call (Linux), framing included, and resident memory, for one transformation and for
- * 200 that take turns.
+ * The cost of a transformation in fresh worlds and in reused isolates: `node benchmarks/src/Sandbox.ts`. It measures the caller's
+ * latency, the CPU per call of this process and of the children (Linux) with framing included, and resident memory: for one
+ * transformation, and for 200 that take turns.
  */
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Call, Isolation } from "@tidegate/sandbox/Sandbox"
@@ -94,7 +94,7 @@ const measure = Effect.fnUntraced(function* (isolation: Isolation, name: string,
 for (const isolation of ["fresh", "sealed"] as const) {
   await Effect.runPromise(
     Effect.forEach(Object.entries(loads), ([name, load]) => measure(isolation, name, load), { discard: true }).pipe(
-      // Processes that end in between would take their CPU time with them.
+      // Otherwise children that end meanwhile would not be counted.
       Effect.provide(Sandbox.layer({ idleMs: 600_000 }))
     )
   )

@@ -1,4 +1,4 @@
-/** What is run, in which order, and what must hold. */
+/** The scenarios, their order, and their requirements. */
 import * as Effect from "effect/Effect"
 import {
   alternate,
@@ -17,13 +17,13 @@ import {
 } from "./Comparison.ts"
 import { fill, type Subject } from "./Measurement.ts"
 
-/** A filter that reads two places of the body and matches, and a retry rule: the work of rules without its effects. */
+/** A filter that reads two members of the body and matches, and a retry rule: the work of rules without an effect. */
 const RULES = [
   { type: "filter", body: { type: { $in: ["order.created", "order.paid"] }, customer: { country: "DE" } } },
   { type: "retry", strategy: "exponential", count: 5, interval: 60_000, response_status_codes: ["429", "500-599"] }
 ]
 
-/** The bare pipeline beside itself: what this machine does, and how far a ratio strays from 100 % by chance. */
+/** The bare pipeline compared with itself: the speed of this machine, and how far a ratio differs from 100 % by chance. */
 export const pipeline = Effect.fnUntraced(function* (plan: Plan) {
   const subjects = {
     reference: yield* startPipeline(plan, "bare_first"),
@@ -51,7 +51,7 @@ export const pipeline = Effect.fnUntraced(function* (plan: Plan) {
   } satisfies Outcome
 }, Effect.scoped)
 
-/** The gateway beside the bare pipeline: throughput, latency, statements, CPU, memory. */
+/** The gateway compared with the bare pipeline: throughput, latency, statements, CPU, memory. */
 export const throughput = Effect.fnUntraced(function* (plan: Plan) {
   const subjects = {
     reference: yield* startPipeline(plan, "bare"),
@@ -90,7 +90,7 @@ export const throughput = Effect.fnUntraced(function* (plan: Plan) {
   } satisfies Outcome
 }, Effect.scoped)
 
-/** The gateway beside another version of itself: what a change has cost. */
+/** The gateway compared with another version of itself: the cost of a change. */
 export const versions = Effect.fnUntraced(function* (plan: Plan) {
   const subjects = {
     reference: yield* gatewayWith({ ...plan, gatewayEntry: plan.beforeEntry }, "before", 1, []),
@@ -129,8 +129,8 @@ export const versions = Effect.fnUntraced(function* (plan: Plan) {
 }, Effect.scoped)
 
 /**
- * Three connections with filter and retry rules beside one connection without any: an event is one routed delivery, and
- * a core's worth of them is counted in CPU time of gateway and PostgreSQL.
+ * Three connections with filter and retry rules, compared with one connection without rules. An event is one routed delivery, and
+ * CPU is the time of gateway and PostgreSQL.
  */
 export const fanOut = Effect.fnUntraced(function* (plan: Plan) {
   const subjects = {
@@ -157,7 +157,7 @@ export const fanOut = Effect.fnUntraced(function* (plan: Plan) {
   } satisfies Outcome
 }, Effect.scoped)
 
-/** A destination paced to one delivery a second with a long backlog, and what that costs another destination. */
+/** A destination with a limit of one delivery per second and a long backlog, and its effect on another destination. */
 export const backlog = Effect.fnUntraced(function* (plan: Plan) {
   const { bench, settings, progress } = plan
   const start = Effect.fnUntraced(function* (name: string) {
@@ -195,7 +195,7 @@ export const backlog = Effect.fnUntraced(function* (plan: Plan) {
   const at = `at ${settings.perSecond}/s`
   return {
     rows: [
-      // What the pacing has let through by then is not missing.
+      // The deliveries that the limit has allowed by then are not missing.
       single(scenario, "events waiting at the end", "", waiting, atLeast("value", settings.backlog * 0.99)),
       single(scenario, "accepted while filling", "events/s", filled.perSecond),
       single(scenario, "refused while filling", "", filled.refused, atMost("value", 0)),

@@ -1,4 +1,4 @@
-/** Targets that take their time, and many destinations at once: what one process keeps on the wire. */
+/** Slow targets, and many destinations at once: how many deliveries one process keeps under way. */
 import * as Effect from "effect/Effect"
 import {
   atMost,
@@ -14,7 +14,9 @@ import {
 import { type Measurement, offer, type Subject } from "./Measurement.ts"
 import type { Row } from "./Report.ts"
 
-/** Requests a second to a source with one connection to a target that answers after so long (ms), and the latest that p99 may be. */
+/**
+ * The requests per second to a source with one connection, the delay of the target's answer (ms), and the highest allowed p99.
+ */
 const slow = [
   { after: 200, perSecond: 1_000, p99: 400 },
   { after: 1_000, perSecond: 500, p99: 1_500 }
@@ -22,7 +24,7 @@ const slow = [
 
 const many = { destinations: 1_000, after: 200, perSecond: 2 } as const
 
-/** A source with as many destinations, whose targets answer after so long. */
+/** A source with this number of destinations, whose targets answer after this delay. */
 const answeredAfter = Effect.fnUntraced(function* (plan: Plan, name: string, after: number, destinations: number) {
   const gateway = yield* startGateway(plan, name)
   const lanes = Array.from({ length: destinations }, (_, index) => `/after-${after}/${name}-${index}`)
@@ -49,7 +51,10 @@ const figures = (row: ReturnType<typeof beside>, p99?: number): ReadonlyArray<Ro
   row("cores taken by other processes", "", (one) => one.otherCores)
 ]
 
-/** Each slow target beside one that answers at once, at the same rate; and a thousand destinations beside one that gets as much. */
+/**
+ * Each slow target compared with one that answers at once, at the same rate; and a thousand destinations compared with one that
+ * gets the same load.
+ */
 export const slowTargets = Effect.fnUntraced(function* (given: Plan) {
   const rounds = Math.min(3, given.settings.rounds)
   const { bench, progress, settings } = given
@@ -64,7 +69,7 @@ export const slowTargets = Effect.fnUntraced(function* (given: Plan) {
   ) {
     const sides = { reference: [] as Array<Measurement>, gateway: [] as Array<Measurement> }
     const load = (side: "reference" | "gateway", leadIn: number) =>
-      // At least two requests.
+      // Long enough for at least two requests.
       offer(bench, subjects[side], { leadIn, seconds: Math.max(1, settings.offered), perSecond: rates[side] })
     yield* warmUp(given, subjects.reference)
     const cold = yield* load("gateway", 0)

@@ -1,6 +1,6 @@
 /**
- * The destination of all deliveries: answers 200, at once or, under `/after-{ms}/`, so much later, and keeps, per run, the latency
- * from the sender's intended send time to the answer and which events arrived how often.
+ * The destination of all deliveries. It answers 200, at once or after `ms` under `/after-{ms}/`. For each run it records the
+ * latency from the intended send time to the answer, and how often each event arrived.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -9,24 +9,24 @@ import { type Latency, makeHistogram, record, summarize } from "./Latency.ts"
 import { nowMicros, PAYLOAD_BYTES, readStamp, type Stamp, STAMP_BYTES } from "./Payload.ts"
 import { serve } from "./Worker.ts"
 
-/** What arrived of one run. Times are microseconds of the shared monotonic clock. */
+/** The arrivals of one run. Times are microseconds of the shared monotonic clock. */
 export interface Arrivals {
-  /** Distinct events per lane, a lane being the path a destination posts to. */
+  /** Distinct events for each lane. A lane is the path that a destination posts to. */
   readonly distinct: Readonly<Record<string, number>>
-  /** Distinct events over all lanes. */
+  /** Distinct events of all lanes. */
   readonly delivered: number
   readonly duplicates: number
-  /** First arrivals, in a lane, of something that was sent before what had arrived already about the same customer. */
+  /** First arrivals in a lane after a later event of the same customer had already arrived there. */
   readonly inversions: number
   readonly lastAt: number
-  /** Sender to target, first arrivals only. */
+  /** From sender to target, first arrivals only. */
   readonly latency: Latency
 }
 
 interface Lane {
   seen: Uint8Array
   distinct: number
-  /** The greatest sequence number of each customer that has arrived. */
+  /** The highest sequence number that has arrived, for each customer. */
   readonly latest: Map<number, number>
 }
 
@@ -75,7 +75,7 @@ class Run {
   }
 }
 
-/** Starts a target on a free port of the loopback interface. */
+/** Starts a target on a free loopback port. */
 export const makeTarget = async () => {
   const runs = new Map<number, Run>()
   const runOf = (number: number): Run => {
@@ -105,16 +105,15 @@ export const makeTarget = async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
 
   const port = () => (server.address() as AddressInfo).port
-  /** `malformed`: bodies since the last report that had not the length or the beginning of one that was sent. */
+  /** `malformed`: bodies since the last report whose length or beginning was not that of a sent body. */
   const report = (input: { readonly run: number }): Arrivals & { readonly malformed: number } => {
     const found = { ...runOf(input.run).report(), malformed }
     malformed = 0
     return found
   }
   /**
-   * Waits until every lane has `count` distinct events of the run, but not past a pause of `stallMillis` between
-   * arrivals, nor longer than `limitMillis`, and reports; the caller compares, since what is missing then is a finding
-   * and no failure of the target.
+   * Waits until every lane has `count` distinct events of the run, then reports. It stops earlier after a pause of `stallMillis`
+   * between arrivals, or after `limitMillis`. The caller compares: missing events are a result, and not a failure of the target.
    */
   const drained = async (input: {
     readonly run: number

@@ -1,6 +1,6 @@
 /**
- * What watches a gateway under test when it is measured with all telemetry on: a collector that takes everything and keeps
- * nothing, and somebody who scrapes its metrics. Both cost this process next to nothing, and the gateway what they would cost it anywhere.
+ * The observers of a gateway that is measured with all telemetry on: a collector that accepts everything and keeps nothing, and a
+ * scraper of its metrics. Both cost this process almost nothing, and cost the gateway as much as real ones.
  */
 import { createServer } from "node:http"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { request } from "undici"
 
-/** Where the collector listens. */
+/** The collector's address. */
 export const collector: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
@@ -30,7 +30,7 @@ export const collector: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   }
 )
 
-/** Reads the metrics every five seconds for as long as the scope is open. A version without them answers 404, which is no matter. */
+/** Reads the metrics every five seconds while the scope is open. A version without metrics answers 404, which is ignored. */
 export const scrape = (origin: string, key: string): Effect.Effect<void, never, Scope.Scope> =>
   Effect.tryPromise(async () => {
     const { body } = await request(`${origin}/metrics`, { headers: { authorization: `Bearer ${key}` } })

@@ -1,4 +1,4 @@
-/** What runs cost that wait for an hour: nothing but their rows. */
+/** The cost of runs that wait for an hour: only their rows. */
 import * as Effect from "effect/Effect"
 import type { Outcome, Plan } from "./Comparison.ts"
 import { fill } from "./Measurement.ts"
@@ -23,7 +23,7 @@ export const waitingRuns = Effect.fnUntraced(function* (plan: Plan) {
   })
   const { pid } = subject.gateway
   const idle = Effect.fnUntraced(function* () {
-    // What was under way is over, and what was used for it has been given back.
+    // By then the work under way has ended, and its memory has been freed.
     yield* Effect.sleep("10 seconds")
     const look = () => ({ own: processStats(pid).cpuSeconds, sql: processStats(bench.postgres.pid).cpuSeconds })
     const before = look()
@@ -37,7 +37,7 @@ export const waitingRuns = Effect.fnUntraced(function* (plan: Plan) {
       postgres: ((after.sql - before.sql) / seconds) * 100
     }
   })
-  // Code and buffers have been used before.
+  // Warm-up: code and buffers have been used before the measurement.
   yield* fill(bench, subject.url, count / 10, 60)
   const without = yield* idle()
   yield* fill(bench, subject.url, count, 120)

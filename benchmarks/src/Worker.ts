@@ -1,6 +1,6 @@
 /**
- * Benchmark parts as processes of their own, so that the CPU each one uses is its own: a forked TypeScript module that
- * answers typed commands over the IPC channel.
+ * Runs parts of the benchmark in separate processes, so that the CPU of each is known: a forked TypeScript module that answers
+ * typed commands over the IPC channel.
  */
 import { fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -8,7 +8,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** The commands a worker answers; inputs and results must survive JSON. */
+/** The commands of a worker. Inputs and results have to be JSON. */
 export type Commands = Readonly<Record<string, (input: never) => unknown>>
 
 interface Call {
@@ -24,8 +24,8 @@ interface Reply {
 }
 
 /**
- * Child side: answers the parent's calls, and exits when the parent goes away, so that a killed benchmark leaves
- * nothing behind.
+ * In the child: answers the parent's calls, and exits when the parent goes away, so that a killed benchmark leaves no process
+ * behind.
  */
 export const serve = (commands: Commands): void => {
   const handlers = new Map<string, (input: unknown) => unknown>(
@@ -54,13 +54,13 @@ export class WorkerError extends Data.TaggedError("WorkerError")<{
   readonly message: string
 }> {}
 
-/** How long a worker may take to end before it is killed; a CPU profile is written in this time. */
+/** How long a worker may take to end before it is killed. A CPU profile is written in this time. */
 const STOP_MILLIS = 10_000
 
-/** Parent side: a running worker. */
+/** In the parent: a running worker. */
 export interface Worker<C extends Commands> {
   readonly pid: number
-  /** Sends one command and waits for its answer; fails when the worker dies instead. */
+  /** Sends one command and waits for its answer; fails if the worker dies. */
   readonly call: <Name extends keyof C & string>(
     command: Name,
     input: Parameters<C[Name]>[0]
@@ -68,8 +68,8 @@ export interface Worker<C extends Commands> {
 }
 
 /**
- * Starts a module of this folder as a worker; closing the scope ends it and waits until it is gone. `execArgv` are
- * flags for its Node process.
+ * Starts a module of this folder as a worker. Closing the scope ends it, and waits until it has ended. `execArgv`: flags for its
+ * Node process.
  */
 export const start = <C extends Commands>(
   module: string,

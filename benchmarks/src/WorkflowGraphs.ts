@@ -1,13 +1,13 @@
-/** The workflows whose runs are measured. */
+/** The measured workflows. */
 import { atLeast } from "./Comparison.ts"
 import type { Requirement } from "./Report.ts"
 
-/** A graph, with the destination that a step of it may send to. */
+/** A graph. Its steps may send to the given destination. */
 export interface Graph {
   readonly name: string
   readonly steps: (destination: string) => ReadonlyArray<object>
   readonly edges: ReadonlyArray<object>
-  /** Of the event path's rate, which this one's runs have to reach. */
+  /** The part of the event path's rate that runs of this graph have to reach. */
   readonly required?: Requirement
 }
 
@@ -25,7 +25,7 @@ const edge = (from: string | null, to: string, port?: string) => ({
   ...(port === undefined ? {} : { source_port: port })
 })
 
-/** One after the other. */
+/** The edges of steps that follow one after the other. */
 export const inLine = (ids: ReadonlyArray<string>) => ids.map((id, at) => edge(ids[at - 1] ?? null, id))
 
 const pureIds = ["read", "only_eur", "upper", "again", "done"]

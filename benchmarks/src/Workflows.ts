@@ -1,6 +1,6 @@
 /**
- * Runs of workflows beside the event path, in one run: as fast as they are acknowledged, and at a fixed rate. A run is over
- * when its last step is stored.
+ * Runs of workflows compared with the event path, in one run: at saturation, and at a fixed rate. A run has ended when its last
+ * step is stored.
  */
 import { make, type PgConnection } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
@@ -15,10 +15,10 @@ import { makeRow, type Requirement, type Row } from "./Report.ts"
 import type { WorkerError } from "./Worker.ts"
 
 const perSecond = 100
-/** After the last request: without an end for so long, what is not over is missing. */
+/** After the last request: when no run ends for this time, unfinished runs count as missing. */
 const stallMillis = 15_000
 
-/** One phase. CPU is seconds per 1,000 runs. */
+/** The results of one phase. CPU is in seconds per 1,000 runs. */
 interface Found {
   readonly runs: number
   readonly missing: number
@@ -32,7 +32,7 @@ interface Found {
   readonly postgres: number
 }
 
-/** A gateway with the workflow. */
+/** Starts a gateway with the workflow. */
 export const begin = Effect.fnUntraced(function* (plan: Plan, database: string, graph: Graph) {
   const url = yield* plan.bench.postgres.database(database)
   const gateway = yield* startProcess(plan, database, url, database)
@@ -50,7 +50,7 @@ export const begin = Effect.fnUntraced(function* (plan: Plan, database: string, 
 
 type Subject = Effect.Success<ReturnType<typeof begin>>
 
-/** Waits until nothing is queued, or nothing has ended for long. */
+/** Waits until no run is queued, or until no run has ended for a long time. */
 export const drained = Effect.fnUntraced(function* (sql: PgConnection) {
   let left = Number.MAX_SAFE_INTEGER
   let movedAt = performance.now()

@@ -1,20 +1,20 @@
 /**
- * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
+ * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, formatter, memory, or pipeline (the bare pipeline beside itself)
- *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
- *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
- *   --row <text>        of the rows only those whose name has it
- *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only rows or control
- *   --processes <n,…>   how many gateway processes the scenario processes compares with one, instead of 2, 4 and 8
- *   --rounds <n>        rounds of the selected scenarios
- *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
+ *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
+ *   --row <text>        only rows whose name contains this text
+ *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows or control
+ *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
+ *   --rounds <n>        the number of rounds of the selected scenarios
+ *   --quick             short phases, to check that everything runs; the verdicts then mean nothing
  *   --gateway <file>    the module to run as the gateway
- *   --telemetry         the gateway traces every request to a collector, and is scraped
- *   --profile           one round with a CPU profile of every relay, and where its time went
+ *   --telemetry         the gateway sends traces of every request to a collector, and its metrics are scraped
+ *   --profile           one round with a CPU profile of every relay, and the functions in which its time was spent
  *
- * The table goes to the terminal, and with all figures as Markdown and JSON to `benchmarks/results/`. The exit code is 1
- * when a requirement does not hold.
+ * The table is written to the terminal, and with all figures as Markdown and JSON to `benchmarks/results/`. The exit code is 1
+ * if a requirement is not met.
  */
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -71,19 +71,19 @@ const scenarios = {
 type Name = keyof typeof scenarios | "rows"
 const isName = (name: string): name is Name => name === "rows" || Object.hasOwn(scenarios, name)
 
-/** A scenario, or one row: what has ended is shown, even when the next one does not. */
+/** A scenario or a row. Results so far are shown, even if the next one fails. */
 interface Run {
   readonly name: Name
   readonly run: (plan: Plan) => Effect.Effect<Outcome, { readonly message: string }>
 }
 
-/** Rounds of the rows where none are given: there are many. */
+/** Default rounds of the rows, because there are many rows. */
 const ROUNDS_OF_ROWS = 2
 
-/** All of it stops here at the latest; finished scenarios are shown. */
+/** The whole benchmark stops after this time; finished scenarios are shown. */
 const DEADLINE = "1100 seconds"
 
-/** A phase during which other processes used more cores than this is mentioned: its figures say little. */
+/** A phase in which other processes used more cores than this is marked, because its figures mean little. */
 const DISTURBED = 0.1
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
@@ -128,7 +128,7 @@ const readOptions = () => {
   if (process.platform !== "linux")
     throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
   const settings = values.quick ? quickSettings : fullSettings
-  // One is what the others are compared with.
+  // The others are compared with one process.
   const several = values.processes
     ?.split(",")
     .map(Number)

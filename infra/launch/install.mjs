@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { leave, run } from "./run.mjs"
 
 /**
- * Installs the locked dependencies unless they are there: those for running, or with `development` all of them. An install for
- * development also serves for running. Launches at the same time install once; the others wait.
+ * Installs the locked dependencies if they are missing: those for running, or with `development` all of them. An install for
+ * development also serves for running. If several launches start at the same time, one installs and the others wait.
  */
 export async function ensureInstalled(root, { development }) {
   if (isInstalled(root, development)) return
@@ -18,8 +18,8 @@ export async function ensureInstalled(root, { development }) {
 }
 
 /**
- * Compares what npm wrote down about the last install that it completed (it does so wherever the install was started from, and
- * an install begins with removing it) with the lock file.
+ * Compares the lock file with npm's own record of its last complete install. npm writes this record for every install, and
+ * removes it when an install begins.
  */
 function isInstalled(root, development) {
   const wanted = packagesOf(join(root, "package-lock.json"))
@@ -34,7 +34,7 @@ function isInstalled(root, development) {
   })
 }
 
-/** Optional packages may be missing, save those made for this very platform: Node and PostgreSQL come in these. */
+/** Optional packages may be missing, except those for this platform: they contain Node and PostgreSQL. */
 function isDispensable({ cpu, devOptional, libc, optional, os }) {
   if (!optional && !devOptional) return false
   return !os?.includes(process.platform) || !cpu?.includes(process.arch) || libc !== undefined
@@ -57,7 +57,7 @@ function install(root, development) {
   return run(program, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
 }
 
-/** The npm this was started by, which belongs to the Node this runs on; otherwise the one on the path. */
+/** The npm that started this process, which belongs to the current Node; otherwise the npm on the path. */
 function npm() {
   const path = process.env.npm_execpath
   return path !== undefined && basename(path) === "npm-cli.js" ? [process.execPath, path] : ["npm"]
@@ -67,8 +67,8 @@ const renewMillis = 1_000
 const staleMillis = 10_000
 
 /**
- * Runs `body` alone among the processes that use the lock: an empty folder, renewed for as long as its maker lives. One that
- * has not been renewed for 10 seconds was left by a process that was killed.
+ * Runs `body` while this process holds the lock, so no other process that uses the lock runs at the same time. The lock is an
+ * empty folder, which its owner renews. A lock that was not renewed for 10 seconds belongs to a process that was killed.
  */
 async function withLock(path, body) {
   let announced = false
@@ -97,7 +97,10 @@ function tryLock(path) {
   return false
 }
 
-/** By a rename, which only one of several processes succeeds in, and undone if the lock turns out to have been made anew. */
+/**
+ * Removes the lock by a rename, because only one of several processes can succeed with it. The rename is undone if the lock turns
+ * out to be a new one.
+ */
 function breakLock(path) {
   const aside = `${path}.${process.pid}`
   try {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 
-/** How long a program has, from the first signal to stop, before it is killed. */
+/** How long a program may take to stop after the first signal, before it is killed. */
 const patienceMillis = 15_000
 
 let current
@@ -8,7 +8,7 @@ let deadline
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop)
 
-// npm cannot hand on what kills it.
+// npm cannot pass on the signal that ended its program.
 if (process.env.npm_lifecycle_event !== undefined) {
   const npm = process.ppid
   const watch = setInterval(() => {
@@ -21,14 +21,14 @@ if (process.env.npm_lifecycle_event !== undefined) {
 
 function stop(signal) {
   if (current === undefined) leave({ code: null, signal })
-  // A terminal sends its interrupt to everything in the foreground, and so to the program itself.
+  // A terminal sends its interrupt to all processes in the foreground, so the program has received it already.
   if (!(signal === "SIGINT" && process.stdin.isTTY)) current.kill(signal)
   deadline ??= setTimeout(() => current?.kill("SIGKILL"), patienceMillis)
 }
 
 /**
- * Runs a program, handing on the signals that ask this process to stop. Resolves with how the program ended, and with what it
- * wrote if that was piped.
+ * Runs a program, and forwards the signals that ask this process to stop. Resolves with how the program ended, and with its
+ * output if that was piped.
  */
 export const run = (program, args, options) =>
   new Promise((resolve, reject) => {
@@ -45,7 +45,7 @@ export const run = (program, args, options) =>
     })
   })
 
-/** Ends this process the way the program ended. */
+/** Ends this process in the same way as the program ended. */
 export const leave = ({ code, signal }) => {
   if (signal === null) process.exit(code)
   process.removeAllListeners(signal)

@@ -5,7 +5,7 @@ import { manifest } from "../../packages/actions/src/Manifest.ts"
 import { ActionProviders } from "../../packages/model/src/ActionCatalog.ts"
 import { page, table } from "./Markdown.ts"
 
-/** `docs/action-reference.md` is made of the rows of the providers, and `npm test -- test/published -u` writes it. */
+/** `docs/action-reference.md` is generated from the providers' rows; `npm test -- test/published -u` writes it. */
 
 const { models } = Schema.decodeUnknownSync(ActionProviders)(manifest)
 
@@ -22,7 +22,7 @@ interface Property {
 
 const code = (value: unknown): string => `\`${JSON.stringify(value)}\``
 
-/** Beside null, which every input that is not needed may be. */
+/** The alternatives of a property without null, which every optional input accepts. */
 const partsOf = (property: Property): ReadonlyArray<Property> =>
   property.anyOf?.flatMap(partsOf).filter(({ type }) => type !== "null") ?? [property]
 
@@ -41,9 +41,9 @@ const inputsOf = ({ input_schema }: Action): string => {
   const required = (input_schema["required"] ?? []) as ReadonlyArray<string>
   const rows = Object.entries(input_schema["properties"] as Record<string, Property>)
   return rows.length === 0
-    ? "It takes no inputs."
+    ? "It has no inputs."
     : table(
-        ["Input", "Type", "What"],
+        ["Input", "Type", "Meaning"],
         rows.map(([name, property]) => [
           `\`${name}\`${required.includes(name) ? " (required)" : ""}`,
           typeOf(property),
@@ -54,7 +54,7 @@ const inputsOf = ({ input_schema }: Action): string => {
 
 const outputOf = ({ output_schema, primary_output }: Action): string => {
   const members = Object.keys((output_schema["properties"] ?? {}) as object).map((name) => `\`${name}\``)
-  return `Output: ${members.join(", ")}${primary_output === null ? "" : `; \`${primary_output}\` first of all`}.`
+  return `Output: ${members.join(", ")}${primary_output === null ? "" : `; the main one is \`${primary_output}\``}.`
 }
 
 const actionOf = (action: Action): ReadonlyArray<string> => [
@@ -63,7 +63,9 @@ const actionOf = (action: Action): ReadonlyArray<string> => [
   inputsOf(action),
   [
     outputOf(action),
-    ...(action.rate_limit === null ? [] : [`At most ${action.rate_limit.requests} a ${action.rate_limit.period}.`])
+    ...(action.rate_limit === null
+      ? []
+      : [`At most ${action.rate_limit.requests} calls per ${action.rate_limit.period}.`])
   ].join(" "),
   `${code(action.input_sample)} → ${code(action.output_sample)}`
 ]
@@ -72,7 +74,7 @@ const credentialsOf = ({ auth }: Provider): string =>
   auth.credential_fields.length === 0
     ? ""
     : table(
-        ["Credential", "Of", "What"],
+        ["Credential", "Used by", "Meaning"],
         auth.credential_fields.map(({ help, key, label, modes, required, type }) => [
           `\`${key}\`${required ? " (required)" : ""}`,
           modes.map((mode) => `\`${mode}\``).join(", "),
@@ -84,16 +86,16 @@ const providerOf = (provider: Provider): ReadonlyArray<string> => [
   `## ${provider.name} (\`${provider.key}\`)`,
   provider.description,
   credentialsOf(provider),
-  // The formatter's operations have a page of their own, with their options.
+  // The formatter's operations have a separate page, with their options.
   ...(provider.key === "formatter"
-    ? [`Its ${provider.actions.length} operations: [the table](formatter-operations.md).`]
+    ? [`It has ${provider.actions.length} operations: see [the list of operations](formatter-operations.md).`]
     : provider.actions.flatMap(actionOf))
 ]
 
 it("docs/action-reference.md, which -u writes, is the catalog", async () => {
   const text = await page([
     "# All actions",
-    "How they are called, saved and given credentials: [actions](actions.md). This page is made of the catalog.",
+    "[Actions](actions.md) explains how actions are called and saved, and how they get credentials. This page is generated from the catalog.",
     ...models.flatMap(providerOf)
   ])
   await expect(text).toMatchFileSnapshot(join(resolve(import.meta.dirname, "../../docs"), "action-reference.md"))

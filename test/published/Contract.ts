@@ -2,9 +2,12 @@ import { OpenApi } from "effect/http-api"
 import { Api } from "../../packages/api/src/contract/Api.ts"
 import { formatted } from "./Markdown.ts"
 
-/** The document that a gateway serves as `/openapi.json`, made of the contract without one. What is read here is written down. */
+/**
+ * The document that a gateway serves as `/openapi.json`, generated from the contract without a gateway. Everything that is read
+ * from it here goes into committed files.
+ */
 
-/** As much of a JSON schema as the contract has. */
+/** The part of JSON schema that the contract uses. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -86,10 +89,10 @@ export const schemas = document.components.schemas
 /** The name of the component that a reference points to. */
 export const nameOf = (ref: string): string => ref.split("/").at(-1)!
 
-/** The schema and the example of what is sent. */
+/** The schema and the example of the body of a call. */
 export const bodyOf = ({ requestBody }: Operation): Media | undefined => requestBody?.content["application/json"]
 
-/** The schema and the example of an answer with success. */
+/** The schema and the example of a successful answer. */
 export const successOf = ({ responses }: Operation): { readonly status: string; readonly media: Media | undefined } => {
   const [status, answer] = Object.entries(responses).find(([status]) => Number(status) < 300)!
   return { status, media: Object.values(answer.content ?? {})[0] }
@@ -98,9 +101,7 @@ export const successOf = ({ responses }: Operation): { readonly status: string; 
 const sorted = (named: object): object =>
   Object.fromEntries(Object.entries(named).toSorted(([left], [right]) => (left < right ? -1 : 1)))
 
-/**
- * The text of `packages/client/openapi.json`. Paths and schemas are in the order of their names: a change of one moves no other.
- */
+/** The text of `packages/client/openapi.json`. Paths and schemas are sorted by name, so a change of one moves no other. */
 export const documentText = (): Promise<string> => {
   const components = { ...document.components, schemas: sorted(schemas) }
   return formatted("openapi.json", JSON.stringify({ ...document, paths: sorted(document.paths), components }))

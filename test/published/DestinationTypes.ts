@@ -4,7 +4,7 @@ import type { Failing } from "../../packages/connectors/test/rows/Row.ts"
 import { rowOf } from "../../packages/connectors/test/rows/Rows.ts"
 import { page, table } from "./Markdown.ts"
 
-/** The page of what each type of destinations has, how it authenticates, and what it was tried with. */
+/** The page that lists for each destination type its settings, authentication, and tests. */
 
 const code = (text: string): string => `\`${text}\``
 
@@ -13,17 +13,17 @@ const settingsOf = ({ settings }: Connector): string =>
     .map(([name, setting]) => code(name) + ("needed" in setting ? "\\*" : ""))
     .join(" ")
 
-/** A failure as a target says it: its status, and its own word where the status is not all. */
+/** A target's failure: its status, and the target's own error code if the status is not enough. */
 const told = ({ body = "", code: error, final, status }: Failing): string => {
   const word = /<Code>(\w+)<\/Code>|"error":"(\w+)"|"code":(\d+)/.exec(body)?.slice(1).find(Boolean)
   return `${status}${word === undefined ? "" : ` ${word}`}: ${error === "BAD_RESPONSE" ? "" : `${error}, `}${final ? "final" : "again"}`
 }
 
 const names = {
-  credentials: "credentials not taken",
-  tooMuch: "too much",
+  credentials: "credentials rejected",
+  tooMuch: "rate limit exceeded",
   refused: "refused",
-  trouble: "trouble of its own"
+  trouble: "target's own errors"
 } as const
 
 const failuresOf = (type: string): ReadonlyArray<string> => {
@@ -35,21 +35,21 @@ const failuresOf = (type: string): ReadonlyArray<string> => {
 
 export const destinationTypesPage = (): Promise<string> =>
   page([
-    "# Types of destinations",
-    "What each type has, how its deliveries authenticate, and what it was tried with. The page is made of the table of connectors and of the rows by which the suites try each of them (`packages/connectors/test/rows`); `npm test -- test/published -u` writes it.",
+    "# Destination types",
+    "The settings of each type, the authentication of its deliveries, and the services with which it was tested. This page is generated from the table of connectors and from the rows with which the suites test each connector (`packages/connectors/test/rows`); `npm test -- test/published -u` writes it.",
     table(
-      ["`type`", "What it does", "Settings (\\* has to be written)", "`auth_type`", "Usual pace", "Tried with"],
+      ["`type`", "What it does", "Settings (\\*: required)", "`auth_type`", "Default rate limit", "Tested with"],
       connectors.map((row) => [
         code(row.type),
         row.description,
         settingsOf(row),
         row.auths.map(code).join(" "),
-        row.pace === undefined ? "none" : `${row.pace.perSecond} a second: ${row.pace.because}`,
+        row.pace === undefined ? "none" : `${row.pace.perSecond} per second: ${row.pace.because}`,
         rowOf(row.type).triedWith
       ])
     ),
     "## What answers mean",
-    "By what a target says: the attempt's `error_code` where it is not `BAD_RESPONSE`, and whether the retry rule tries `again` or the failure is `final`. Each is tried with each type. What goes wrong on the way (time-outs, cut connections, certificates, private addresses) is the same for all types that call by HTTP.",
+    "For each answer of a target: the attempt's `error_code`, unless it is `BAD_RESPONSE`, and whether the retry rule tries `again` or the failure is `final`. Every case is tested with every type. Failures of the connection (time-outs, cut connections, certificates, private addresses) are the same for all types that use HTTP.",
     table(
       ["`type`", ...Object.values(names)],
       connectors.map(({ type }) => [code(type)].concat(failuresOf(type)))

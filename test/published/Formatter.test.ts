@@ -5,14 +5,14 @@ import { catalog } from "../../packages/formatter/src/Catalog.ts"
 import { FormatterCatalog } from "../../packages/model/src/Formatter.ts"
 import { page, table } from "./Markdown.ts"
 
-/** `docs/formatter-operations.md` is made of the catalog, and `npm test -- test/published -u` writes it. */
+/** `docs/formatter-operations.md` is generated from the catalog; `npm test -- test/published -u` writes it. */
 
 const versions = { icu: "", cldr: "", tz: "", phone: "" }
 const code = (value: unknown): string => `\`${JSON.stringify(value)}\``
 const names = (values: ReadonlyArray<string>): string => values.map((value) => `\`${value}\``).join(", ")
 
 const { categories, limits } = Schema.decodeUnknownSync(FormatterCatalog)(catalog(versions))
-/** What any operation may warn of or fail with. */
+/** Warnings and errors that any operation can return. */
 const ofAll = new Set(["TEMPLATE_VALUE_MISSING", "INPUT_COERCED", "INPUT_EMPTY", "LINE_ITEM_LENGTH_MISMATCH"])
 const common = /_(?:INPUT_REQUIRED|INPUT_INVALID|LIMIT_EXCEEDED|OUTPUT_TOO_LARGE|TIMEOUT)$/
 
@@ -41,7 +41,7 @@ const textOf = (operation: Operation): ReadonlyArray<string> => {
     `${description}.`,
     fieldsOf(operation),
     [
-      `Lists: ${line_item_policy.mode}${line_item_policy.by_options ? ", unless options say otherwise" : ""}.`,
+      `Lists: ${line_item_policy.mode}${line_item_policy.by_options ? " (options can change this)" : ""}.`,
       `Output: ${names(Object.keys(output_schema["properties"] as object))}.`,
       ...(said.length === 0 ? [] : [`Warnings: ${names(said)}.`]),
       ...(own.length === 0 ? [] : [`Errors: ${names(own)}.`]),
@@ -53,9 +53,9 @@ const textOf = (operation: Operation): ReadonlyArray<string> => {
 
 it("docs/formatter-operations.md, which -u writes, is the catalog", async () => {
   const text = await page([
-    "# The operations of the formatter",
-    "How they are used, and what formulas and dates are: [the formatter](formatter.md). This page is made of the catalog.",
-    `Of all: ${Object.entries(limits)
+    "# Formatter operations",
+    "[The formatter](formatter.md) explains how operations are used, and describes formulas and dates. This page is generated from the catalog.",
+    `Limits of all operations: ${Object.entries(limits)
       .map(([name, most]) => `${name} ${most}`)
       .join(", ")}.`,
     ...categories.flatMap(({ label, operations }) => [`## ${label}`].concat(operations.flatMap(textOf)))

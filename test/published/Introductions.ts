@@ -1,49 +1,51 @@
-/** What a page of `docs/api/` says before its calls, by its tag: how the calls play together, and where more is told. */
+/** The introduction of each page of `docs/api/`, by its tag: how the calls work together, and where the guide is. */
 export const introductions: Readonly<Record<string, string>> = {
   Sources:
-    "A source has a URL that senders post to, and says who may. Guide: [sources](../sources.md), [providers](../providers.md). `PUT /sources` creates or updates by name, so a script that sets things up can run again and again.",
+    "A source has a URL to which senders post, and defines who may send. Guides: [sources](../sources.md), [providers](../providers.md). `PUT /sources` creates or updates a source by name, so a setup script can run repeatedly.",
   Destinations:
-    "A destination says where events go, how fast, and how the gateway shows who it is. Guide: [destinations](../destinations.md).",
+    "A destination defines where events are delivered, how fast, and how the gateway authenticates there. Guide: [destinations](../destinations.md).",
   Connections:
-    "A connection sends what a source accepts to a destination, through rules. Guide: [rules](../rules.md). **Paused**, its events are held and go out when it goes on; **disabled**, nothing new becomes an event of it.",
+    "A connection routes the accepted requests of a source to a destination, through rules. Guide: [rules](../rules.md). While a connection is **paused**, its events are held; they are delivered after it is resumed. While it is **disabled**, new requests do not become events of it.",
   Transformations:
-    "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
+    "A transformation is code that changes a request. A rule of a connection names it. Guide: [transformations](../transformations.md).",
   Filters:
-    "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
+    "A stored filter is a set of conditions with a name. Rules of connections link it, and a call tests it. Guide: [stored filters](../filters.md).",
   Actions:
-    "What steps of workflows call, saved with its credentials; and the catalog of what there is. Guide: [actions](../actions.md), [all actions](../action-reference.md).",
+    "A saved action is an action that steps of workflows call, saved with its credentials. The catalog lists the available actions. Guides: [actions](../actions.md), [all actions](../action-reference.md).",
   Workflows:
-    "A graph of steps that the requests of a source run through. Guide: [workflows](../workflows.md). What came of a request is told by its **runs**, step by step.",
+    "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
   Requests:
-    "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
+    "All requests that were received, accepted or rejected; a rejected one has its cause. The trace of a request shows what happened to it. Manual retries and bulk retries are described in [operating](../operating.md).",
   Events:
-    "One event for each connection that a request was routed to. `SCHEDULED` waits for a delay or the next retry, `QUEUED` for its turn, `HOLD` for its connection to go on; `SUCCESSFUL`, `FAILED` and `CANCELLED` are ends. A retry by hand is another event.",
+    "A request has one event for each connection that it was routed to. A `SCHEDULED` event waits for a delay or its next retry, a `QUEUED` event waits for delivery, and a `HOLD` event waits until its connection is resumed. `SUCCESSFUL`, `FAILED` and `CANCELLED` are final. A manual retry is a new event.",
   "Ignored events":
-    "What a connection made no event of: its rules missed, found a duplicate, or failed. All that a filter finds can be replayed, to the connection that ignored it: [bulk operations](../api.md#replays-and-bulk-retries).",
-  Attempts: "An event has as many attempts as deliveries were tried. They are numbered from 1 and never change.",
+    "An ignored event records a request that a connection did not route: its rules did not match, found a duplicate, or failed. All ignored events that match a filter can be replayed to the connections that ignored them: [bulk operations](../api.md#replays-and-bulk-retries).",
+  Attempts: "An attempt is one try to deliver an event. The attempts of an event are numbered from 1 and never change.",
   Sessions:
-    "How people sign in, and who a credential belongs to. Guide: [people, teams and keys](../people-and-keys.md).",
+    "How users sign in, and whom a credential belongs to. Guide: [people, teams and keys](../people-and-keys.md).",
   Teams:
-    "The team that a call acts on, who belongs to it, and for how long its data is kept. Guide: [people, teams and keys](../people-and-keys.md#members), [retention](../retention.md).",
-  "Project secrets": "Guide: [how a key is changed without a lost delivery](../operating.md#change-a-key).",
+    "The team that a call acts on, its members, and how long its data is kept. Guides: [people, teams and keys](../people-and-keys.md#members), [retention](../retention.md).",
+  "Project secrets": "Guide: [how to change a key without losing a delivery](../operating.md#change-a-key).",
   "Project keys":
-    "A key for a program, which may do what you say and nothing else: [project keys](../project-keys.md). Which route needs what: [permissions](../permissions.md).",
+    "A project key is a key for a program, with only the permissions that you give it. Guide: [project keys](../project-keys.md). [Permissions](../permissions.md) lists what each route requires.",
   Shares:
-    "A link that anybody opens without a credential, to a copy of one request that has none of its secrets. What is taken for a secret: [the control API](../api.md#shares).",
+    "A share is a link to a copy of one request without its secrets. Anyone can open it, without a credential. [The control API](../api.md#shares) explains which values count as secrets.",
   Metrics:
-    "Series over a range, and summaries of the last 24 hours. What each measure counts, and how exact it is: [the control API](../api.md#metrics-and-counts).",
+    "Series over a time range, and summaries of the last 24 hours. [The control API](../api.md#metrics-and-counts) explains what each measure counts, and how exact it is.",
   Fixtures:
-    "A fixture keeps one request for good, and sends it through a connection whenever you like. More in [the control API](../api.md#fixtures).",
+    "A fixture keeps one request permanently, and can send it through a connection at any time. More in [the control API](../api.md#fixtures).",
   Formatter:
-    "Shapes a value: trims, splits, calculates, formats a date. What each operation does, and the formula language: [formatter](../formatter.md).",
-  "Public bins": "A URL without an account, for an hour. How one is made, watched and kept: [public bins](../bins.md).",
+    "The formatter changes values: it trims, splits, calculates, and formats dates. [Formatter](../formatter.md) describes each operation and the formula language.",
+  "Public bins":
+    "A public bin is a URL that needs no account and exists for an hour. [Public bins](../bins.md) explains how to create, watch and keep one.",
   Streams:
-    "What a bin or a source receives, as it comes. How one is opened from a page, what is told and how it ends: [streams](../streams.md).",
+    "A stream shows the requests of a bin or a source as they arrive. [Streams](../streams.md) explains how a page opens one, what it sends, and how it ends.",
   Ingress:
-    "What senders call. It takes no API key: the source says what it asks of its senders. Guide: [sources](../sources.md).",
-  "Workflow tests": "What a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
+    "The calls that senders make. They need no API key: the settings of the source define what a sender has to present. Guide: [sources](../sources.md).",
+  "Workflow tests":
+    "Tests show what a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
   "Workflow templates":
-    "Workflows to begin with: [the templates](../templates.md), and [a first workflow](../tutorial-workflow.md).",
+    "Templates are workflows to start from. Guides: [the templates](../templates.md), [a first workflow](../tutorial-workflow.md).",
   "Workflow aggregates":
-    "A workflow, the source that starts it and the actions that its steps call, written in one transaction: when one part is refused, nothing is there. A source that is there already is named by `source_id`, or by `source: {id}`; a step names an action of the body by the `resource_id` `ref:<ref>`."
+    "A workflow, the source that starts it, and the actions that its steps call, written in one transaction: if one part is refused, nothing is written. Name an existing source with `source_id`, or with `source: {id}`. A step names an action of the body with the `resource_id` `ref:<ref>`."
 }

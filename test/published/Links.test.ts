@@ -5,14 +5,14 @@ import { expect, it } from "vitest"
 import { headingAnchor } from "../../packages/api/src/HeadingAnchor.ts"
 
 /**
- * Every link from one page of the project to another leads to a file and a heading that exist. Links to other sites are not
- * tried: a test needs no network.
+ * Every link from one page of the project to another leads to an existing file and heading. Links to other sites are not tested,
+ * because a test needs no network.
  */
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
 const pages = globSync("**/*.md", { cwd: root, exclude: (name) => name === "node_modules" || name === ".tidegate" })
 
-/** Without blocks of code, where a bracket is no link. */
+/** The page without code blocks, in which a bracket is not a link. */
 const textOf = (path: string): string => readFileSync(join(root, path), "utf8").replaceAll(/```[^]*?```/g, "")
 
 const headingsOf = (path: string): ReadonlySet<string> => {

@@ -1,6 +1,6 @@
 import { format } from "oxfmt"
 
-/** Text of a cell, which ends neither its row nor its column. */
+/** The text of a table cell, escaped so that it ends neither its row nor its column. */
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ")
 
 export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
@@ -8,7 +8,7 @@ export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<Readonly
 
 export const fence = (language: string, code: string): string => `\`\`\`${language}\n${code}\n\`\`\``
 
-/** Text as the project's formatter leaves it. */
+/** The text as the project's formatter writes it. */
 export const formatted = async (file: string, text: string): Promise<string> => {
   const { code, errors } = await format(file, text, { printWidth: 120, semi: false, trailingComma: "none" })
   if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join("\n"))

@@ -8,8 +8,8 @@ import { type Permission, scopesFor } from "../../packages/model/src/Permission.
 import { page, table } from "./Markdown.ts"
 
 /**
- * `docs/permissions.md` is made of what is said of each operation, and `npm test -- test/published -u` writes it. That a gateway lets in
- * whom it says, and nobody else, `packages/api/test/Isolation.test.ts` tries with every kind of credential.
+ * `docs/permissions.md` is generated from the permission of each operation; `npm test -- test/published -u` writes it.
+ * `packages/api/test/Isolation.test.ts` tests with every kind of credential that a gateway admits exactly these callers.
  */
 
 const yes = "yes"
@@ -43,14 +43,14 @@ it("docs/permissions.md, which -u writes, is what is said of every operation", a
   const text = await page([
     "# Who may call what",
     [
-      "Every route, with and without `/v1`. This page is made of what the gateway checks.",
-      "What the credentials are: [people, teams and keys](people-and-keys.md), [project keys](project-keys.md)."
+      "All routes, with and without `/v1`. This page is generated from the permissions that the gateway checks.",
+      "The credentials are described in [people, teams and keys](people-and-keys.md) and [project keys](project-keys.md)."
     ].join(" "),
     [
-      "- _Member_ and _owner_ are users who are that to the team; a _site admin_ is an owner of every team.",
-      "- The _team key_ is the `gwk_…` of `/project-secrets`, as long as nobody has narrowed it.",
-      "- A _project key_ (`gwp_…`) needs the scopes that are named, and, to execute, a grant for that very route.",
-      "- `/bins/:id/stream` and `/connect` are WebSockets and ask by themselves: for what `control:read` and `tunnel:connect` are to a project key, and a member of the team to users."
+      "- _Member_ and _owner_ are users with that role in the team. A _site admin_ is an owner of every team.",
+      "- The _team key_ is the `gwk_…` of `/project-secrets`, as long as its permissions have not been narrowed.",
+      "- A _project key_ (`gwp_…`) needs the named scopes. To execute, it also needs a grant for exactly that route.",
+      "- `/bins/:id/stream` and `/connect` are WebSockets and check permissions themselves. A project key needs `control:read` for the first and `tunnel:connect` for the second; a user has to be a member of the team."
     ].join("\n"),
     ...groups.flatMap(({ name, rows }) => [
       `## ${name}`,

@@ -10,8 +10,8 @@ import { fileOf, referencePage, tags } from "./ReferencePage.ts"
 import { titlesIn } from "./TestTitles.ts"
 
 /**
- * What is made of the contract and kept in the tree is what the contract makes today. A difference fails, and
- * `npm test -- test/published -u` writes it.
+ * The committed files that are generated from the contract match the contract of today. A difference fails, and `npm test --
+ * test/published -u` writes the files.
  */
 
 const root = resolve(import.meta.dirname, "../..")

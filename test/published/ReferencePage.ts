@@ -4,13 +4,15 @@ import { introductions } from "./Introductions.ts"
 import { fence, page, table } from "./Markdown.ts"
 import { linkedFrom, meaningOf, membersOf, type Row, typeOf } from "./SchemaText.ts"
 
-/** `docs/api/`: a page for each group of operations, made of the contract and of an introduction that is written by hand. */
+/**
+ * `docs/api/`: a page for each group of operations, generated from the contract, with an introduction that is written by hand.
+ */
 
 export const fileOf = (tag: string): string => `${tag.toLowerCase().replaceAll(" ", "-")}.md`
 
 export const tags = document.tags
 
-/** What callers know of every call, and the entry page says once. */
+/** Errors of every call. The entry page describes them once. */
 const everywhere: ReadonlySet<string> = new Set([
   "VALIDATION_ERROR",
   "UNAUTHENTICATED",
@@ -28,7 +30,7 @@ const everywhere: ReadonlySet<string> = new Set([
   "IDEMPOTENCY_KEY_REUSED"
 ])
 
-/** Which page a component is told on: that of the first group with an operation that needs it. Errors are told on none. */
+/** The page that describes a component: that of the first group with an operation that uses it. Errors have none. */
 const home = new Map<string, string>()
 const settle = (tag: string, schema: Schema): void => {
   for (const name of linkedFrom(schema)) {
@@ -44,7 +46,10 @@ for (const { name } of tags) {
   }
 }
 
-/** The components of what is sent: of them it is told what is needed, of the others what is always there. */
+/**
+ * The components of request bodies. Their tables show which members are required; those of other components show which members
+ * are always present.
+ */
 const written = new Set<string>()
 const gather = (schema: Schema): void => {
   for (const name of linkedFrom(schema)) {
@@ -63,7 +68,7 @@ const linkFrom =
   }
 
 const callers = ({ security }: Operation): string => {
-  if (security.length === 0) return "anybody"
+  if (security.length === 0) return "anyone"
   const who = security.flatMap((one) => {
     if ("bearer" in one) return ["team key"]
     return (one["project_key"] ?? []).map((scope) => `key with \`${scope}\``).concat(one["session"] ?? [])
@@ -84,7 +89,7 @@ const codesOf = (operation: Operation): ReadonlyArray<readonly [string, string, 
         })
     )
 
-/** The call of an operation by curl, as its example has it. */
+/** The curl command of an operation's example. */
 const exampleOf = (operation: Operation): string => {
   const { method, parameters, path, security } = operation
   const examples = parameters.filter(({ example }) => example !== undefined)
@@ -106,7 +111,7 @@ const exampleOf = (operation: Operation): string => {
   ].join(" \\\n  ")
 }
 
-/** Calls by another method that do the same follow the first, in one section. */
+/** Operations with another method and the same effect are in the section of the first one. */
 const sections = (all: ReadonlyArray<Operation>): ReadonlyArray<ReadonlyArray<Operation>> => {
   const byTwin = Map.groupBy(all, ({ operationId, path }) => `${operationId.replace(/By[A-Z][a-z]+$/, "")} ${path}`)
   return [...byTwin.values()]
@@ -120,7 +125,7 @@ const describeOperation = (group: ReadonlyArray<Operation>, link: (name: string)
   const { status, media } = successOf(operation)
   const body = bodyOf(operation)
   const codes = codesOf(operation)
-  // What many calls share is told of all of them.
+  // Parameters that many calls share are described once, for all calls.
   const parameters = operation.parameters.filter((one) => !("$ref" in one) && one.name !== "team_id")
   const told = media?.schema.$ref === undefined && media?.schema !== undefined ? membersOf(media.schema, link) : []
   return [
@@ -158,7 +163,7 @@ const describeSchema = (name: string, schema: Schema, link: (name: string) => st
   return [
     `### ${name}`,
     schema.description ?? "",
-    rows.length === 0 ? `${typeOf(schema, link)}.` : members(rows, written.has(name) ? "Needed" : "Always there")
+    rows.length === 0 ? `${typeOf(schema, link)}.` : members(rows, written.has(name) ? "Required" : "Always there")
   ]
 }
 
@@ -178,7 +183,7 @@ export const referencePage = ({ description, name }: (typeof tags)[number]): Pro
         callers(group[0]!)
       ])
     ),
-    "What holds of every call, the errors that any call can have among it, is told in [the control API](../api.md). `*`: needed.",
+    "[The control API](../api.md) describes what applies to every call, including the errors that any call can return. `*`: required.",
     ...groups.flatMap((group) => describeOperation(group, link)),
     own.length === 0 ? "" : "## Members",
     ...own

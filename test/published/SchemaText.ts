@@ -1,27 +1,27 @@
 import { nameOf, type Schema, schemas } from "./Contract.ts"
 
-/** Schemas in words, as a table of the reference has them. */
+/** Describes schemas in words, for the tables of the reference. */
 
 export interface Row {
-  /** From the object that is told about, with dots; `[]` is an element, `*` any name. */
+  /** The path from the described object, with dots. `[]` is an element, `*` any name. */
   readonly name: string
   readonly needed: boolean
   readonly type: string
   readonly meaning: string
 }
 
-/** Makes a link of the name of a component. */
+/** Makes a link to a component by its name. */
 export type Link = (name: string) => string
 
 const unique = <A>(values: Iterable<A>): ReadonlyArray<A> => [...new Set(values)]
 
-/** More components than these are not told one by one where any of them may stand, but as one object with the members of all. */
+/** Up to this number of alternative components are listed. More are shown as one object with the members of all. */
 const severalComponents = 5
 
 const alternatives = (anyOf: ReadonlyArray<Schema>): ReadonlyArray<Schema> =>
   anyOf.flatMap((one) => (one.anyOf === undefined ? [one] : alternatives(one.anyOf)))
 
-/** With what stands in `allOf`, which is how one check more than the schema's own is written, and its alternatives side by side. */
+/** The schema merged with its `allOf`, which is used for additional checks, and its alternatives in one list. */
 const flat = ({ allOf = [], ...written }: Schema): Schema => {
   const schema: Schema = Object.assign({}, written, ...allOf)
   if (schema.anyOf === undefined) return schema
@@ -66,7 +66,7 @@ export const typeOf = (written: Schema, link: Link): string => {
   return `${schema.type ?? "any JSON"}${schema.format === "uri" ? " (URL)" : ""}${bounds}`
 }
 
-/** What is said of a member, wherever in its schema that stands. A time says of itself what every time does. */
+/** The description of a member, wherever it is in the schema. The common description of all times is left out. */
 export const meaningOf = (written: Schema): string => {
   const found: Array<string> = []
   const gather = (one: Schema): void => {
@@ -79,7 +79,10 @@ export const meaningOf = (written: Schema): string => {
   return unique(found).join(". ")
 }
 
-/** The objects that a schema writes out itself: itself, its alternatives, its elements. Each with what it adds to the name. */
+/**
+ * The objects that a schema itself contains: itself, its alternatives, its elements. Each has the suffix that it adds to the
+ * name.
+ */
 const objectsOf = (written: Schema): ReadonlyArray<readonly [suffix: string, Schema]> => {
   const schema = flat(written)
   if (schema.anyOf !== undefined) return schema.anyOf.flatMap(objectsOf)
@@ -90,7 +93,7 @@ const objectsOf = (written: Schema): ReadonlyArray<readonly [suffix: string, Sch
   return typeof values === "object" ? objectsOf(values).map(([suffix, inner]) => [`.*${suffix}`, inner] as const) : []
 }
 
-/** A row for each member of an object, and below it for those of what it holds. Of alternatives, each member once. */
+/** A row for each member of an object, followed by rows for nested members. A member of several alternatives has one row. */
 export const membersOf = (schema: Schema, link: Link, prefix = ""): ReadonlyArray<Row> => {
   const found = objectsOf(schema)
   const places = unique(
@@ -114,7 +117,7 @@ export const membersOf = (schema: Schema, link: Link, prefix = ""): ReadonlyArra
   })
 }
 
-/** The components that are linked to where a schema is told about. */
+/** The components to which a schema's description links. */
 export const linkedFrom = (schema: Schema): ReadonlyArray<string> => {
   const found: Array<string> = []
   const link = (name: string): string => {

@@ -8,10 +8,10 @@ interface Node {
 const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string"
 
-/** What a test is made by: `it`, what a suite hands on under that name, and what takes the name's place where both are used. */
+/** The functions that define a test: `it`, a suite's own function of that name, and the name that is used where both exist. */
 const makers: ReadonlySet<unknown> = new Set(["it", "test", "plainIt"])
 const groups: ReadonlySet<unknown> = new Set(["describe", "layer", "suite"])
-/** What is not run, or is expected to fail, proves nothing. */
+/** A test that is not run, or is expected to fail, proves nothing. */
 const idle: ReadonlySet<unknown> = new Set(["skip", "todo", "fails"])
 
 interface Chain {
@@ -19,7 +19,7 @@ interface Chain {
   readonly members: ReadonlyArray<unknown>
 }
 
-/** `it.effect.each(table)` is `it`, with `effect` and `each`. */
+/** `it.effect.each(table)` is `it` with `effect` and `each`. */
 const chainOf = (callee: unknown): Chain => {
   if (!isNode(callee)) return { root: null, members: [] }
   if (callee.type === "Identifier") return { root: callee["name"], members: [] }
@@ -32,13 +32,13 @@ const chainOf = (callee: unknown): Chain => {
 const titleOf = (source: string, argument: unknown): string | null => {
   if (!isNode(argument)) return null
   if (argument.type === "Literal" && typeof argument["value"] === "string") return argument["value"]
-  // As it is written, with its placeholders.
+  // As written, with its placeholders.
   return argument.type === "TemplateLiteral"
     ? source.slice(Number(argument["start"]) + 1, Number(argument["end"]) - 1)
     : null
 }
 
-/** The titles of the tests in a source that are run: with their placeholders. */
+/** The titles of the tests in a source that are run, with their placeholders. */
 export const titlesIn = (source: string): ReadonlySet<string> => {
   const titles = new Set<string>()
   const visit = (node: Node): void => {
@@ -47,7 +47,7 @@ export const titlesIn = (source: string): ReadonlySet<string> => {
       const isIdle = members.some((member) => idle.has(member))
       if (isIdle && (makers.has(root) || groups.has(root))) return
       const [title, body] = node["arguments"] as ReadonlyArray<unknown>
-      // `it.each(table)` has a table, and no test yet.
+      // `it.each(table)` has only a table: it does not define a test yet.
       if (makers.has(root) && body !== undefined) {
         const text = titleOf(source, title)
         if (text !== null) titles.add(text)

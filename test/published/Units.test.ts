@@ -1,7 +1,10 @@
 import { expect, it } from "vitest"
 import { document, operations, type Schema } from "./Contract.ts"
 
-/** A number with a unit names it in its description, which the document has, and the types of the client where a member is named. */
+/**
+ * The description of a number with a unit has to name the unit. The document shows the description, and the client's types show it
+ * where a member is named.
+ */
 
 const quantity =
   /(?:^|_)(?:age|amount|bytes|days|delay|duration|hours|interval|latency|memory|minutes|ms|rate|seconds|size|timeout|ttl|weight|window)(?:_|$)/
@@ -10,13 +13,13 @@ const unit = /\b(?:milliseconds?|seconds?|minutes?|hours?|days?|bytes?)\b|`rate_
 const isNumber = ({ anyOf = [], type }: Schema): boolean =>
   type === "number" || type === "integer" || anyOf.some(isNumber)
 
-/** A number, or one with the period that it is for: `{requests, period}`. */
+/** A number, or a number with its period: `{requests, period}`. */
 const isQuantity = (schema: Schema): boolean =>
   isNumber(schema) || [schema, ...(schema.anyOf ?? [])].some(({ properties }) => properties?.["period"] !== undefined)
 
 type Member = readonly [place: string, name: string, member: Schema]
 
-/** The schemas that a schema is made of, members apart, each with what it adds to the place. */
+/** The schemas that a schema consists of, without its members. Each has the suffix that it adds to the path. */
 const partsOf = (schema: Schema): ReadonlyArray<readonly [suffix: string, Schema]> => {
   const { additionalProperties, allOf = [], anyOf = [], items, patternProperties = {} } = schema
   const values = Object.values(patternProperties).concat(
@@ -29,7 +32,7 @@ const partsOf = (schema: Schema): ReadonlyArray<readonly [suffix: string, Schema
   ]
 }
 
-/** Each member that a schema writes out, with the place where it stands. */
+/** Each member that a schema contains, with its path. */
 const membersOf = (schema: Schema, place: string): ReadonlyArray<Member> => {
   const own = Object.entries(schema.properties ?? {}).map(([name, member]): Member => [place, name, member])
   const below = own.flatMap(([, name, member]) => membersOf(member, `${place}.${name}`))

@@ -4,7 +4,7 @@ import { shownTemplate } from "@tidegate/resources/TemplateUse"
 import { templates } from "@tidegate/workflows/templates/Templates"
 import { page, table } from "./Markdown.ts"
 
-/** `docs/templates.md` is made of the rows, and `npm test -- test/published -u` writes it. */
+/** `docs/templates.md` is generated from the templates; `npm test -- test/published -u` writes it. */
 
 const code = (text: string): string => `\`${text}\``
 
@@ -26,14 +26,14 @@ const sectionOf = (template: (typeof templates)[number]): ReadonlyArray<string> 
       ])
     ),
     `Steps: ${kinds.join(" → ")}.`,
-    `A request that goes through it has a body like ${code(JSON.stringify(sample))}.`
+    `Example of a request body that it can process: ${code(JSON.stringify(sample))}.`
   ]
 }
 
 const templatesPage = (): Promise<string> =>
   page([
-    "# Templates of workflows",
-    "Workflows to begin with. Each needs nothing but what comes with the gateway, and what it is bound to: `POST /workflow-templates/{key}/instantiate` with `bindings` makes a workflow of it, a draft that belongs to the team and has nothing to do with the template from then on. `name` is the template's own unless told, and unique in the team; `source_id` may come later. A binding that is missing or of another kind is answered 422 `TEMPLATE_BINDING_INVALID`. [The tutorial](tutorial-workflow.md) begins with one. The page is made of the templates; `npm test -- test/published -u` writes it.",
+    "# Workflow templates",
+    "Templates are workflows to start from. Each one needs only the gateway itself and its bindings. `POST /workflow-templates/{key}/instantiate` with `bindings` makes a workflow from it: a draft that belongs to the team and is independent of the template from then on. `name` is unique in the team (default: the name of the template); `source_id` can be set later. A binding that is missing or of the wrong kind returns 422 `TEMPLATE_BINDING_INVALID`. [The tutorial](tutorial-workflow.md) starts with a template. This page is generated from the templates; `npm test -- test/published -u` writes it.",
     ...templates.flatMap(sectionOf)
   ])
 

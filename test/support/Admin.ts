@@ -4,7 +4,7 @@ import { withoutSettings } from "./GatewayProcess.ts"
 
 const program = fileURLToPath(new URL("../../apps/gateway/src/admin.ts", import.meta.url))
 
-/** Runs the operators' command to its end. */
+/** Runs a command of `npm run admin` to its end. */
 export const admin = (
   settings: Readonly<Record<string, string>>,
   ...words: ReadonlyArray<string>

@@ -2,11 +2,11 @@ import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { parentPort, Worker, workerData } from "node:worker_threads"
 
-/** What an attacker sends, as one request after the other. */
+/** An attack: one kind of request, which is sent again and again. */
 export interface Attack {
   readonly name: string
   readonly head: (path: string) => string
-  /** The pieces of one request's body, as often as it is sent. */
+  /** The pieces of one request's body; called for each request. */
   readonly body: (round: number) => Iterable<Buffer>
 }
 
@@ -51,17 +51,17 @@ export interface Order {
   readonly path: string
   readonly connections: number
   readonly seconds: number
-  /** Requests a connection's worth of attack makes at most; null: as many as fit into the time. */
+  /** The most requests that each connection makes; null: as many as fit into the time. */
   readonly requests: number | null
 }
 
 export interface Toll {
-  /** How often each status, or "none" where a connection ended without. */
+  /** How often each status came; "none": the connection ended without an answer. */
   readonly answers: Readonly<Record<string, number>>
   readonly bytes: number
 }
 
-/** Attacks from a thread of its own, so that whoever measures meanwhile measures the gateway. */
+/** Attacks from a separate thread, so that a measurement in this thread measures the gateway and not the attacker. */
 export const attackFrom = async (order: Order): Promise<Toll> => {
   const worker = new Worker(new URL(import.meta.url), { workerData: order })
   const [toll] = (await once(worker, "message")) as [Toll]
@@ -69,7 +69,7 @@ export const attackFrom = async (order: Order): Promise<Toll> => {
   return toll
 }
 
-/** Sends one request as far as the gateway lets it; the status of the answer. */
+/** Sends one request until the gateway answers or ends it. Returns the answer's status. */
 const send = async (order: Order, round: number, until: number, count: (bytes: number) => void): Promise<string> => {
   const attack = attacks[order.attack]!
   const socket = connect(order.port, "127.0.0.1")

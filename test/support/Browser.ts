@@ -1,4 +1,4 @@
-/** Somebody's browser at an `oidc-provider`: it keeps cookies, signs in and consents. */
+/** A user's browser at an `oidc-provider`: it keeps cookies, signs in and consents. */
 export class Browser {
   readonly #cookies = new Map<string, string>()
 
@@ -17,7 +17,10 @@ export class Browser {
     return answer
   }
 
-  /** Goes where `url` leads within `issuer`, signs in as `login` and consents; where it is led out of it, which is not asked for. */
+  /**
+   * Follows `url` within `issuer`, signs in as `login` and consents. Returns the first URL outside of `issuer`, without calling
+   * it.
+   */
   async consent(issuer: string, url: string, login: string): Promise<URL> {
     let at = url
     for (let steps = 0; at.startsWith(issuer); steps++) {

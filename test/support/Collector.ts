@@ -6,14 +6,14 @@ import { waitUntil } from "./Waiting.ts"
 
 export type Span = TraceData["resourceSpans"][number]["scopeSpans"][number]["spans"][number]
 
-/** An OTLP collector (HTTP, JSON) that keeps what it is sent. */
+/** An OTLP collector (HTTP, JSON) that keeps what it receives. */
 export class Collector {
   readonly origin: string
   readonly spans: Array<Span> = []
   readonly metricNames = new Set<string>()
   readonly services = new Set<string>()
   readonly keys = new Set<string | undefined>()
-  /** All that it was sent, as it came. */
+  /** All bodies as received. */
   readonly texts: Array<string> = []
   readonly #server: Server
 
@@ -52,7 +52,7 @@ export class Collector {
     }
   }
 
-  /** The spans of a trace, once there are so many of that name, and the one of the request: they come in no order. */
+  /** The spans of a trace, once it has `count` spans with this name and the span of the request. Spans arrive in any order. */
   async trace(traceId: string, name: string, count: number): Promise<ReadonlyArray<Span>> {
     const found = (): ReadonlyArray<Span> => this.spans.filter((span) => span.traceId === traceId)
     await waitUntil(

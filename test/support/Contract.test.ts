@@ -1,7 +1,7 @@
 import { expectTypeOf, it } from "vitest"
 import type { Answered, Sent, Source, Trace } from "./Contract.ts"
 
-/** The type check holds these; when they run there is nothing left to fail. */
+/** These tests are proved by the type check; at run time nothing can fail. */
 
 it("a call answers what its method and path do, whatever stands in for the parameters", () => {
   expectTypeOf<Answered<"GET", `/requests/${string}/trace`>>().toEqualTypeOf<Trace>()

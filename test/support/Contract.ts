@@ -1,7 +1,10 @@
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Api } from "../../packages/api/src/contract/Api.ts"
 
-/** What the control API takes and answers, derived from its contract: `Answered<"GET", "/requests/${string}/trace">` is a trace. */
+/**
+ * The types of the control API's bodies and answers, derived from its contract: `Answered<"GET", "/requests/${string}/trace">` is
+ * a trace.
+ */
 
 type Groups<A> = A extends HttpApi.HttpApi<string, infer Group> ? Group : never
 type Endpoints = HttpApiGroup.Endpoints<Groups<typeof Api>>
@@ -12,7 +15,10 @@ type Declared<Path extends string> = Path extends `${infer Segment}/${infer Rest
   : DeclaredSegment<Path>
 type DeclaredSegment<Segment extends string> = Segment extends `:${string}` ? ":" : Segment
 
-/** By method and path. No JSON of this API is decoded to anything but itself: these are also what goes over the wire. */
+/**
+ * The calls by method and path. Decoded and encoded types are the same in this API, so these are also the types of the JSON that
+ * is sent.
+ */
 type Calls = {
   readonly [Endpoint in Endpoints as `${Endpoint["method"]} ${Declared<Endpoint["path"]>}`]: {
     readonly sent: HttpApiEndpoint.Payload<Endpoint>["Type"]
@@ -20,15 +26,15 @@ type Calls = {
   }
 }
 
-/** A path as a test calls it, in the same form: a parameter is a segment that something is put into. A query may follow. */
+/** The path that a test calls, in the same form. A segment with an inserted value is a parameter. A query may follow. */
 type Called<Path extends string> = Path extends `${infer Before}?${string}` ? CalledPath<Before> : CalledPath<Path>
 type CalledPath<Path extends string> = Path extends `${infer Segment}/${infer Rest}`
   ? `${CalledSegment<Segment>}/${CalledPath<Rest>}`
   : CalledSegment<Path>
-/** A text that is one of many makes a record that may be empty. */
+/** For a template type, the record of its keys may be empty; for a literal type it may not. */
 type CalledSegment<Segment extends string> = {} extends Record<Segment, true> ? ":" : Segment
 
-/** Of a call whose method or path is known only when it is made, nothing is known. */
+/** If method or path are known only at run time, the type of the call is unknown. */
 type Call<Method extends string, Path extends string> = `${Method} ${Called<Path>}` extends infer Call extends
   keyof Calls
   ? Calls[Call]
@@ -37,7 +43,10 @@ type Call<Method extends string, Path extends string> = `${Method} ${Called<Path
 export type Sent<Method extends string, Path extends string> = Call<Method, Path>["sent"]
 export type Answered<Method extends string, Path extends string> = Call<Method, Path>["answered"]
 
-/** What a source is set up with. What a provider's type has beside that, its row alone knows: tests of many types cast it. */
+/**
+ * The settings of a source. Additional settings belong to a provider's type and are known only to its row, so tests of many types
+ * cast.
+ */
 export type SourceConfig = NonNullable<Generic<Sent<"POST", "/sources">>["config"]>
 type Generic<Write> = Write extends { readonly type: string } ? never : Write
 

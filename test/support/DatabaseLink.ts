@@ -3,15 +3,15 @@ import type { AddressInfo } from "node:net"
 import { freePort } from "./Ports.ts"
 
 export interface LinkOptions {
-  /** Sees what the server sends, and may change bytes of it but not their number. */
+  /** Receives the bytes that the server sends. May change them, but not their number. */
   readonly rewrite?: (answer: Buffer) => Buffer
-  /** Makes for each connection what sees what the gateway sends over it. */
+  /** Called for each connection. Returns a function that receives the bytes that the gateway sends on it. */
   readonly reader?: () => (sent: Buffer) => void
 }
 
 /**
- * The way of one gateway to its database, which a test can cut: connections end, and new ones are refused, as with a
- * server that is down. The database itself is shared and goes on.
+ * The connection of one gateway to its database, which a test can cut. Then connections end and new ones are refused, as when the
+ * server is down. The database itself is shared and continues.
  */
 export class DatabaseLink {
   /** The URL to give to the gateway. */
@@ -63,7 +63,7 @@ export class DatabaseLink {
     await closed
   }
 
-  /** Nothing to do when it is not cut. */
+  /** Does nothing if the link is not cut. */
   async mend(): Promise<void> {
     if (this.#listener.listening) return
     this.#listener = await listen(this.#port)

@@ -1,4 +1,4 @@
-/** One sample as it is exposed. */
+/** One sample of a metric. */
 export interface Sample {
   readonly name: string
   readonly labels: ReadonlyMap<string, string>
@@ -25,7 +25,7 @@ const numberOf = (line: string, text: string): number => {
   return text === "+Inf" ? Infinity : text === "-Inf" ? -Infinity : Number(text)
 }
 
-/** `name{label="value",…} value`, read character by character where it may hold anything. */
+/** Parses `name{label="value",…} value`. Quoted values may contain any character, so they are read character by character. */
 const sampleOf = (line: string): Sample => {
   const open = line.indexOf("{")
   const labels = new Map<string, string>()
@@ -57,14 +57,14 @@ const sampleOf = (line: string): Sample => {
   return { name, labels, value: numberOf(line, line.slice(at + 1)) }
 }
 
-/** The labels of a sample, in an order of their own. */
+/** The labels of a sample, in sorted order. */
 const keyOf = ({ labels }: Sample, but = ""): string =>
   [...labels]
     .flatMap(([label, text]) => (label === but ? [] : [JSON.stringify([label, text])]))
     .toSorted((a, b) => (a < b ? -1 : 1))
     .join()
 
-/** A histogram's buckets rise to `+Inf`, which is its count, and each series has a sum. */
+/** Checks that the buckets of a histogram rise to `+Inf`, that this bucket equals the count, and that each series has a sum. */
 const checkHistogram = (name: string, samples: ReadonlyArray<Sample>): void => {
   const series = new Map<string, { bounds: Array<readonly [number, number]>; sum?: number; count?: number }>()
   for (const sample of samples) {
@@ -88,8 +88,8 @@ const checkHistogram = (name: string, samples: ReadonlyArray<Sample>): void => {
 }
 
 /**
- * Reads Prometheus' text format 0.0.4 strictly: each metric once and in one piece, HELP before TYPE before its samples, no
- * series twice, histograms whole, a line end at the end. Throws at what is anything else.
+ * Parses Prometheus' text format 0.0.4 strictly: each metric is there once and in one piece, HELP before TYPE before its samples,
+ * no series twice, histograms complete, and a line end at the end. Throws otherwise.
  */
 export const parseExposition = (text: string): ReadonlyMap<string, Exposed> => {
   if (!text.endsWith("\n")) fail(text.slice(-40), "no line end at the end")
@@ -123,7 +123,7 @@ export const parseExposition = (text: string): ReadonlyMap<string, Exposed> => {
   return found
 }
 
-/** The value of the one sample of that name with those labels; undefined when there is none. */
+/** The value of the one sample with this name and these labels; undefined: there is none. */
 export const sampleValue = (
   exposed: ReadonlyMap<string, Exposed>,
   name: string,

@@ -31,7 +31,10 @@ import { DatabaseLink, type LinkOptions } from "./DatabaseLink.ts"
 import { query } from "./sql.ts"
 import type { Target } from "./Target.ts"
 
-/** What no contract gives a type: an answer of any status, a row of any statement. A test reads whatever is there. */
+/**
+ * A value without a type in the contract: an answer with any status, or a row of any statement. A test reads its members
+ * unchecked.
+ */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any
 
@@ -42,23 +45,24 @@ export interface ApiAnswer {
 
 const apiKey = "gwk_contract_test_key"
 
-/** What the gateways of a suite and of its neighbours have in common when they are one process. */
+/** What the gateways of several suites share when they are one process. */
 interface Shared {
   readonly process: GatewayProcess
   readonly databaseUrl: string
   readonly home: string
 }
 
-/** What a gateway has that is no one else's. */
+/** What a gateway has only when no other suite uses it. */
 interface Own {
-  /** Its way to the database. */
+  /** Its connection to the database. */
   readonly link: DatabaseLink
   readonly scope: Scope.Closeable
 }
 
 /**
- * One gateway process that does everything, as one team sees it. A suite has it to itself, on a database that it can cut it off from
- * (`start`); or is one of several teams of it, one after the other (`forTeam`), and leaves the process and the rest of the database alone.
+ * One gateway process with all roles, as one team sees it. With `start`, the suite has the process to itself, with a database
+ * connection that it can cut. With `forTeam`, the suite is one of several teams that use the process one after the other, and
+ * must not change the process or other data in the database.
  */
 export class Gateway {
   readonly key: string
@@ -82,7 +86,10 @@ export class Gateway {
     this.#own = own
   }
 
-  /** `settings`: environment variables beside, or instead of, those of every suite. `options`: who watches what it sends to its database. */
+  /**
+   * `settings`: environment variables in addition to those of every suite, or instead of them. `options`: observers of its
+   * traffic with the database.
+   */
   static async start(settings: Readonly<Record<string, string>> = {}, options: LinkOptions = {}): Promise<Gateway> {
     const scope = Scope.makeUnsafe()
     const { folder, url } = await Effect.runPromise(
@@ -99,7 +106,7 @@ export class Gateway {
     return new Gateway({ process, databaseUrl, home: folder }, { key: apiKey, team: demoTeam }, { link, scope })
   }
 
-  /** The same process as a new team sees it: what others have, or have had, is none of its. */
+  /** The same process as a new team sees it. The data of other teams is not visible. */
   async forTeam(): Promise<Gateway> {
     const [team, key] = [newId(prefixes.team, Date.now()), newApiKey()]
     await this.sql("insert into teams (id, name, created_at) values ($1, $1, now())", [team])
@@ -111,7 +118,7 @@ export class Gateway {
     )
   }
 
-  /** What only a suite may do, or read, whose gateway nobody else uses. */
+  /** The parts that a suite may use only if no other suite uses the gateway. */
   #owned(): Own {
     if (this.#own !== null) return this.#own
     throw new Error(
@@ -154,7 +161,7 @@ export class Gateway {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   }
 
-  /** A call of the control API, by the key unless told, whatever it answers. */
+  /** Calls the control API (default credential: the key). Returns the answer, whatever its status. */
   async call(method: string, path: string, body?: unknown, credential = this.key): Promise<ApiAnswer> {
     const response = await fetch(`${this.origin}/v1${path}`, {
       method,
@@ -166,7 +173,7 @@ export class Gateway {
     return { status: response.status, body: text === "" ? null : JSON.parse(text) }
   }
 
-  /** A call that has to succeed; its body, as the contract has it. */
+  /** Calls the control API and requires success. Returns the body with the contract's type. */
   async api<const Method extends string, const Path extends string>(
     method: Method,
     path: Path,
@@ -177,7 +184,7 @@ export class Gateway {
     return answer.body as Answered<Method, Path>
   }
 
-  /** A name that nothing else of this team has. */
+  /** A name that is unique in this team. */
   name(prefix: string): string {
     return `${prefix}-${++this.#names}`
   }
@@ -205,7 +212,7 @@ export class Gateway {
     })
   }
 
-  /** A source connected to `target`. */
+  /** Makes a source connected to `target`. */
   async route(
     target: Target,
     options: {
@@ -219,33 +226,33 @@ export class Gateway {
     return { source, destination, connection: await this.connection(source, destination, options.rules) }
   }
 
-  /** What `read` gives once it gives something: for what happens behind the sender's back. */
+  /** Waits until `read` returns a value: for results that come after the sender's answer. */
   eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
     return eventually(what, read)
   }
 
-  /** Rows straight from the database. */
+  /** Executes a statement in the database and returns its rows. */
   sql(statement: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Body>> {
     return query(this.#databaseUrl, statement, parameters)
   }
 
-  /** All that its processes have logged so far. */
+  /** Everything that its processes have logged so far. */
   logged(): Promise<string> {
     this.#owned()
     return readFile(join(this.#home, "gateway.log"), "utf8")
   }
 
-  /** The trace of a request, once `decisions` connections have made an event of it or have ignored it. */
+  /** The trace of a request, once `decisions` connections have routed or ignored it. */
   traced(requestId: string, decisions = 1): Promise<Trace> {
     return this.eventually(`${decisions} connections have decided about ${requestId}`, async () => {
       const trace = await this.api("GET", `/requests/${requestId}/trace`)
-      // A trace is read piece by piece: the request may have been read before what its counters count.
+      // A trace is made from several reads: the request may be older than the rows that its counters count, so both are compared.
       const told = trace.request.events_count + trace.request.ignored_count
       return Math.min(told, trace.counts.events + trace.counts.ignored_events) < decisions ? null : trace
     })
   }
 
-  /** Waits until nothing is under way: what is due within a minute has been decided, sent and recorded. */
+  /** Waits until no work is left: everything that is due within a minute has been routed, delivered and recorded. */
   async settled(): Promise<void> {
     this.#owned()
     await this.eventually("nothing is under way", async () => {
@@ -262,7 +269,7 @@ export class Gateway {
     return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
   }
 
-  /** A bulk operation of nobody's shard: it stays where it is. */
+  /** Makes a bulk operation in a shard that no runner owns, so that it never proceeds. */
   async heldOperation(of: BulkOf): Promise<string> {
     const id = newId(prefixes.bulkOperation, Date.now())
     await this.sql(
@@ -273,13 +280,13 @@ export class Gateway {
     return id
   }
 
-  /** The secret that signs the team's deliveries: no API shows it, so it is read with the gateway's own keys. */
+  /** The secret that signs the team's deliveries. No API returns it, so it is read with the gateway's own keys. */
   async signingSecret(): Promise<string> {
     const [current] = await this.#stored(signingSecrets(this.team))
     return Redacted.value(current!.secret)
   }
 
-  /** What the gateway's own code does with its database and its keys. */
+  /** Runs the gateway's own storage code with its database and keys. */
   #stored<A, E>(work: Effect.Effect<A, E, PgClient.PgClient | SqlClient.SqlClient | Secrets>): Promise<A> {
     const home = this.#home
     return Effect.runPromise(
@@ -290,7 +297,10 @@ export class Gateway {
     )
   }
 
-  /** The token of a session of somebody who is this to a team, made where the gateway keeps them. */
+  /**
+   * The token of a session of a new user with this role in the team, written directly to the database. Null: the user is no
+   * member.
+   */
   async session(role: "owner" | "member" | null, team: string = this.team): Promise<string> {
     const [user, token] = [`usr-${randomBytes(8).toString("hex")}`, `ses_${randomBytes(32).toString("hex")}`]
     await this.sql(
@@ -309,12 +319,12 @@ export class Gateway {
     return token
   }
 
-  /** A credential that may write resources of this kind: the key, or the session of an owner where keys may not. */
+  /** A credential that may write resources of this kind: the key, or the session of an owner if keys may not. */
   writer({ permissions: { edit } = {} }: AnyResource): Promise<string> {
     return typeof edit === "object" && !edit.teamKey ? this.session("owner") : Promise.resolve(this.key)
   }
 
-  /** Every table with the number of its rows and a hash of all they hold. */
+  /** The number of rows of each table and a hash of their content. */
   async state(tables: ReadonlyArray<string> = allTables): Promise<ReadonlyArray<TableState>> {
     this.#owned()
     return this.sql(
@@ -324,20 +334,23 @@ export class Gateway {
             `select '${table}' as name, count(*)::int as rows, md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as hash from ${table === "rollups" ? counts : table} t`
         )
         .join(" union all ")
-        // Else they come as they are done.
+        // Without this, the order of the union is undefined.
         .concat(" order by name")
     )
   }
 }
 
-/** A table as it was at a moment. */
+/** The content of a table at one time. */
 export interface TableState {
   readonly name: string
   readonly rows: number
   readonly hash: string
 }
 
-/** What a call or a request can change. Counts are added up a moment later, which changes none. */
+/**
+ * The tables of teams' data, which a call or a request can change. Tables that only add up existing counts are left out: they
+ * change later, and the counts stay the same.
+ */
 export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { kind, team }]) =>
   team === null || kind === "gathered" ? [] : [name]
 )

@@ -15,13 +15,13 @@ export const programIn = (checkout: string): string => join(checkout, "apps/gate
 /** That of this version. */
 export const presentProgram = programIn(join(import.meta.dirname, "../.."))
 
-/** Whatever happens to the harness, it leaves no process behind. */
+/** All running processes. They are killed when the test process ends, however it ends. */
 const living = new Set<ChildProcess>()
 process.once("exit", () => {
   for (const child of living) child.kill("SIGKILL")
 })
 
-/** One process of the gateway: the same name, port and settings through all its lives. */
+/** One process of the gateway. It keeps its name, port and settings over restarts. */
 export class GatewayProcess {
   /** What its next life runs: this version of the gateway, or another one. */
   program = presentProgram
@@ -74,19 +74,19 @@ export class GatewayProcess {
     return `http://127.0.0.1:${this.port}`
   }
 
-  /** How it has ended without having been told to, since this was asked last. */
+  /** The unexpected ends of the process since the last call. */
   takeEnds(): ReadonlyArray<string> {
     const ends = this.#ends
     this.#ends = []
     return ends
   }
 
-  /** Null when it does not run. */
+  /** Null if it does not run. */
   get pid(): number | null {
     return this.#child?.pid ?? null
   }
 
-  /** Starts it; completes when it says that it is ready. */
+  /** Starts it; completes when it reports that it is ready. */
   async start(): Promise<void> {
     this.spawn()
     await this.ready()
@@ -139,21 +139,24 @@ export class GatewayProcess {
   }
 }
 
-/** What a gateway of any test is told. Its targets are on this machine. */
+/** The settings of every gateway in tests. Loopback addresses are allowed, because the targets are on this machine. */
 export const usualSettings = (home: string, apiKey: string) => ({
   TIDEGATE_HOME: home,
   TIDEGATE_API_KEY: apiKey,
   TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8"
 })
 
-/** The same for processes that share a new home in `folder`, and are called as fast as a test can. */
+/**
+ * The same for processes that share a new home in `folder`. Rate limits of the API are off, because tests call as fast as they
+ * can.
+ */
 export const clusterSettings = async (folder: string, apiKey: string) => {
   const home = join(folder, "home")
   await mkdir(home, { recursive: true })
   return { ...usualSettings(home, apiKey), TIDEGATE_API_RATE_LIMIT: "0" }
 }
 
-/** What the caller's environment says about a gateway is not meant for these. */
+/** The environment without the gateway's variables: the caller's settings must not apply to tests. */
 export const withoutSettings = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(

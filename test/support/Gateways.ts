@@ -5,13 +5,13 @@ import { query, type Row } from "./sql.ts"
 
 const apiKey = "gwk_cluster_test_key"
 
-/** What a sender was told. */
+/** The answer that a sender received. */
 export interface Answer {
   readonly status: number
   readonly body: string
 }
 
-/** Several processes of the gateway on one database, by the names they were given. */
+/** Several processes of the gateway on one database, by name. */
 export class Gateways<Name extends string> {
   readonly #processes: ReadonlyMap<Name, GatewayProcess>
   readonly #pools = new Map<Name, Pool>()
@@ -35,7 +35,7 @@ export class Gateways<Name extends string> {
     for (const [name, role] of Object.entries(roles) as Array<[Name, Role]>) {
       const process = await GatewayProcess.make(name, role, folder, settings)
       processes.set(name, process)
-      // One after the other: the first one makes the schema and the keys.
+      // One after the other, because the first one creates the schema and the keys.
       await process.start()
     }
     return new Gateways(databaseUrl, processes)
@@ -49,7 +49,7 @@ export class Gateways<Name extends string> {
     return [...this.#processes.keys()]
   }
 
-  /** A call of the control API that has to succeed; its body, as the contract has it. */
+  /** Calls the control API and requires success. Returns the body with the contract's type. */
   async api<const Method extends string, const Path extends string>(
     name: Name,
     method: Method,
@@ -67,7 +67,7 @@ export class Gateways<Name extends string> {
     return JSON.parse(answer.body) as Answered<Method, Path>
   }
 
-  /** Any request to one process. */
+  /** Sends any request to one process. */
   async call(
     name: Name,
     method: string,
@@ -83,7 +83,7 @@ export class Gateways<Name extends string> {
     return { status: statusCode, body: await body.text() }
   }
 
-  /** What `GET /readyz` says. */
+  /** The answer of `GET /readyz`. */
   async readiness(name: Name): Promise<{ readonly ok: boolean; readonly role: Role; readonly shards: number }> {
     return JSON.parse((await this.call(name, "GET", "/readyz")).body) as { ok: boolean; role: Role; shards: number }
   }
@@ -92,7 +92,7 @@ export class Gateways<Name extends string> {
     return query(this.#url, statement, parameters)
   }
 
-  /** Ends them all. */
+  /** Ends all of them. */
   async close(): Promise<void> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()))
     await Promise.all([...this.#processes.values()].map((process) => process.end("SIGKILL")))

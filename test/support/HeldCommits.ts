@@ -3,12 +3,12 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { query } from "./sql.ts"
 import { waitUntil } from "./Waiting.ts"
 
-/** A key of advisory locks that nobody else has. */
+/** The class of advisory locks that only this module uses. */
 const held = 7_419_001
 
 /**
- * Stops commits of runs where they are about to be made. The database itself does it, so the processes under test are the product's own,
- * and what a run is made of is counted, not listed: part 0 is what the door stores, part n what the run's n-th transition does.
+ * Stops commits of runs just before they are made. Triggers in the database do this, so the tested processes run unchanged code.
+ * Commits are identified by a number: 0 is the insert of the run by ingress, n is the n-th journal entry of the run.
  */
 export class HeldCommits {
   readonly #url: string
@@ -21,7 +21,7 @@ export class HeldCommits {
     this.#scope = scope
   }
 
-  /** In a database that has the schema; takes the right to stop commits until it is closed. */
+  /** For a database that has the schema. Holds commits back until it is closed. */
   static async in(url: string): Promise<HeldCommits> {
     const scope = Scope.makeUnsafe()
     const session = await Effect.runPromise(
@@ -43,21 +43,21 @@ export class HeldCommits {
     return new HeldCommits(url, session, scope)
   }
 
-  /** From now on, whoever would commit this part waits. */
+  /** From now on, sessions that are about to commit this journal entry wait. */
   hold(part: number): Promise<void> {
     return this.#ask("select pg_advisory_lock($1, $2)", [held, part])
   }
 
-  /** Who waits may go on. */
+  /** Waiting sessions continue. */
   release(part: number): Promise<void> {
     return this.#ask("select pg_advisory_unlock($1, $2)", [held, part])
   }
 
-  /** Completes when a session of the database stands before its commit, or nobody is left who would: answers whether one does. */
+  /** Completes when a session waits before its commit, or when `isOver` says that none will. Returns whether a session waits. */
   async someoneWaits(isOver: () => Promise<boolean>): Promise<boolean> {
     let waits = false
     await waitUntil("a commit is held", async () => {
-      // Asked for first: who has ended before that waits no more.
+      // `isOver` is asked first: then a session that ended before is not counted as waiting.
       const over = await isOver()
       waits = (await this.#waiting()).length > 0
       return waits || over
@@ -65,13 +65,13 @@ export class HeldCommits {
     return waits
   }
 
-  /** Ends whoever waits: what they would have committed never was. */
+  /** Terminates all waiting sessions, so their commits never happen. */
   async refuse(): Promise<void> {
     for (const pid of await this.#waiting()) await query(this.#url, "select pg_terminate_backend($1)", [pid])
     await this.nobodyWaits()
   }
 
-  /** Completes when what was held has been committed, or never will be. */
+  /** Completes when all held commits have been made or terminated. */
   async nobodyWaits(): Promise<void> {
     await waitUntil("no commit is held any more", async () => (await this.#waiting()).length === 0)
   }

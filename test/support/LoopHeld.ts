@@ -9,18 +9,19 @@ export interface Held {
 
 const socket = join(tmpdir(), `loop-${process.pid}-${Math.random().toString(36).slice(2)}.sock`)
 
-/** Environment variables of a gateway whose loop is watched (`loopWatch.ts`). */
+/** Environment variables of a gateway whose event loop is watched (`loopWatch.ts`). */
 export const watchedLoop: Readonly<Record<string, string>> = {
   NODE_OPTIONS: `--import=${new URL("loopWatch.ts", import.meta.url).href}`,
   LOOP_WATCH: socket
 }
 
-/** About what an idle machine with two cores needs to parse the yardstick, in ms. */
+/** The processor time (ms) that an idle machine with two cores needs to parse the yardstick. */
 const yardstickMs = 12
 
 /**
- * How many times slower than that this machine is just now, three at the most: bounds of processor time are for an idle one. Such time does not
- * grow with what waits for the processor, but it does with what shares its caches and its threads.
+ * How many times slower this machine is at the moment, at most three: the bounds of processor time in tests are for an idle
+ * machine. Processor time does not grow while a thread waits for the processor, but it does grow when other work uses the same
+ * caches and hardware threads.
  */
 export const timesSlower = (): number => {
   const yardstick = `[${"[0],".repeat(49_000)}"${"x".repeat(8e6)}"]`
@@ -35,7 +36,7 @@ export const timesSlower = (): number => {
   return Math.min(3, Math.max(1, took / yardstickMs))
 }
 
-/** The longest time for which that gateway's loop was held since this was asked last. */
+/** The longest time for which that gateway's event loop was blocked since the last call. */
 export const heldMs = (): Promise<Held> =>
   new Promise((resolve, reject) => {
     get({ socketPath: socket, path: "/" }, (response) => {

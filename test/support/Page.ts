@@ -5,16 +5,18 @@ import { expect } from "vitest"
 import type { Gateway } from "./Gateway.ts"
 import { patience } from "./Waiting.ts"
 
-/** Pages of `docs` whose commands a test runs word for word, as somebody would who has a gateway and what the page names. */
+/**
+ * Runs the commands of a page in `docs` word for word, as a reader would who has a gateway and the programs that the page names.
+ */
 
-/** The blocks of these languages in a page under `docs`, in order. */
+/** The code blocks of a page in `docs` in these languages, in order. */
 export const blocksOf = async (page: string, languages: ReadonlyArray<string>) => {
   const text = await readFile(resolve(import.meta.dirname, "../../docs", page), "utf8")
   const blocks = text.matchAll(new RegExp(`^\`\`\`(${languages.join("|")})\\n(.*?)^\`\`\``, "gms"))
   return [...blocks].map(([, language, code]) => ({ language: language!, code: code! }))
 }
 
-/** What a shell of a page has of the caller's: this Node, and no proxy on the way to a gateway of this machine. */
+/** The environment of a page's shell: the caller's, with this Node first on the path, and no proxy for this machine. */
 export const shellEnvironment = (): NodeJS.ProcessEnv => ({
   ...process.env,
   PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`,
@@ -22,13 +24,16 @@ export const shellEnvironment = (): NodeJS.ProcessEnv => ({
   no_proxy: "127.0.0.1,localhost"
 })
 
-/** Where a page begins: a folder that has the gateway's key. Answers how commands are run there, which answers what they say. */
+/**
+ * Makes the folder in which a page begins, with the gateway's key. Returns a function that runs commands there and returns their
+ * output.
+ */
 export const shellIn = async (gateway: Gateway, folder: string, variables: Readonly<Record<string, string>>) => {
   await mkdir(join(folder, ".tidegate"), { recursive: true })
   await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
   const env = { ...shellEnvironment(), ...variables }
   return async (commands: string): Promise<string> => {
-    // What the page waits for may never come: then the shell ends, and says so by its signal.
+    // A page may wait for something that never happens. Then the shell is ended, and the missing exit code fails the test.
     const shell = spawn("sh", ["-eu"], { cwd: folder, env, timeout: 2 * patience })
     shell.stdin.end(commands.replaceAll("http://localhost:8080", gateway.origin))
     const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs"
 
 /**
- * The local ports of a process's loopback connections to the port `to`: by them a server knows what came from that process.
- * Null where the system does not tell (anything but Linux). Takes some milliseconds, so it is not for every connection.
+ * The local ports of a process's loopback connections to the port `to`. With them a server knows which connections come from that
+ * process. Null: the system does not report them (only Linux does). This takes some milliseconds, so do not call it for every
+ * connection.
  */
 export const portsOf = (pid: number, to: number): ReadonlySet<number> | null => {
   if (process.platform !== "linux") return null
@@ -32,7 +33,7 @@ const linkOf = (path: string): string => {
   try {
     return readlinkSync(path)
   } catch {
-    // Closed since.
+    // Closed meanwhile.
     return ""
   }
 }

@@ -1,18 +1,18 @@
 import type { Gateway } from "./Gateway.ts"
 
-/** Secrets that a test plants, and looks for wherever they must not be. */
+/** Secrets that a test plants, and then searches for where they must not appear. */
 export class Planted {
   readonly #secrets = new Map<string, string>()
   #count = 0
 
-  /** A secret that nothing else is. */
+  /** Makes a unique secret. */
   plant(kind: string): string {
     const secret = `pl4nted-${kind.replaceAll(/\W+/g, "-")}-${++this.#count}-s3cr3t-R`
     this.add(kind, secret)
     return secret
   }
 
-  /** One that somebody else has made. */
+  /** Adds a secret that was made elsewhere. */
   add(kind: string, secret: string): string {
     this.#secrets.set(secret, kind)
     return secret
@@ -22,7 +22,7 @@ export class Planted {
     return this.#secrets.size
   }
 
-  /** The kinds of secrets that a text holds, in any of the forms in which something could hold them. */
+  /** The kinds of secrets that a text contains, in any of their encoded forms. */
   in(text: string): ReadonlyArray<string> {
     return [...this.#secrets].flatMap(([secret, kind]) =>
       formsOf(secret).some((form) => text.includes(form)) ? [`${kind}: ${around(text, formsOf(secret))}`] : []
@@ -30,18 +30,21 @@ export class Planted {
   }
 }
 
-/** Where a secret was found: enough to find the place. */
+/** The text around the beginning of a secret: enough to find the place. */
 const around = (text: string, forms: ReadonlyArray<string>): string => {
   const at = Math.min(...forms.map((form) => text.indexOf(form)).filter((index) => index >= 0))
   return text.slice(Math.max(0, at - 160), at + 40)
 }
 
-/** In plain, in JSON, in JSON in JSON, percent-encoded, in hex, and in base64 at each place that it can have in what is encoded. */
+/**
+ * The forms of a secret: plain, in JSON, in JSON in JSON, percent-encoded, in hex, and in base64 at each of the three possible
+ * offsets.
+ */
 export const formsOf = (secret: string): ReadonlyArray<string> => {
   const json = JSON.stringify(secret).slice(1, -1)
   const inBase64 = [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)])
-    // The first and the last characters hold something of what is beside it.
+    // The first and last characters depend on the neighbouring bytes, so they are cut off.
     const text = bytes
       .toString("base64")
       .replace(/=+$/, "")
@@ -62,7 +65,7 @@ export const formsOf = (secret: string): ReadonlyArray<string> => {
   ]
 }
 
-/** Every table with all that is in it, as JSON: bytes in hex, and as the text that they may be. */
+/** All tables with their rows as JSON. Bytes are in hex, and also as text if they are text. */
 export const dumpOf = async (gateway: Gateway): Promise<ReadonlyMap<string, string>> => {
   const tables = await gateway.sql(`select c.oid::regclass::text as name, (
       select coalesce(array_agg(a.attname::text), '{}') from pg_attribute a

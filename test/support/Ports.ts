@@ -4,8 +4,8 @@ import { createServer } from "node:net"
 const given = new Set<number>()
 
 /**
- * A port of loopback that nobody listens on, for whoever begins to later, or again. It is below those that the system gives to clients and
- * to servers that ask for any: nobody else gets it meanwhile.
+ * A free loopback port for a server that starts later or starts again. It is below the range that the system assigns to clients
+ * and to servers that ask for any port, so no other process gets it meanwhile.
  */
 export const freePort = async (): Promise<number> => {
   for (;;) {

@@ -1,48 +1,47 @@
 import { connect } from "node:net"
 import { patience, sleep } from "./Waiting.ts"
 
-/** One answer as it came over the wire. */
+/** One answer as it was received. */
 export interface Answer {
   readonly status: number
   readonly reason: string
-  /** By lower-case name; repeated ones joined with ", ". */
+  /** By lower-case name; the values of repeated headers are joined with ", ". */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
 export interface Conversation {
-  /** All answers in the order they came, interim ones (1xx) included. */
+  /** All answers in the order of arrival, interim ones (1xx) included. */
   readonly answers: ReadonlyArray<Answer>
-  /** The last one, which decides; fails when there is none. */
+  /** The last answer, which decides; throws if there is none. */
   readonly final: Answer
   /** Whether the server ended the connection. */
   readonly closed: boolean
 }
 
 export interface TalkOptions {
-  /** Final answers to wait for; without it, everything until the server closes the connection. */
+  /** How many final answers to wait for. Default: read until the server closes the connection. */
   readonly answers?: number
-  /** Ends our side after the last part; the server may still answer. */
+  /** Ends the client's side after the last part. The server may still answer. */
   readonly end?: boolean
-  /** Cuts the connection after the last part, answered or not. */
+  /** Destroys the connection after the last part, answered or not. */
   readonly cut?: boolean
-  /** Milliseconds between the parts, or what the second of them waits for. */
+  /** Milliseconds between the parts, or a promise that the second part waits for. */
   readonly pause?: number | Promise<unknown>
   readonly patienceMs?: number
-  /** The loopback address that it comes from, for whom limits of addresses take it. */
+  /** The loopback address that it connects from, for tests of limits by address. */
   readonly from?: string | undefined
-  /** Whether the answer has no body whatever its headers say. */
+  /** The answer has no body, whatever its headers say. */
   readonly head?: boolean
 }
 
-/** What was sent was not answered as far as the caller asked for. */
+/** The server did not send the answers that the caller waited for. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer"
 }
 
 /**
- * Sends exactly these bytes and nothing else, and reads what comes back: the client for everything that a well-behaved
- * one would tidy up. Text is sent as latin-1.
+ * Sends exactly these bytes, and reads the answers: for requests that an ordinary client would correct. Text is sent as latin-1.
  */
 export const talk = (
   port: number,
@@ -99,7 +98,7 @@ export const talk = (
     })()
   })
 
-/** As many whole answers as `bytes` hold. */
+/** The complete answers in `bytes`. */
 const parseAnswers = (bytes: Buffer, head: boolean): ReadonlyArray<Answer> => {
   const answers: Array<Answer> = []
   let at = 0
@@ -154,7 +153,7 @@ const readBody = (
 export interface RequestParts {
   readonly method?: string
   readonly path: string
-  /** Header lines as they are sent; a repeated name is given twice. */
+  /** The header lines to send. Give a repeated header twice. */
   readonly headers?: ReadonlyArray<readonly [name: string, value: string]>
   readonly body?: string | Uint8Array
   /** Keeps the connection open after the answer. */
@@ -162,7 +161,7 @@ export interface RequestParts {
   readonly from?: string | undefined
 }
 
-/** A request as bytes: what is given, a Host, and a Content-Length unless the headers frame the body themselves. */
+/** The bytes of a request. A Host header is added, and a Content-Length unless the headers already define the body's framing. */
 export const requestBytes = ({
   body,
   headers = [],
@@ -181,6 +180,6 @@ export const requestBytes = ({
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), bytes])
 }
 
-/** One request, one answer, on a connection of its own. */
+/** Sends one request on a new connection, and returns its answer. */
 export const request = async (port: number, parts: RequestParts): Promise<Answer> =>
   (await talk(port, [requestBytes(parts)], { answers: 1, head: parts.method === "HEAD", from: parts.from })).final

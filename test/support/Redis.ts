@@ -10,7 +10,7 @@ import { waitUntil } from "./Waiting.ts"
 const run = promisify(execFile)
 const cache = join(import.meta.dirname, "../../node_modules/.cache/redis")
 
-/** A program and where its libraries are. */
+/** A program and the folder of its libraries. */
 interface Program {
   readonly file: string
   readonly libraries: string | null
@@ -22,7 +22,7 @@ const onPath = (): Program | null => {
   return file === undefined ? null : { file, libraries: null }
 }
 
-/** What Debian's and Ubuntu's server is made of, beside the C library; not all of them are in every release. */
+/** The packages of Debian's and Ubuntu's server besides the C library. No release has all of them. */
 const parts = [
   "redis-server",
   "redis-tools",
@@ -36,11 +36,12 @@ const parts = [
   "lua-cjson"
 ]
 
-/** From the system's packages, unpacked into a folder: that needs no root. */
+/** The server from the system's packages, unpacked into a folder, because that needs no root. */
 const fetched = async (): Promise<Program | null> => {
   const found = async (): Promise<Program | null> => {
     const paths = await readdir(cache, { recursive: true }).catch(() => [])
-    // The one may be a link to the other, by a path that leads elsewhere here.
+    // One of the two programs may be a link to the other, with an absolute path that does not exist here. So the one that exists
+    // is used.
     const file = paths.find((path) => /bin\/redis-(server|check-rdb)$/.test(path) && existsSync(join(cache, path)))
     const library = paths.find((path) => /liblua5\.1\.so/.test(path))
     return file === undefined
@@ -59,7 +60,7 @@ const fetched = async (): Promise<Program | null> => {
 
 const program = onPath() ?? (process.env["REDIS_URL"] === undefined ? await fetched() : null)
 
-/** Why suites with Redis do not run here; null: they do. Printed once where it is asked. */
+/** Why suites with Redis do not run here; null: they do. The reason is printed once. */
 export const noRedis: string | null =
   program === null && process.env["REDIS_URL"] === undefined
     ? "no redis-server on the PATH, no REDIS_URL, and none could be fetched by apt-get download"
@@ -68,12 +69,12 @@ if (noRedis !== null) {
   if (process.env["REQUIRE_REDIS"] === "1") throw new Error(`REQUIRE_REDIS=1, and ${noRedis}`)
   process.stderr.write(`skipped what needs Redis: ${noRedis}\n`)
 }
-/** The same for suites that stop and freeze it. */
+/** The same for suites that stop and freeze the server. */
 export const noOwnRedis = program === null
 
 const password = "a password of the tests"
 
-/** A server of a suite's own, or the one of `REDIS_URL`, which only the suites that do not stop it use. */
+/** A server of the suite's own, or that of `REDIS_URL`, which only suites that do not stop it use. */
 export class Redis {
   readonly url: string
   private readonly port: number
@@ -92,7 +93,7 @@ export class Redis {
     return redis
   }
 
-  /** Starts it again after a stop, or lets it go on after a freeze. */
+  /** Starts the server after a stop, or lets it continue after a freeze. */
   async start(): Promise<void> {
     if (this.child !== null) return this.thaw()
     const { file, libraries } = program!
@@ -127,7 +128,7 @@ export class Redis {
     this.child?.kill("SIGCONT")
   }
 
-  /** What `redis-cli` would say, a line a reply. */
+  /** The output of `redis-cli`, one line for each reply. */
   async ask(command: string): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, "127.0.0.1", () => socket.end(`AUTH "${password}"\r\n${command}\r\nQUIT\r\n`))

@@ -1,7 +1,7 @@
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
 
-/** A session of the database, for what lasts longer than a statement: a transaction that holds a lock. */
+/** A database session that lasts longer than one statement: for a transaction that holds a lock. */
 export class Session {
   readonly #connection: PgConnection.PgConnection
   readonly #scope: Scope.Closeable
@@ -23,7 +23,7 @@ export class Session {
     await Effect.runPromise(this.#connection.query(statement))
   }
 
-  /** Ends the session, and with it the transaction that it was in. */
+  /** Ends the session and its transaction. */
   async close(): Promise<void> {
     await Effect.runPromise(Scope.close(this.#scope, Exit.void))
   }

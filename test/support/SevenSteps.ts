@@ -2,12 +2,12 @@ import type { StoredRun } from "./StoredRuns.ts"
 import { type Received, Target } from "./Target.ts"
 import { sleep } from "./Waiting.ts"
 
-/** A workflow that has something of all that a run can go through, and the target of its steps. */
+/** A workflow with an example of everything that can happen to a run, and the target of its steps. */
 
 export const steps = ["clean", "split", "flaky", "pause", "broken", "join", "last"] as const
 export type Step = (typeof steps)[number]
 
-/** Clean, then two ways: one retries, one waits and then fails; both are joined, and there is a step after that. */
+/** One step, then two branches: one retries, the other waits and then fails. Both are joined, and one more step follows. */
 const definition = (send: (step: Step) => object) => ({
   steps: [
     {
@@ -72,7 +72,7 @@ const definition = (send: (step: Step) => object) => ({
   ]
 })
 
-/** Makes the workflow, its source and its destinations; `post` makes a resource of a list. */
+/** Makes the workflow, its source and its destinations. `post` creates a resource of a list. */
 export const create = async (
   post: (list: string, body: object) => Promise<{ readonly id: string }>,
   name: string,
@@ -89,14 +89,17 @@ export const create = async (
   return { source: source.id, workflow: workflow.id }
 }
 
-/** A request's body. */
+/** The body of a request. */
 export const bodyOf = (token: string): string => JSON.stringify({ name: "  ada ", token })
 
 export const keyOf = ({ headers }: Received): string => String(headers["idempotency-key"])
 export const stepOf = ({ url }: Received): Step => url.slice(1) as Step
 export const tokenOf = ({ body }: Received): string => (JSON.parse(body.toString()) as { token: string }).token
 
-/** Says back what it was told, after up to so many ms, but that `broken` is refused, and `flaky` the first time that its key comes. */
+/**
+ * Answers with the body that it received, after a delay of up to `longestMs`. `broken` is always refused, and `flaky` when its
+ * key comes for the first time.
+ */
 export const echoing = (longestMs = 0) => {
   const refused = new Set<string>()
   return Target.start(async (response, received) => {
@@ -109,10 +112,10 @@ export const echoing = (longestMs = 0) => {
   })
 }
 
-/** How often a step's request comes when nobody disturbs it. */
+/** How many requests each step sends in an undisturbed run. */
 export const usual = { flaky: 2, broken: 1, join: 1 } as const
 
-/** What a run has come to, without the times, its token and how often something was tried. */
+/** The result of a run, without times, token and attempt numbers. */
 export const comeTo = ({ outcome, status, steps }: StoredRun, token: string) => ({
   status,
   outcome,
@@ -124,13 +127,13 @@ export const comeTo = ({ outcome, status, steps }: StoredRun, token: string) => 
       ports,
       handled,
       skipReason,
-      // One that has succeeded may remember that it had failed.
+      // A step that has succeeded may still have the error of an earlier attempt.
       error: status === "failed" ? error?.code : null,
       gave: given(output, token)
     }))
 })
 
-/** But for the times of a delay and of a delivery. */
+/** Without the times of a delay and of a delivery. */
 const given = (output: unknown, token: string): unknown => {
   const { body, result } = (output ?? {}) as { readonly body?: unknown; readonly result?: unknown }
   return result ?? JSON.stringify(body ?? null).replaceAll(token, "the token")

@@ -1,17 +1,17 @@
-/** The protocol's major version, which a session says first; what says another number asks for something else (TLS, to cancel). */
+/** The major version of the protocol, which a session sends first. Any other number is another request (TLS, cancellation). */
 const protocol = 3
 
 const ended = (bytes: Buffer, from: number): number => bytes.indexOf(0, from)
 const textAt = (bytes: Buffer, from: number): string => bytes.toString("utf8", from, ended(bytes, from))
 
 /**
- * The statements that a process sends to PostgreSQL, counted as they are executed, by their text without its numbers and quoted values. They are read
- * from the wire, so that none is missing, whichever part of the process sends it.
+ * Counts the statements that a process sends to PostgreSQL, by their text without numbers and quoted values. They are read from
+ * the connection, so none is missed, whichever part of the process sends it.
  */
 export class SqlStatements {
   #counts = new Map<string, number>()
 
-  /** How often each was executed since they were counted anew. */
+  /** How often each statement was executed since the counts were reset. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts
   }
@@ -20,7 +20,7 @@ export class SqlStatements {
     this.#counts = new Map()
   }
 
-  /** Reads what the process sends over one connection, from the first byte. */
+  /** Makes a reader of what the process sends on one connection, from the first byte. */
   readonly reader = (): ((sent: Buffer) => void) => {
     let rest: Buffer = Buffer.alloc(0)
     let isOpen = false
@@ -37,7 +37,7 @@ export class SqlStatements {
     return (sent) => {
       rest = Buffer.concat([rest, sent])
       for (;;) {
-        // The first message of a session has no type.
+        // The first message of a session has no type byte.
         const start = isOpen ? 1 : 0
         if (rest.length < start + 4) return
         const end = start + rest.readInt32BE(start)

@@ -1,6 +1,6 @@
 import type { Row } from "./sql.ts"
 
-/** Runs of workflows as they are stored, read without the product's own code. */
+/** Reads stored runs of workflows, without the product's own code. */
 
 interface StoredStep {
   readonly status: "pending" | "running" | "succeeded" | "failed" | "skipped"
@@ -18,11 +18,11 @@ export interface StoredRun {
   readonly status: string
   readonly outcome: string | null
   readonly parts: number
-  /** By their position in the workflow, as the last part that names each has them; beside it what it gave. */
+  /** By position in the workflow. Each step is as in the last journal entry that names it, with its output. */
   readonly steps: ReadonlyMap<number, StoredStep & { readonly output: unknown }>
-  /** The part by which each step had ended, and when that was made (Unix ms). */
+  /** The journal entry in which each step had ended, and the time of that entry (Unix ms). */
   readonly ended: ReadonlyMap<number, { readonly part: number; readonly at: number }>
-  /** What a run may never do, in words. */
+  /** Violations of the rules for stored runs, in words. */
   readonly faults: ReadonlyArray<string>
 }
 
@@ -42,7 +42,7 @@ const isOver = ({ status }: StoredStep): boolean => status !== "pending" && stat
 
 type Ask = (statement: string, parameters?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Row>>
 
-/** All runs of a workflow, by the time of their requests. */
+/** All runs of a workflow, ordered by the time of their requests. */
 export const readRuns = async (ask: Ask, workflowId: string): Promise<ReadonlyArray<StoredRun>> => {
   const runs = await ask(
     `select r.id, r.request_id, r.status, r.outcome, r.parts, r.finished_at is not null as finished,

@@ -4,14 +4,14 @@ import { randomInt } from "node:crypto"
 import { delimiter, join } from "node:path"
 import { waitUntil } from "./Waiting.ts"
 
-/** A real object store, where it is installed: OpenStack Swift with its S3 API (`swift/start.sh`). */
+/** A real object store, if it is installed: OpenStack Swift with its S3 API (`swift/start.sh`). */
 
 const programs = ["swift-proxy-server", "swift-ring-builder", "memcached"]
 const isThere = (program: string): boolean =>
   (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)))
 const missing = programs.filter((program) => !isThere(program))
 
-/** Why there is none; null when there is. `REQUIRE_SWIFT=1` makes it a failure. */
+/** Why there is none; null: there is one. With `REQUIRE_SWIFT=1` a missing store is a failure. */
 export const swiftIsMissing: string | null =
   missing.length === 0
     ? null

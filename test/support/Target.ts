@@ -6,18 +6,18 @@ import { now, patience } from "./Waiting.ts"
 /** One request as a target received it. */
 export interface Received {
   readonly method: string
-  /** The request target, as it was sent. */
+  /** The request target as sent. */
   readonly url: string
   /** Flat, as sent: name, value, name, value. */
   readonly rawHeaders: ReadonlyArray<string>
   /** By lower-case name; a repeated one is a list. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
   readonly body: Buffer
-  /** When it began to come, in Unix ms. */
+  /** When its first bytes arrived (Unix ms). */
   readonly at: number
-  /** The sender's port: it tells which process the request came from. */
+  /** The sender's port, which identifies the sending process. */
   readonly port: number
-  /** Completes when the sender ends the request before it has its whole answer. */
+  /** Completes when the sender aborts the request before it has the complete answer. */
   readonly abandoned: Promise<void>
 }
 
@@ -32,7 +32,7 @@ export const saying =
 /** Never answers. */
 export const hanging: Reply = () => undefined
 
-/** A server that is delivered to or called: keeps what it receives, and answers what `reply` says. */
+/** A server that receives deliveries or calls. It keeps the requests, and answers with `reply`. */
 export class Target {
   readonly port: number
   readonly received: Array<Received> = []
@@ -65,7 +65,7 @@ export class Target {
       )
       message.on("data", (chunk: Buffer) => chunks.push(chunk))
       message.on("error", () => {
-        // Broken off by the sender: nothing was received.
+        // Aborted by the sender: the request does not count as received.
       })
       message.on("end", () => {
         const received: Received = {
@@ -90,13 +90,13 @@ export class Target {
     return `http://127.0.0.1:${this.port}`
   }
 
-  /** Back to an empty record and the usual answer. */
+  /** Empties the record and restores the usual answer. */
   reset(): void {
     this.received.length = 0
     this.reply = this.#usual
   }
 
-  /** The first `count` that were received, when there are that many. */
+  /** The first `count` requests, once that many have been received. */
   next(count = 1, patienceMs = patience): Promise<ReadonlyArray<Received>> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
@@ -117,7 +117,7 @@ export class Target {
     })
   }
 
-  /** What came over connections that this process has open now. */
+  /** The requests that came over connections that this process has open now. */
   from(pid: number): ReadonlyArray<Received> {
     const ports = portsOf(pid, this.port)
     if (ports === null) throw new Error("this system does not tell which process a connection belongs to")

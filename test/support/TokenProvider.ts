@@ -5,13 +5,13 @@ import { decodeJwt, importSPKI, jwtVerify } from "jose"
 import { Provider } from "oidc-provider"
 import { Browser } from "./Browser.ts"
 
-/** A real provider of tokens on a port of its own: clients with secrets, people who consent to anything, and refresh tokens that change. */
+/** A real token provider on its own port, with client secrets, users who consent to everything, and rotating refresh tokens. */
 
-/** Where people are led back to, unless a test leads them elsewhere. */
+/** The default redirect URI of users. */
 export const redirectUri = "https://operator.example/callback"
 
 export const clientOf = (method: "client_secret_basic" | "client_secret_post") => ({
-  // With what a form would encode, so that the basic way is tried for real.
+  // With characters that form encoding changes, so that the encoding in basic authentication is tested, too.
   client_id: `gateway ${method}`,
   client_secret: `s3cret: of +${method}/%20`,
   token_auth_method: method
@@ -19,7 +19,7 @@ export const clientOf = (method: "client_secret_basic" | "client_secret_post") =
 
 const accountKey = generateKeyPairSync("rsa", { modulusLength: 2048 })
 
-/** A service account as its console gives it out. */
+/** The key file of a service account, as a provider's console issues it. */
 export const accountFile = (tokenUri: string) => ({
   type: "service_account",
   private_key_id: "key-1",
@@ -41,19 +41,19 @@ export interface Given {
 }
 
 export interface TokenProviderOptions {
-  /** Seconds that access tokens last. */
+  /** Lifetime of access tokens in seconds. Default: 3,600. */
   readonly life?: number
-  /** Where people may be led back to beside. */
+  /** Further redirect URIs. */
   readonly redirectUris?: ReadonlyArray<string>
 }
 
 export class TokenProvider {
   readonly issuer: string
   readonly calls: Array<TokenCall> = []
-  /** What it has given out, by what it was given for. */
+  /** The answers with tokens that it has issued, in order. */
   readonly given: Array<{ readonly access_token: string; readonly refresh_token?: string; readonly scope?: string }> =
     []
-  /** What the token endpoint answers instead of itself; null: itself. */
+  /** Answers calls of the token endpoint instead of the provider; null: the provider answers. */
   instead: RequestListener | null = null
   #provider: Provider
   readonly #server: Server
@@ -101,7 +101,7 @@ export class TokenProvider {
           void this.#assert(form["assertion"] ?? "", response)
           return
         }
-        // The provider reads what was read already.
+        // The provider uses this body, because the stream has been read already.
         Object.assign(request, { body })
         const end = response.end.bind(response) as (chunk?: unknown) => typeof response
         response.end = ((chunk?: unknown) => {
@@ -127,19 +127,19 @@ export class TokenProvider {
     return `${this.issuer}/auth`
   }
 
-  /** Whether it knows the token, which has not been revoked and is not over. */
+  /** Whether the token is valid: neither revoked nor expired. */
   async knows(token: string): Promise<boolean> {
     const { AccessToken, ClientCredentials } = this.#provider
     return (await AccessToken.find(token)) !== undefined || (await ClientCredentials.find(token)) !== undefined
   }
 
-  /** From now on it does not know the token. */
+  /** Makes the token invalid. */
   async forget(token: string): Promise<void> {
     const { AccessToken, ClientCredentials } = this.#provider
     await ((await AccessToken.find(token)) ?? (await ClientCredentials.find(token)))?.destroy()
   }
 
-  /** Checks what a service account has signed, as a provider does. */
+  /** Checks the signature of a service account, as a provider does. */
   async #assert(assertion: string, response: ServerResponse): Promise<void> {
     try {
       const key = await importSPKI(accountKey.publicKey.export({ type: "spki", format: "pem" }), "RS256")
@@ -157,7 +157,9 @@ export class TokenProvider {
     }
   }
 
-  /** Goes where a browser is sent, signs in as `login` and consents; where it is led back to, which is not asked for. */
+  /**
+   * Follows a browser redirect, signs in as `login` and consents. Returns the URL outside of the provider, without calling it.
+   */
   consent(url: string, login: string): Promise<URL> {
     return new Browser().consent(this.issuer, url, login)
   }

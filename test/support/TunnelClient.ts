@@ -2,12 +2,12 @@ import { WebSocket } from "@effect/platform-node/NodeWS"
 import type { Body } from "./Gateway.ts"
 import { eventually } from "./Waiting.ts"
 
-/** What a client says to a delivery; null: nothing. */
+/** The client's answer to a delivery; null: none. */
 export type Reply = (delivery: Body) => object | null
 
 const ok: Reply = () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "ok" })
 
-/** A client of a tunnel, and all that it was told. It answers each delivery as it is told to, at once. */
+/** A tunnel client that keeps all messages that it receives. It answers each delivery at once with `reply`. */
 export class TunnelClient {
   readonly frames: Array<Body> = []
   readonly socket: WebSocket
@@ -68,7 +68,7 @@ export class TunnelClient {
     return eventually("a hello", () => this.frames.find(({ type }) => type === "hello"))
   }
 
-  /** The first so many deliveries, once they are there. */
+  /** The deliveries, once there are `count` of them. */
   delivered(count: number): Promise<ReadonlyArray<Body>> {
     return eventually(`${count} deliveries`, () => (this.deliveries.length >= count ? this.deliveries : null))
   }
@@ -77,7 +77,7 @@ export class TunnelClient {
     return eventually("the end of the tunnel", () => this.closed)
   }
 
-  /** Goes without a word, as a machine does that is switched off. */
+  /** Drops the connection without a close message, as a machine that is switched off does. */
   drop(): void {
     this.socket.terminate()
   }

@@ -1,4 +1,4 @@
-/** Milliseconds since the epoch, with fractions, and never going back. */
+/** Milliseconds since the epoch, with fractions; never goes back. */
 export const now = (): number => performance.timeOrigin + performance.now()
 
 export const sleep = (milliseconds: number): Promise<void> =>
@@ -7,19 +7,19 @@ export const sleep = (milliseconds: number): Promise<void> =>
   })
 
 /**
- * How long a test waits for what has to happen, in ms. Only a test that fails waits so long: it is no promise of the gateway's,
- * and a machine that is busy with other work has to stay below it.
+ * How long (ms) a test waits for something that has to happen. Only a failing test waits this long. It is not a promise of the
+ * gateway, and a busy machine has to stay below it.
  */
 export const patience = 60_000
 
-/** Something that had to become true did not. */
+/** A condition did not become true in time. */
 export class NotReached extends Error {
   override readonly name = "NotReached"
 }
 
 /**
- * Asks `probe` again and again until it is true, and returns when that was. A probe that fails is one that says no: while
- * processes and databases are killed, asking fails too.
+ * Calls `probe` until it returns true, and returns the time of that. A failure of `probe` counts as false, because calls also
+ * fail while processes and databases are killed.
  */
 export const waitUntil = async (
   what: string,
@@ -27,7 +27,7 @@ export const waitUntil = async (
   options: {
     readonly patienceMs?: number
     readonly everyMs?: number
-    /** Goes into the failure: what there was instead. */
+    /** The observed value, which is added to the failure's message. */
     readonly seen?: () => unknown
   } = {}
 ): Promise<number> => {
@@ -50,7 +50,7 @@ export const waitUntil = async (
   }
 }
 
-/** What `read` gives once it gives something, or once that is `good`. */
+/** Waits until `read` returns a value, or until that value is `good`, and returns it. */
 export const eventually = async <A>(
   what: string,
   read: () => Promise<A | null | undefined> | A | null | undefined,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { patience, sleep } from "./Waiting.ts"
 
-/** The memory of a process, in MB. Only where the system tells it by files. */
+/** The memory of a process in MB. Only on systems with /proc. */
 export const memoryOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
@@ -11,7 +11,7 @@ export const processorOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")
     .split(" ")
-  // User and system time in ticks, of which Linux tells programs that there are a hundred a second.
+  // User and system time in ticks. Linux reports 100 ticks a second to programs.
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
@@ -19,12 +19,12 @@ export interface Watched {
   readonly processorSeconds: number
   readonly idleMb: number
   readonly peakMb: number
-  /** The answers that a plain sender got: how long each took, ascending, in milliseconds, and how many were not 200. */
+  /** The response times of a plain sender, ascending, in ms. `refused`: the answers other than 200. */
   readonly answersMs: ReadonlyArray<number>
   readonly refused: number
 }
 
-/** Watches a gateway's memory, and what a plain sender of one request after the other is told, for as long as `work` takes. */
+/** Measures a gateway's memory and the answers to a plain sender, which sends one request after the other, while `work` runs. */
 export const watch = async (
   gateway: { readonly pid: number; readonly port: number; readonly path: string },
   work: () => Promise<unknown>

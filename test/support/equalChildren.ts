@@ -2,8 +2,8 @@ import { syncBuiltinESMExports } from "node:module"
 import os from "node:os"
 
 /**
- * Loaded into a gateway's process before its program (`--import`): the sandbox's children compete as equals. They give way to all
- * else, which on a machine that is busy with other work leaves them next to nothing of it, and tests are about something else.
+ * Loaded into a gateway's process before its program (`--import`). It disables the low priority of the sandbox's child processes.
+ * On a busy machine they would get almost no processor time, and tests are not about that.
  */
 os.setPriority = () => {}
 syncBuiltinESMExports()

@@ -7,14 +7,17 @@ import { Gateways } from "./Gateways.ts"
 import type { Role } from "./GatewayProcess.ts"
 import { type Reply, Target } from "./Target.ts"
 
-/** Of this process: vitest makes a fixture of a worker once for each suite that extends it. */
+/**
+ * One for this process. vitest makes a fixture with scope `worker` again for each suite that extends it, so it cannot hold the
+ * gateway.
+ */
 let sharedGateway: Promise<Gateway> | null = null
 
 const startShared = async (): Promise<Gateway> => {
   sharedGateway ??= Gateway.start()
   const gateway = await sharedGateway
   if (gateway.runs) return gateway
-  // A suite has brought it down, and has failed; the next ones are about something else.
+  // A suite has ended the process, and has failed for that. The next suites get a new one.
   sharedGateway = null
   await gateway.close()
   return startShared()
@@ -27,23 +30,23 @@ const closeShared = async (): Promise<void> => {
 }
 
 /**
- * `it` with what the suites of the whole gateway need. What a test names is started for it and ends by itself: `gateway`
- * with the file, the others with the test.
+ * `it` with what suites of the whole gateway need. A fixture starts when a test names it, and ends by itself: `gateway` with the
+ * file, the others with the test.
  *
- * A suite adds what is its own: `gatewayIt.extend("send", ({ gateway }) => …)`.
+ * A suite adds its own fixtures: `gatewayIt.extend("send", ({ gateway }) => …)`.
  */
 export const it = test
-  /** Gives the gateway that the suites of a worker share. It starts with the first one that asks, and ends with the worker. */
+  /** Returns the gateway that the suites of a worker share. It starts when it is first used, and ends with the worker. */
   .extend("shared", { scope: "worker" }, ({}, { onCleanup }) => {
     onCleanup(closeShared)
     return startShared
   })
   /**
-   * Environment variables of `gateway` beside, or instead of, the usual ones: the suite has a process and a database to itself. Null, unless a suite
-   * says otherwise: it is one of the teams of a gateway whose other suites have run before it, or will.
+   * Environment variables of `gateway` in addition to the usual ones, or instead of them: with these, the suite has its own
+   * process and database. Null (default): the suite is one team of the gateway that other suites of the worker also use.
    */
   .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> | null => null)
-  /** One process that does everything, and a team of it. */
+  /** One process with all roles, and a team in it. */
   .extend("gateway", { scope: "file" }, async ({ settings, shared }, { onCleanup }) => {
     if (settings === null) return (await shared()).forTeam()
     const gateway = await Gateway.start(settings)
@@ -51,8 +54,8 @@ export const it = test
     return gateway
   })
   /**
-   * Starts a server that is delivered to. It stays to the end of the file: what a gateway still delivers for a test that is over
-   * comes to that test's server, and nobody else gets its port.
+   * Starts a server for deliveries. It runs to the end of the file: deliveries of a finished test still go to that test's server,
+   * and no other server gets its port.
    */
   .extend("startTarget", { scope: "file" }, ({}, { onCleanup }) => {
     const started: Array<Target> = []
@@ -65,7 +68,7 @@ export const it = test
       return target
     }
   })
-  /** The server behind a destination of the test; what comes after the test is taken, so that it is not sent again. */
+  /** The server behind a destination of the test. Deliveries after the test are accepted, so that they are not retried. */
   .extend("target", async ({ startTarget }, { onCleanup }) => {
     const target = await startTarget()
     onCleanup(() => target.reset())
@@ -86,7 +89,7 @@ export const it = test
     )
     return { folder, databaseUrl: Redacted.value(url) }
   })
-  /** Starts several processes on one database, by the names and roles given, and with settings beside the usual ones. */
+  /** Starts several processes on one database, with the given names and roles, and with additional settings. */
   .extend("running", ({ place }, { onCleanup }) => {
     const started: Array<{ readonly close: () => Promise<void> }> = []
     onCleanup(async () => {
@@ -103,7 +106,7 @@ export const it = test
   })
 
 /**
- * The same with a gateway of the suite's own: for what one gateway has once. Such are its process (restarts, memory, log), its way to the database, the
- * public bins, settings of the site and what the metrics say of a process.
+ * `it` with a gateway for this suite only. Use it for things that exist once in a gateway: the process (restarts, memory, log),
+ * its database connection, public bins, site settings, and process metrics.
  */
 export const ownIt = it.extend("settings", { scope: "file" }, {})

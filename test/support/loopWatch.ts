@@ -1,14 +1,14 @@
 import { createServer } from "node:http"
 
 /**
- * Loaded into a gateway's process before its program (`--import`): tells over a socket how long its event loop was held. Two
- * figures, because a machine may be busy with others: by the clock, and by the processor time that the loop's own thread
- * has used meanwhile, which others do not lengthen.
+ * Loaded into a gateway's process before its program (`--import`). Reports over a socket how long its event loop was blocked.
+ * There are two figures, because other processes may keep the machine busy: by the clock, and by the processor time of the event
+ * loop's thread, which other processes do not increase.
  */
 const path = process.env["LOOP_WATCH"]
 const everyMs = 2
 
-/** The longest time between two looks, in ms, since it was asked last. */
+/** The longest times (ms) between two checks since the last report. */
 let held = { clockMs: 0, processorMs: 0 }
 
 const processorMs = (): number => {

@@ -4,13 +4,13 @@ import { beforeEach } from "vitest"
 import { Random as Seeded } from "../../packages/entities/test/Random.ts"
 
 /*
- * The random runs of a property follow from its name: a commit is either green or not, whoever runs its tests and however often.
- * `TIDEGATE_TEST_SEED=<any text>` has others run, to look for what these do not find.
+ * The random values of a property test follow from its name. So a commit is either green or not, whoever runs its tests and
+ * however often. `TIDEGATE_TEST_SEED=<any text>` uses other random values, to find more.
  */
 
 const seed = process.env["TIDEGATE_TEST_SEED"] ?? ""
 
-/** What Effect draws from, in this process, where nobody provides another one. */
+/** Effect's default random generator in this process. */
 const drawn: { -readonly [Name in keyof typeof Random.Random.Service]: (typeof Random.Random.Service)[Name] } =
   Context.get(Context.empty(), Random.Random)
 

@@ -3,7 +3,7 @@ import { Effect, Redacted } from "effect"
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** Runs one statement on a connection of its own, so that no fault of an earlier moment stays with it. */
+/** Runs one statement on a new connection, so that an earlier failure of a connection cannot affect it. */
 export const query = async (
   url: string,
   statement: string,

@@ -1,39 +1,39 @@
-/** What one row of the table is: settings, loads, and what must come true. */
+/** The definition of a row of the table: settings, loads and requirements. */
 import type { Measurement } from "../Measurement.ts"
 
-/** As fast as acknowledged, or so many requests a second, to all sources together. */
+/** "saturated": as fast as requests are acknowledged. A number: requests per second, to all sources together. */
 export type Load = "saturated" | number
 
-/** Something that must come true in every phase of a row. */
+/** A requirement for every phase of a row. */
 export interface Must {
   readonly name: string
-  /** What is wrong; null: nothing. */
+  /** The violation as text; null: there is none. */
   readonly fault: (found: Measurement) => string | null
 }
 
-/** One row; what is left out is as in a plain gateway: one source, one connection without rules, one destination, one process. */
+/** One row. Defaults are those of a plain gateway: one source, one connection without rules, one destination, one process. */
 export interface Row {
   readonly name: string
   readonly loads: ReadonlyArray<Load>
   readonly must: ReadonlyArray<Must>
   readonly processes?: number
-  /** Sources with a connection and a destination of their own each; requests take turns, at all processes. */
+  /** Sources, each with its own connection and destination. Requests go to them in turn, through all processes. */
   readonly sources?: number
-  /** Connections of each source, to a destination of its own each. */
+  /** Connections of each source, each with its own destination. */
   readonly destinations?: number
-  /** Milliseconds that the target takes to answer. */
+  /** The delay of the target's answer in milliseconds. */
   readonly answersAfter?: number
-  /** Settings of every source, and of every connection, and its rules, as the API takes them. */
+  /** Settings of every source, of every connection, and its rules, in the form of the API. */
   readonly source?: object
   readonly connection?: object
   readonly rules?: ReadonlyArray<object>
-  /** Customers that the events are about; those of one are sent one after the other. */
+  /** Customers of the events. Events of one customer are sent one after the other. */
   readonly customers?: number
-  /** Each phase has sources of its own, which have seen nothing before, and is measured from its first request. */
+  /** Each phase has new sources, and is measured from its first request. */
   readonly isFresh?: boolean
   /** Rate and CPU are those of refused requests. */
   readonly countsRefusals?: boolean
-  /** Other sources of the same gateway, with one connection each, and how many requests a second they get meanwhile. */
+  /** Other sources of the same gateway with one connection each, and the requests per second that they get at the same time. */
   readonly beside?: ReadonlyArray<{ readonly perSecond: number; readonly rules: ReadonlyArray<object> }>
 }
 
@@ -47,7 +47,7 @@ const isDelivered = must(
   ({ malformed, missing }) => missing + malformed > 0 && `${missing} missing, ${malformed} changed`
 )
 
-/** Nothing is refused, and what is acknowledged is delivered as it was sent. */
+/** No request is refused, and every acknowledged request is delivered unchanged. */
 export const complete: ReadonlyArray<Must> = [
   isDelivered,
   must("none refused", ({ refusal, refused }) => refused > 0 && `${refused} refused: ${refusal}`)
@@ -59,8 +59,8 @@ export const p99AtMost = (ms: number): Must =>
   must(`p99 ≤ ${ms} ms`, ({ senderToTarget: { p99 } }) => !(p99 <= ms) && `p99 ${p99.toFixed(0)} ms`)
 
 /**
- * Of a source that may accept so many a second, and has seen nothing before: no more than that in each second begun, and a
- * lease (an eighth of the limit); and most of it, when more is offered. All else is 429.
+ * For a new source with a limit of `perSecond`. In each started second it accepts at most the limit, and in addition a lease (an
+ * eighth of the limit). When more is offered, it accepts at least 80 % of the limit. All other requests get 429.
  */
 export const limitedTo = (perSecond: number): ReadonlyArray<Must> => [
   isDelivered,
@@ -74,7 +74,7 @@ export const limitedTo = (perSecond: number): ReadonlyArray<Must> => [
   )
 ]
 
-/** Of a source that may accept one a day. */
+/** For a source that may accept one request a day. */
 export const allRefused = must(
   "all but one 429",
   ({ acknowledged, limited, refused }) => (acknowledged > 1 || limited !== refused) && `${acknowledged} accepted`

@@ -1,4 +1,4 @@
-/** Runs rows: each on gateways of its own, the version before and this one in turn. */
+/** Runs rows. Each row has its own gateways, of the earlier version and of this one, which are loaded in turn. */
 import * as Effect from "effect/Effect"
 import { type Outcome, type Plan, startProcess } from "../Comparison.ts"
 import type { Gateway } from "../Gateway.ts"
@@ -6,15 +6,15 @@ import { type Measurement, offer, saturate, type Subject } from "../Measurement.
 import type { Load, Row } from "./Row.ts"
 import { linesOf, loadName, type Phases, type Version } from "./Table.ts"
 
-/** A gateway with a row's settings: what is loaded in each phase, and what is beside it. */
+/** A gateway with a row's settings: the subject for each phase, and the other sources. */
 interface Arranged {
   readonly subject: Effect.Effect<Subject, Effect.Error<ReturnType<Gateway["route"]>>>
   readonly beside: ReadonlyArray<{ readonly url: string; readonly perSecond: number }>
 }
 
-/** Longer than it takes until every process knows of the others, and shards are where they belong. */
+/** Long enough for all processes to know each other, and for the shards to be distributed. */
 const settling = "4 seconds"
-/** Requests in flight at saturation: of what goes in turn, one of each customer. */
+/** Requests in flight at saturation. With customers, at most one for each customer. */
 const inFlight = 100
 
 const upTo = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
@@ -38,7 +38,7 @@ const arrange = Effect.fnUntraced(function* (plan: Plan, row: Row, name: string)
   }) => first.route({ name: `${name}-${++routes}`, destinations: targets, ...settings })
   const subject = Effect.gen(function* () {
     const made = yield* Effect.forEach(upTo(sources), () => route({ rules, source, connection }))
-    // Each source at each door, so that no source has a door of its own.
+    // Each source is used through each process, so that no source belongs to one process.
     const [url = "", ...otherUrls] = made.flatMap((url) =>
       [first, ...others].map(({ origin }) => `${origin}${new URL(url).pathname}`)
     )
@@ -61,8 +61,8 @@ const inTurn = ({ customers }: Row) =>
   customers === undefined ? {} : { customers, inFlight: Math.min(customers, inFlight) }
 
 /**
- * So long for each process, because they share the cores. A target that takes its time would have what saturation leaves
- * behind for long.
+ * The warm-up lasts longer with more processes, because they share the cores. With a slow target there is no saturation, because
+ * its backlog would last too long.
  */
 const warm = (plan: Plan, row: Row, { subject }: Arranged) =>
   Effect.flatMap(subject, (subject) => {
@@ -91,13 +91,13 @@ const phaseOf = Effect.fnUntraced(function* (plan: Plan, row: Row, { beside, sub
   return found
 })
 
-/** Half as long as the phases of other scenarios: there are many rows. */
+/** Half as long as the phases of other scenarios, because there are many rows. */
 const sizesOf = ({ settings, ...plan }: Plan): Plan => ({
   ...plan,
   settings: { ...settings, leadIn: settings.leadIn / 2, offered: settings.offered / 2 }
 })
 
-/** The outcome of one row. What it cannot do, or fails at, is said in the table, and the next row is run. */
+/** The outcome of one row. If it is not supported or fails, the table says so, and the next row is run. */
 export const runRow = (row: Row, index: number) =>
   Effect.fnUntraced(function* (given: Plan) {
     const plan = sizesOf(given)
@@ -106,7 +106,7 @@ export const runRow = (row: Row, index: number) =>
     const found: Record<Version, Phases> = { before: new Map(), now: new Map() }
     const failed = new Map<Version, { readonly isUnknown: boolean; readonly message: string }>()
 
-    /** Runs it, unless the version has failed before, and what fails is kept. */
+    /** Runs this, unless the version has failed before. A failure is kept. */
     const trying = <A, E extends { readonly _tag: string; readonly message: string }, R>(
       version: Version,
       effect: Effect.Effect<A, E, R>
@@ -150,7 +150,7 @@ export const runRow = (row: Row, index: number) =>
 
     if (row.beside === undefined) yield* session(versions, settings.rounds, "")
     else {
-      // What hostile code has left to do would be in the way of the other version: only one of them is up.
+      // Work that hostile code has left behind would disturb the other version, so only one version runs at a time.
       for (let round = 0; round < settings.rounds; round++) {
         for (const version of versions) yield* session([version], 1, `_${round}`)
       }

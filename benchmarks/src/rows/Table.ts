@@ -6,7 +6,7 @@ import type { Load, Row } from "./Row.ts"
 
 export type Version = "before" | "now"
 
-/** What was measured of one version: of each load, one phase a round. */
+/** The measurements of one version: for each load one phase per round. */
 export type Phases = Map<Load, ReadonlyArray<Measurement>>
 
 /** One line. */
@@ -16,9 +16,9 @@ export interface Line {
   readonly version: Version | "ratio"
   /** In the order of the columns. */
   readonly cells: ReadonlyArray<string>
-  /** What came true, what did not, or why there are no figures. */
+  /** The requirements that were met or not, or why there are no figures. */
   readonly remark: string
-  /** Null: nothing is required of it. */
+  /** Null: there is no requirement. */
   readonly holds: boolean | null
 }
 
@@ -33,9 +33,9 @@ const count = ({ delivered, refused }: Measurement, row: Row): number =>
 const rate = (found: Measurement, { answersAfter = 0, countsRefusals, isFresh }: Row): number => {
   const { acknowledged, delivered, perSecond, refused, sending } = found
   if (countsRefusals === true) return refused / sending
-  // Where a limit leaves pauses, the last delivery says nothing about how long it took.
+  // With pauses because of a limit, the last delivery does not show how long the work took.
   if (isFresh === true) return acknowledged / sending
-  // That the target takes its time makes nothing slower but the last answer.
+  // The target's delay only makes the last answer later, so it is subtracted.
   return delivered / (delivered / perSecond - answersAfter / 1_000)
 }
 
@@ -68,7 +68,7 @@ const columns: ReadonlyArray<Column> = [
 export const loadName = (load: Load): string =>
   load === "saturated" ? load : `${load.toLocaleString("en-US")} requests/s`
 
-/** The lines of one row, of medians; `failed` says why there is nothing, or no more, of a version. */
+/** The lines of one row, with medians. `failed`: why a version has no figures, or no more. */
 export const linesOf = (
   row: Row,
   versions: ReadonlyArray<Version>,
@@ -99,7 +99,7 @@ export const linesOf = (
             : failure !== undefined
               ? `cannot: ${failure.message}`
               : row.must.map(({ name }) => name).join(", "),
-        // The version before is not what is judged.
+        // The earlier version is not judged.
         holds: version === "before" || (failure?.isUnknown ?? false) ? null : faults.length === 0
       }
     })
@@ -119,7 +119,7 @@ export const linesOf = (
 
 const HEAD = ["Row", "Load", "", ...columns.map(({ head }) => head), "What must come true"]
 
-/** A row and a load are named once. */
+/** Row and load are named only in their first line. */
 const fields = (line: Line, before: Line | undefined): ReadonlyArray<string> => {
   const isSameRow = line.row === before?.row
   const isSameLoad = isSameRow && line.load === before.load
@@ -134,7 +134,7 @@ export const renderMarkdown = (lines: ReadonlyArray<Line>): string =>
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n")
 
-/** The table for a terminal; colour only where the terminal has it. */
+/** The table for a terminal, with colour if the terminal supports it. */
 export const renderText = (lines: ReadonlyArray<Line>): string => {
   const body = lines.map((line, at) => ({ holds: line.holds, cells: fields(line, lines[at - 1]) }))
   const widths = HEAD.map((head, at) => Math.max(head.length, ...body.map(({ cells }) => cells[at]!.length)))

@@ -1,9 +1,9 @@
-/** The rows, in the order of the table. One more is one more entry. */
+/** The rows in the order of the table. To add a row, add an entry. */
 import { allRefused, complete, inOrder, limitedTo, p99AtMost, type Row } from "./Row.ts"
 
 const transformation = (name: string, code: string) => ({ type: "transform", transformation: { name, code } })
 
-/** Changes a value of the body for one of the same length, so that the target still knows it. */
+/** Replaces a value of the body by one of the same length, so that the target still recognises the body. */
 const transform = transformation(
   "touch",
   `addHandler("transform", (request) => {
@@ -12,7 +12,7 @@ const transform = transformation(
 })`
 )
 
-/** No request is a duplicate: what is measured is finding that out. */
+/** No request is a duplicate: the cost of the check is measured. */
 const deduplicate = { type: "deduplicate", window: 60_000, include_fields: ["body.run", "body.sequence"] }
 
 const loops = transformation("loop", `addHandler("transform", () => { for (;;); })`)
@@ -21,7 +21,7 @@ const allocates = transformation(
   `addHandler("transform", () => { for (const kept = []; ;) kept.push(new Array(100_000).fill(kept.length)) })`
 )
 
-/** Between them three orders of magnitude: nothing in parallel, as much as at other destinations, and hardly anything that waits. */
+/** Three numbers of customers, each a hundred times the last: no parallel deliveries, as many as usual, and almost no waiting. */
 const ordered = ([1, 100, 10_000] as const).map((customers): Row => ({
   name: `in order, ${customers.toLocaleString("en-US")} key${customers === 1 ? "" : "s"}`,
   loads: ["saturated", customers === 1 ? 100 : 1_000],

@@ -75,8 +75,8 @@ export const isConfirmation = (key: string, brought: Brought, said: string | und
 }
 
 /**
- * Asks for confirmation. The form posts to its own address, whatever its public form is, and only on a click: no URL that a
- * browser fetches confirms anything.
+ * Asks for confirmation. The form posts to the page's own address, so it works with any public URL. It posts only after a click:
+ * no URL that a browser fetches confirms anything.
  */
 export const askingPage = (
   { id, name, team_id, team_name, type }: ConsentFor,

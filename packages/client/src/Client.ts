@@ -9,15 +9,15 @@ export interface ClientOptions extends Partial<RetryOptions> {
   readonly baseUrl: string
   /** An API key, or the token of a session. */
   readonly key: string
-  /** The team to act on, where it is not the key's own. */
+  /** The team to act on, if it is not the key's own team. */
   readonly team?: string
   readonly fetch?: (request: Request) => Promise<Response>
   readonly json?: Json
 }
 
 /**
- * How JSON is read and written: by `JSON`, unless told. JavaScript's numbers hold 15 to 17 digits, and a gateway's answers have all that a sender
- * wrote: who needs them reads with something else.
+ * Reads and writes JSON (default: `JSON`). JavaScript's numbers hold 15 to 17 digits, but the gateway's answers contain all
+ * digits that a sender wrote. Pass another implementation to keep all of them.
  */
 export interface Json {
   readonly parse: (text: string) => unknown
@@ -27,10 +27,10 @@ export interface Json {
 type Method = "get" | "post" | "put" | "patch" | "delete"
 type Operation<Path extends keyof paths, M extends Method> = FilterKeys<paths[Path], M>
 type Options<Path extends keyof paths, M extends Method> = FetchOptions<Operation<Path, M>>
-/** Options may be left out where none is needed. */
+/** The options are optional when none of them is required. */
 type Rest<O> = RequiredKeysOf<O> extends never ? [options?: O] : [options: O]
 type Responses<O> = O extends { readonly responses: infer R extends Record<string | number, unknown> } ? R : never
-/** What a call is answered. */
+/** The body of a call's successful answer. */
 type Answer<Path extends keyof paths, M extends Method> = SuccessResponse<Responses<Operation<Path, M>>>
 
 /** What every list answers. */
@@ -51,8 +51,8 @@ interface Query {
 }
 
 /**
- * Calls a gateway. A call resolves with what it is answered and rejects with a `TidegateError`; paths, parameters, bodies and answers
- * have the contract's types.
+ * Calls a gateway. A call resolves with the body of the answer, or rejects with a `TidegateError`. Paths, parameters, bodies and
+ * answers have the types of the contract.
  */
 export class Client {
   readonly #request: (method: Method, path: string, options: object) => Promise<unknown>
@@ -95,7 +95,11 @@ export class Client {
     return this.#call("delete", path, rest)
   }
 
-  /** Everything that a list has for the query that is given, page by page as it is asked for. `limit` says how long a page is. */
+  /**
+   * Returns all rows of a list that match the query. Each page is requested when its first row is needed. Some lists (sources and
+   * the other resources, fixtures, bulk operations) have only one page, of at most `limit` rows (default: 255). If such a list
+   * may have more rows, this throws after the page, because a shortened list would look complete.
+   */
   async *list<Path extends ListPath>(path: Path, ...[options]: Rest<Options<Path, "get">>): AsyncGenerator<Item<Path>> {
     const { params } = (options ?? {}) as Query
     for (let cursor: { readonly cursor?: string | null } = {}, more = true; more;) {

@@ -1,22 +1,22 @@
 import type { Delivery } from "./Tunnel.ts"
 
-/** What the gateway is told of a delivery. */
+/** The result of a delivery, as it is sent to the gateway. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
   readonly body?: string
   readonly body_base64?: string
   readonly body_truncated?: true
-  /** Why the app gave no answer; null when it did. */
+  /** Why the app gave no answer; null if it answered. */
   readonly error: string | null
 }
 
-/** What is read of an answer's body: the gateway keeps no more. */
+/** Bytes of an answer's body that are read. The gateway stores no more. */
 const maxBody = 64 * 1024
 const maxHeaders = 100
 const maxHeaderCharacters = 16 * 1024
 
-/** Of the connection that the request came by, not of the one that is made; and what `fetch` refuses to be told. */
+/** Headers that belong to the connection of the original request, and headers that `fetch` refuses. */
 const dropped: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -30,7 +30,7 @@ const dropped: ReadonlySet<string> = new Set([
   "upgrade"
 ])
 
-/** No answer of the app: reported as a bad gateway's. */
+/** The result when the app gave no answer: reported as 502 Bad Gateway. */
 export const refused = (error: string): Answer => ({ status: 502, headers: {}, error })
 
 const bytesOf = ({ body, body_base64 }: Delivery["request"]): Uint8Array<ArrayBuffer> =>
@@ -38,7 +38,10 @@ const bytesOf = ({ body, body_base64 }: Delivery["request"]): Uint8Array<ArrayBu
     ? new TextEncoder().encode(body ?? "")
     : Uint8Array.from(atob(body_base64), (character) => character.charCodeAt(0))
 
-/** Null where the path would lead out of the target's: what senders put into it is theirs to choose. */
+/**
+ * The URL of a delivery; null if its path would leave the target's path. Senders choose the path, so it must not reach other
+ * parts of the app.
+ */
 const urlOf = (target: URL, path: string): URL | null => {
   const base = target.pathname.replace(/\/$/, "")
   const url = URL.parse(`${target.origin}${base}${path.startsWith("/") ? "" : "/"}${path}`)
@@ -55,16 +58,19 @@ const headersOf = (given: Delivery["request"]["headers"]): Headers => {
       try {
         headers.append(name, one)
       } catch {
-        // A header that cannot be sent is no reason to keep the event from the app.
+        // A header that cannot be sent is left out: the app gets the event without it.
       }
     }
   }
   return headers
 }
 
-/** As many as the gateway keeps. What the platform has decoded is not announced as encoded. */
+/**
+ * At most as many headers as the gateway stores. The platform has decoded the body, so `content-encoding` and `content-length`
+ * are left out.
+ */
 const shown = (headers: Headers): Answer["headers"] => {
-  // Without a prototype: an app may call a header `__proto__`.
+  // Without a prototype, because an app may send a header `__proto__`.
   const kept = Object.create(null) as Record<string, string | Array<string>>
   let characters = 0
   for (const [name, value] of headers) {
@@ -72,7 +78,7 @@ const shown = (headers: Headers): Answer["headers"] => {
     characters += name.length + value.length
     if (Object.keys(kept).length >= maxHeaders || characters > maxHeaderCharacters) break
     const before = kept[name]
-    // Cookies alone come one by one: they cannot be joined.
+    // Only cookies come as separate entries, because they cannot be joined.
     kept[name] = before === undefined ? value : [before, value].flat()
   }
   return kept
@@ -84,13 +90,13 @@ const base64 = (bytes: Uint8Array): string => {
   return btoa(text)
 }
 
-/** The first bytes of a body. Nobody waits for the rest. */
+/** The first bytes of a body. The rest is not read. */
 const bodyOf = async (response: Response): Promise<Pick<Answer, "body" | "body_base64" | "body_truncated">> => {
   const bytes = new Uint8Array(maxBody)
   let length = 0
   let isCut = false
   const parts = (response.body ?? []) as AsyncIterable<Uint8Array>
-  // Leaving the loop cancels what is left of the body.
+  // Leaving the loop cancels the rest of the body.
   for await (const part of parts) {
     const room = part.subarray(0, maxBody - length)
     bytes.set(room, length)
@@ -101,14 +107,14 @@ const bodyOf = async (response: Response): Promise<Pick<Answer, "body" | "body_b
   const read = bytes.subarray(0, length)
   const cut = isCut ? ({ body_truncated: true } as const) : {}
   try {
-    // `stream`: a character that the cut went through is left out, and is no fault.
+    // `stream`: an incomplete character at the cut is left out, and is not an error.
     return { body: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(read, { stream: isCut }), ...cut }
   } catch {
     return { body_base64: base64(read), ...cut }
   }
 }
 
-/** What went wrong, in the words of the machine that knows: `ECONNREFUSED …` rather than "fetch failed". */
+/** The cause of a failure, as the operating system names it: `ECONNREFUSED …` instead of "fetch failed". */
 const reasonOf = (error: unknown): string => {
   const {
     cause,
@@ -120,14 +126,15 @@ const reasonOf = (error: unknown): string => {
   return (detail === "" ? `${name} ${message}` : detail).slice(0, 500)
 }
 
-/** How a connection ends that was kept open and that the app has closed in the meantime. */
+/** Error codes of a kept-open connection that the app has closed meanwhile. */
 const broken: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
 
 const isBroken = (error: unknown): boolean => broken.has((error as { cause?: { code?: string } }).cause?.code)
 
 /**
- * Asks the app, and once more where the connection broke before it answered: the usual reason is that it closed an idle one just then.
- * It may have had the first one, too, which is no harm: deliveries come at least once.
+ * Sends a request to the app, and sends it again if the connection broke before an answer. The usual cause is that the app closed
+ * an idle connection at that moment. The app may have received the first request, too. This is allowed, because deliveries are at
+ * least once.
  */
 const ask = async (url: URL, init: RequestInit): Promise<Response> => {
   try {
@@ -138,7 +145,7 @@ const ask = async (url: URL, init: RequestInit): Promise<Response> => {
   }
 }
 
-/** What the app at `target` says to a delivery. Never rejects: that nobody answered is an answer, too. */
+/** The answer of the app at `target` to a delivery. Never rejects: "no answer" is a result, too. */
 export const answerOf = async (
   target: URL,
   request: Delivery["request"],
@@ -154,7 +161,7 @@ export const answerOf = async (
       method,
       headers: headersOf(request.headers),
       body: method === "GET" || method === "HEAD" ? null : bytesOf(request),
-      // The app's answer is the answer; where it points to is for who asked.
+      // A redirect is the app's answer. The gateway decides what it means.
       redirect: "manual",
       signal: ended === undefined ? timeout : AbortSignal.any([timeout, ended])
     })

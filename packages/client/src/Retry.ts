@@ -1,19 +1,19 @@
 export interface RetryOptions {
-  /** How often a call is made again after the first time; 0 for never. */
+  /** How often a call is repeated after the first attempt; 0: never. */
   readonly retries: number
-  /** How long a wait may be. Where the gateway asks for more, the call fails with what it was answered. */
+  /** The longest wait (ms) before a retry. If the gateway asks for a longer one, the call fails with the gateway's answer. */
   readonly longestWaitMs: number
-  /** How long each try may take. */
+  /** How long (ms) each attempt may take. */
   readonly timeoutMs: number
 }
 
 /**
- * What may be made twice. Of a call that got no answer nobody knows whether it was done: a create would be done again, and a delete
- * would find nothing. Of 429 it is known that nothing was done.
+ * Methods that are safe to repeat. If a call got no answer, it may have been done: a create would be done twice, and a delete
+ * would find nothing. A call with 429 was certainly not done, so it may always be repeated.
  */
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "PUT", "PATCH"])
 
-/** A change of the team's keys that was done ends the key that it was asked with: asked again, it would be refused. */
+/** A successful change of the team's keys ends the key that made the call, so a repeated call would be refused. */
 const isRepeatable = ({ method, url }: Request): boolean =>
   repeatable.has(method) && !(method === "PUT" && new URL(url).pathname.endsWith("/project-secrets"))
 
@@ -23,7 +23,7 @@ const longestTimerMs = 2 ** 31 - 1
 const isWorthAnother = (request: Request, status: number): boolean =>
   status === 429 || ((status === 502 || status === 503 || status === 504) && isRepeatable(request))
 
-/** The milliseconds of a `Retry-After`; null where there is none that can be read. */
+/** The milliseconds of a `Retry-After` header; null: missing or unreadable. */
 export const retryAfter = (header: string | null, now: number): number | null => {
   if (header === null) return null
   if (/^\d+$/.test(header)) return Number(header) * 1_000
@@ -31,7 +31,10 @@ export const retryAfter = (header: string | null, now: number): number | null =>
   return Number.isNaN(at) ? null : Math.max(0, at - now)
 }
 
-/** A quarter of a second, then twice as long each time, by up to a half less, so that callers do not come back together. */
+/**
+ * A quarter of a second, doubled for each attempt. Up to half of it is taken off at random, so that callers do not return
+ * together.
+ */
 const backoff = (attempt: number): number => 250 * 2 ** attempt * (0.5 + Math.random() / 2)
 
 export const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> =>
@@ -48,7 +51,10 @@ export const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> 
     if (signal.aborted) stop()
   })
 
-/** A `fetch` that makes a call again where that is safe and may help. What the caller's own signal ends is not made again. */
+/**
+ * Returns a `fetch` that repeats a call when that is safe and may help. A call that the caller's own signal has ended is not
+ * repeated.
+ */
 export const retrying =
   (fetch: (request: Request) => Promise<Response>, { longestWaitMs, retries, timeoutMs }: RetryOptions) =>
   async (request: Request): Promise<Response> => {
@@ -60,7 +66,7 @@ export const retrying =
         if (isLast || !isWorthAnother(request, response.status)) return response
         const wait = retryAfter(response.headers.get("retry-after"), Date.now()) ?? backoff(attempt)
         if (wait > Math.min(longestWaitMs, longestTimerMs)) return response
-        // Nobody waits for what is not read: a stream may never say that it has ended.
+        // The body is cancelled and not awaited: a stream may never report its end.
         response.body?.cancel().catch(() => undefined)
         await sleep(wait, request.signal)
       } catch (cause) {

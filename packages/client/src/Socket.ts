@@ -1,21 +1,21 @@
 import type { Json } from "./Client.ts"
 import { sleep } from "./Retry.ts"
 
-/** Where a WebSocket of the gateway is opened, and as whom. */
+/** The gateway to which a WebSocket is opened, and the credential. */
 export interface SocketOptions {
   /** The gateway's origin, such as `https://hooks.example.com`; a path before `/v1` may follow. */
   readonly baseUrl: string
   /** An API key, or the token of a session. */
   readonly key: string
-  /** The team to act on, where it is not the key's own. */
+  /** The team to act on, if it is not the key's own team. */
   readonly team?: string
-  /** Ends it, cleanly. */
+  /** Closes the connection cleanly. */
   readonly signal?: AbortSignal
-  /** How what comes is read: by `JSON`, unless told. */
+  /** Parses messages (default: `JSON`). */
   readonly json?: Pick<Json, "parse">
 }
 
-/** A connection that is over for good: opened again it would end in the same way. */
+/** The connection has ended for good: another one would end in the same way. */
 export class ConnectionEndedError extends Error {
   override readonly name = "ConnectionEndedError"
   /** The close code, such as 4401. */
@@ -27,37 +27,43 @@ export class ConnectionEndedError extends Error {
   }
 }
 
-/** What is told of a connection that is kept up. */
+/** The state changes of a connection that is kept open. */
 export type ConnectionChange =
   | { readonly type: "connected" }
-  /** `code`: how it ended, 1006 where nobody said; it is tried again after `retryInMs`. */
+  /** `code`: the close code, 1006 if there was none. The next attempt follows after `retryInMs`. */
   | { readonly type: "disconnected"; readonly code: number; readonly reason: string; readonly retryInMs: number }
 
 interface Kept extends SocketOptions {
   /** Below `/v1`, with its query. */
   readonly path: string
   readonly protocol: string
-  /** Codes after which it is not opened again. */
+  /** Close codes after which the connection is not opened again. */
   readonly final: ReadonlySet<number>
-  /** Called for each text that came, parsed; `send` goes to the connection it came by. */
+  /** Called for each text message, parsed. `send` sends on the connection that the message came from. */
   readonly onMessage: (message: unknown, send: (message: object) => void) => void
   readonly onChange?: (change: ConnectionChange) => void
-  /** How often a sign of life is asked for; null for never. */
+  /** The interval (ms) of the client's own pings; null: none. */
   readonly heartbeatMs: number | null
-  /** After which it is taken for dead, where the other side says by itself that it is `alive`: an older gateway does not. */
+  /**
+   * The silence (ms) after which the connection counts as dead. Used only after the gateway has sent an `alive` message, because
+   * older gateways do not send any.
+   */
   readonly longestSilenceMs?: number
 }
 
 const firstWaitMs = 500
 const longestWaitMs = 10_000
-/** A connection that does not come about by then is given up. */
+/** A connection that is not open after this time (ms) is given up. */
 const openingMs = 15_000
-/** How often it is looked whether one to whom nothing is said has gone silent. */
+/** How often (ms) a connection without own pings is checked for silence. */
 const watchingMs = 5_000
-/** More than any frame of a gateway: a body of 10 MiB in base64, and what stands around it. */
+/** Characters. More than any frame of a gateway: a body of 10 MiB in base64, and the text around it. */
 const longestFrame = 32 * 1024 * 1024
 
-/** 0.5 s, twice as long each time, at most 10 s; by up to a half less, so that clients of a restarted gateway do not come together. */
+/**
+ * 0.5 s, doubled for each attempt, at most 10 s. Up to half of it is taken off at random, so that the clients of a restarted
+ * gateway do not come together.
+ */
 const waitBefore = (attempt: number): number =>
   Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2)
 
@@ -70,11 +76,11 @@ const base64url = (text: string): string =>
 interface End {
   readonly code: number
   readonly reason: string
-  /** Whether the gateway has said something on it. */
+  /** Whether the gateway has sent a message on it. */
   readonly wasGreeted: boolean
 }
 
-/** One connection, to its end. */
+/** One connection; resolves with its end. */
 const connection = ({
   baseUrl,
   heartbeatMs,
@@ -90,7 +96,7 @@ const connection = ({
 }: Kept) =>
   new Promise<End>((resolve) => {
     const url = `${baseUrl.replace(/\/+$/, "").replace(/^http/, "ws")}/v1${path}`
-    // A platform's WebSocket cannot set headers: who it is goes by the subprotocols.
+    // A platform's WebSocket cannot set headers, so the subprotocols carry the credentials.
     const who = [`token.${base64url(key)}`, ...(team === undefined ? [] : [`team.${base64url(team)}`])]
     const socket = new WebSocket(url, [protocol, ...who])
     let wasGreeted = false
@@ -107,7 +113,7 @@ const connection = ({
     }
     const drop = (code: number, reason: string): void => {
       socket.close(code < 3000 && code !== 1000 ? 3000 : code, reason)
-      // Nobody waits for the other side's goodbye.
+      // The other side's close message is not awaited.
       end(code, reason)
     }
     const send = (message: object): void => {
@@ -115,9 +121,9 @@ const connection = ({
     }
     const stop = (): void => drop(1000, "")
     const opening = setTimeout(() => drop(1006, "the gateway did not answer"), openingMs)
-    /** Infinite until it is known that the other side is heard of regularly. */
+    /** The longest silence (ms). Infinite until it is known that the other side sends messages regularly. */
     let patience = heartbeatMs === null ? Infinity : heartbeatMs * 2.5
-    // One that is silently gone is told by what does not come back.
+    // A connection that broke silently is detected by missing messages.
     const beating = setInterval(() => {
       if (socket.readyState !== socket.OPEN) return
       if (Date.now() - heard > patience) drop(1006, "the gateway went silent")
@@ -151,8 +157,8 @@ const connection = ({
   })
 
 /**
- * Keeps a WebSocket up until `signal` ends it, when this resolves, or the gateway says that it is over for good, when it
- * rejects with a `ConnectionEndedError`.
+ * Keeps a WebSocket open. Resolves when `signal` ends it. Rejects with a `ConnectionEndedError` when the gateway has ended it for
+ * good.
  */
 export const stayConnected = async (kept: Kept): Promise<void> => {
   const { final, onChange, signal = new AbortController().signal } = kept

@@ -5,17 +5,23 @@ export interface StreamOptions extends SocketOptions {
   /** A source, or a public bin. */
   readonly sourceId: string
   readonly onRequest: (request: components["schemas"]["CapturedRequest"]) => void
-  /** More came than a stream tells, or it may have while the connection was lost: the lists have them all. */
+  /**
+   * Some requests were not shown: more arrived than a stream sends, or some arrived while the connection was lost. The lists
+   * contain all of them.
+   */
   readonly onSkipped?: () => void
   readonly onChange?: (change: ConnectionChange) => void
 }
 
 const final: ReadonlySet<number> = new Set([4401, 4403, 4404, 4410])
 
-/** The gateway says every 30 s that it is there. */
+/** The gateway sends an `alive` message every 30 s. */
 const longestSilenceMs = 75_000
 
-/** Tells of a source's requests as they come, until `signal` ends it, or it is over for good (`ConnectionEndedError`). */
+/**
+ * Passes a source's requests to `onRequest` as they arrive, until `signal` ends it. Rejects with a `ConnectionEndedError` when
+ * the stream has ended for good.
+ */
 export const streamRequests = ({ onChange, onRequest, onSkipped, sourceId, ...rest }: StreamOptions): Promise<void> => {
   let wasConnected = false
   return stayConnected({
@@ -23,7 +29,7 @@ export const streamRequests = ({ onChange, onRequest, onSkipped, sourceId, ...re
     path: `/bins/${encodeURIComponent(sourceId)}/stream`,
     protocol: "bin.v1",
     final,
-    // Who says something on a stream is sent away; the gateway looks after it.
+    // The gateway closes a stream whose client sends messages, so no pings are sent. The gateway itself checks the connection.
     heartbeatMs: null,
     longestSilenceMs,
     onChange: (change) => {

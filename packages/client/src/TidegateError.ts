@@ -2,18 +2,18 @@ import type { components } from "./schema.ts"
 
 type ErrorBody = components["schemas"]["ErrorBody"]
 
-/** The codes that the contract has. A newer gateway may answer others. */
+/** The codes of the contract. A newer gateway may send others. */
 export type ErrorCode = ErrorBody["code"]
 
-/** A call that the gateway has refused, or has failed at. */
+/** The gateway has refused a call, or the call failed there. */
 export class TidegateError extends Error {
   override readonly name = "TidegateError"
   readonly status: number
-  /** For programs. `UNKNOWN`: the answer was none of the gateway's own; a proxy may stand between. */
+  /** For programs. `UNKNOWN`: the answer did not come from the gateway, but for example from a proxy in front of it. */
   readonly code: ErrorCode | "UNKNOWN"
-  /** What the code has to add: the members that are wrong, the resource that has the name. */
+  /** Details of the code, such as the invalid members, or the resource that already has the name. */
   readonly data: Readonly<Record<string, unknown>>
-  /** By which the gateway's log tells the cause of a 5xx; null of other answers. */
+  /** The id under which the gateway's log has the cause of a 5xx; null for other answers. */
   readonly requestId: string | null
 
   constructor(response: Response, body: Partial<ErrorBody> | undefined) {
@@ -24,7 +24,10 @@ export class TidegateError extends Error {
     this.requestId = response.headers.get("x-error-id")
   }
 
-  /** `TidegateError: NOT_FOUND (404): source src_1 was not found`: with the code, which programs and people look for. */
+  /**
+   * `TidegateError: NOT_FOUND (404): source src_1 was not found`. The code is included, because programs and people search for
+   * it.
+   */
   override toString(): string {
     return `${this.name}: ${this.code} (${this.status}): ${this.message}`
   }

@@ -1,20 +1,20 @@
 import { answerOf, type Answer, refused } from "./LocalTarget.ts"
 import { type ConnectionChange, type SocketOptions, stayConnected } from "./Socket.ts"
 
-/** What is delivered through a tunnel: one attempt of an event. */
+/** A delivery through a tunnel: one attempt of an event. */
 export interface Delivery {
   /** The same for one attempt of an event, also when it is sent again over another connection. */
   readonly job_id: string
   readonly timeout_ms: number
   readonly request: {
     readonly event_id: string
-    /** The stored payload that this is: the request's, or what a transformation made of it. */
+    /** The id of the stored payload: that of the request, or the output of a transformation. */
     readonly event_data_id: string
     readonly request_id: string
     readonly connection_id: string
     readonly attempt_number: number
     readonly method: string
-    /** Appended to the local URL; with its query. */
+    /** Appended to the local URL; includes the query. */
     readonly path: string
     readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
     readonly body?: string
@@ -24,9 +24,9 @@ export interface Delivery {
 
 export type TunnelEvent =
   | ConnectionChange
-  /** The tunnel is open: events come from here on. */
+  /** The tunnel is open: events arrive from now on. */
   | { readonly type: "ready"; readonly cliId: string }
-  /** The local app has answered, or could not (then `error` says why, and `status` is 502). */
+  /** The local app has answered, or could not answer (then `error` has the cause, and `status` is 502). */
   | {
       readonly type: "delivered"
       readonly delivery: Delivery
@@ -40,21 +40,21 @@ export interface TunnelOptions extends SocketOptions {
   readonly destinationId: string
   /** Where deliveries go: http or https on this machine (`localhost`, 127.0.0.0/8 or `[::1]`); a path may follow. */
   readonly localUrl: string
-  /** Deliveries under way at once, at most 50; further ones wait their turn. */
+  /** Deliveries under way at once, at most 50 (default: 50). Further ones wait. */
   readonly maxParallel?: number
-  /** How long the local app may take (ms), at most as long as the gateway waits, which is what holds without it. */
+  /** How long (ms) the local app may take. Default and upper limit: the time that the gateway waits. */
   readonly timeoutMs?: number
   readonly onEvent?: (event: TunnelEvent) => void
 }
 
 const defaultParallel = 50
-/** Deliveries that wait for a place. The gateway has fewer under way: more is its mistake. */
+/** Waiting deliveries. The gateway has fewer under way, so more would be a fault of the gateway. */
 const maxWaiting = 1_000
-/** Where the gateway does not say how long it waits. */
+/** The time limit (ms) if the gateway does not send one. */
 const usualTimeoutMs = 30_000
 /**
- * The latest answers, which are kept because nobody knows of one whether it was heard when the connection broke. What the
- * gateway asks for again is told again, and the app is not asked twice.
+ * The number of latest answers that are kept. When a connection breaks, it is unknown whether the gateway has received an answer.
+ * If the gateway sends the delivery again, the kept answer is sent, and the app is not called twice.
  */
 const maxAnswered = 200
 
@@ -63,7 +63,10 @@ const final: ReadonlySet<number> = new Set([4401, 4403, 4404, 4409])
 
 const isLocal = (host: string): boolean => host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host)
 
-/** The URL that deliveries are appended to. Throws unless it is of this machine: a tunnel is no way into a network. */
+/**
+ * The URL to which the path of a delivery is appended. Throws if it is not on this machine, because a tunnel must not give access
+ * to a network.
+ */
 export const localTarget = (url: string): URL => {
   const target = URL.parse(url)
   if (target === null || !/^https?:$/.test(target.protocol) || !isLocal(target.hostname)) {
@@ -92,9 +95,10 @@ const isDelivery = (message: unknown): message is Delivery => {
 }
 
 /**
- * Delivers the events of a destination of type CLI to an app on this machine, until `signal` ends it, when this resolves, or
- * it is over for good, when it rejects with a `ConnectionEndedError`. Whenever the connection breaks it is opened again; what
- * the gateway has not heard of it sends again. Then the answer that is there is told, and the app is not asked twice.
+ * Delivers the events of a destination of type CLI to an app on this machine. Resolves when `signal` ends it. Rejects with a
+ * `ConnectionEndedError` when the connection has ended for good. A broken connection is opened again. The gateway then repeats
+ * the deliveries whose answer it has not received: if the app has answered already, the kept answer is sent, and the app is not
+ * called twice.
  */
 export const openTunnel = async ({
   destinationId,
@@ -106,7 +110,7 @@ export const openTunnel = async ({
 }: TunnelOptions): Promise<void> => {
   const target = localTarget(localUrl)
   const parallel = Math.max(1, Math.min(maxParallel, defaultParallel))
-  /** How the gateway is told now; null while nobody listens. */
+  /** Sends a message to the gateway; null while there is no connection. */
   let tell: ((message: object) => void) | null = null
   let running = 0
   const waiting: Array<Delivery> = []
@@ -143,7 +147,7 @@ export const openTunnel = async ({
     const { job_id } = delivery
     const known = answered.get(job_id)
     if (known !== undefined) return send(known)
-    // Under way since before the connection broke: its answer goes by this one.
+    // Under way since before the connection broke: its answer is sent over the new one.
     if (underWay.has(job_id)) return
     underWay.add(job_id)
     if (waiting.length >= maxWaiting) return finish(delivery, refused("too many deliveries are under way"), Date.now())

@@ -1,4 +1,4 @@
-/** A delivery that is not what the gateway has sent, or is too old to be taken for it. */
+/** The payload is not a delivery that the gateway has sent, or it is too old. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError"
 }
@@ -6,18 +6,20 @@ export class WebhookVerificationError extends Error {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 export interface Verified {
-  /** The same for each attempt and each retry of an event: what has been handled under it needs no handling again. */
+  /** The same for each attempt and each retry of an event. If you have handled this id, do not handle it again. */
   readonly id: string
   /** When this attempt was signed. */
   readonly at: Date
 }
 
-/** Signatures that are looked at: a delivery has two at the most, and each costs as much as the body is long. */
+/**
+ * The number of signatures that are checked. A delivery has at most two, and checking one costs time in proportion to the body.
+ */
 const maxSignatures = 8
-/** Of SHA-256, in bytes. */
+/** The bytes of an SHA-256 signature. */
 const signatureBytes = 32
 
-/** How far the signer's clock and this one may be apart. */
+/** The largest difference between the signer's clock and this one. */
 const toleranceSeconds = 300
 
 const headerOf = (headers: WebhookHeaders, name: string): string => {
@@ -45,9 +47,9 @@ const keyOf = (secret: string): Promise<CryptoKey> => {
 }
 
 /**
- * Checks a delivery of a destination with `auth_type` SERVICE_SIGNATURE, by its Standard Webhooks headers. `payload` is the body as it
- * came, before anything has parsed it; `secret` is the team's signing secret. While a secret is being changed a delivery has a
- * signature by each, and either is enough. Rejects with `WebhookVerificationError`.
+ * Verifies a delivery of a destination with `auth_type` SERVICE_SIGNATURE, by its Standard Webhooks headers. `payload` is the
+ * body as received, before it is parsed. `secret` is the team's signing secret. While the secret is being changed, a delivery has
+ * a signature with each of the two, and one valid signature is enough. Rejects with `WebhookVerificationError`.
  */
 export const verify = async (
   payload: string | Uint8Array,

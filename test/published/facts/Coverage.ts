@@ -10,7 +10,7 @@ export interface Fact {
   readonly proof: Proof | Missing
 }
 
-/** The same, or a fact that nothing proves. */
+/** A fact, or a fact without a proof. */
 type Told = Fact | { readonly what: string; readonly proof: null }
 
 /** `PUT,POST /a` is `PUT /a` and `POST /a`. */
@@ -22,7 +22,7 @@ export const endpointsOf = ({ endpoints }: Section): ReadonlyArray<Fact> =>
     })
   )
 
-/** The components of what is sent and of what is answered, errors apart. */
+/** The components of request bodies and answers, without errors. */
 const gathered = (start: ReadonlyArray<Schema | undefined>): ReadonlySet<string> => {
   const found = new Set<string>()
   const follow = (schema: Schema): void => {
@@ -51,7 +51,7 @@ export const components: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
 const covers = (pattern: string, member: string): boolean =>
   pattern === "*" || (pattern.endsWith(".*") ? member.startsWith(pattern.slice(0, -1)) : pattern === member)
 
-/** A line for each member that a section has rows of; without a proof where none is said and none goes without saying. */
+/** A line for each member that a section has rows for. The proof is null if no row names one and none is implied. */
 export const fieldsOf = ({ fields }: Section): ReadonlyArray<Told> =>
   Object.entries(fields).flatMap(([names, rows]) =>
     names.split(" ").flatMap((name) => {
@@ -66,7 +66,7 @@ export const fieldsOf = ({ fields }: Section): ReadonlyArray<Told> =>
     })
   )
 
-/** What rows say of members that there are not. */
+/** Members that rows name and that do not exist. */
 export const idleFields = ({ fields }: Section): ReadonlyArray<string> =>
   Object.entries(fields).flatMap(([names, rows]) => {
     const members = names.split(" ").flatMap((name) => components.get(name) ?? [])
@@ -100,12 +100,12 @@ const kindsOf = (section: Section) => [
   { kind: "Member", facts: fieldsOf(section), code: true }
 ]
 
-/** Every fact of the sections. */
+/** All facts of all sections. */
 export const allFacts: ReadonlyArray<Told> = sections.flatMap((section) =>
   kindsOf(section).flatMap(({ facts }) => facts)
 )
 
-/** Why there is nothing to prove yet; null where there is. */
+/** Why there is nothing to prove yet; null: there is something. */
 const absenceOf = ({ proof }: Told): string | null => (proof !== null && "missing" in proof ? proof.missing : null)
 const isAbsent = (fact: Told): boolean => absenceOf(fact) !== null
 const absent = Map.groupBy(allFacts.filter(isAbsent), absenceOf)
@@ -122,12 +122,12 @@ const total = countsOf(
   [0, 1, 2, 3].map((kind) => ({ facts: sections.flatMap((section) => kindsOf(section)[kind]!.facts) }))
 )
 
-/** `docs/coverage.md`: how much there is of each, and what there is not. */
+/** `docs/coverage.md`: the number of facts of each kind, and what is not built. */
 export const coveragePage = (): Promise<string> =>
   page([
     "# What is proven",
-    `Every endpoint, member, state and limit of the contract is listed in \`test/published/facts\`, with a test that proves it. A suite holds the lists to the contract: an operation or member without a row fails, and so does a row whose test there is not. This page counts the rows; \`npm test -- test/published\` also writes all of them, each with its test, to \`${listFile}\`, which git ignores.`,
-    "Beside the test of its row, each operation has its example sent and its answer judged by its schema (`Document.test.ts`), is sent what is wrong in every way (`Mutated.test.ts`), and is called with every kind of credential, for another team's things too (`Isolation.test.ts`).",
+    `Every endpoint, member, state and limit of the contract is listed in \`test/published/facts\`, with a test that proves it. A suite compares the lists with the contract: an operation or member without a row fails, and so does a row whose test does not exist. This page counts the rows; \`npm test -- test/published\` also writes all rows with their tests to \`${listFile}\`, which git ignores.`,
+    "In addition to the test of its row, three suites test every operation. One sends its example and validates the answer against its schema (`Document.test.ts`). One sends invalid input of every kind (`Mutated.test.ts`). One calls it with every kind of credential, also for the data of another team (`Isolation.test.ts`).",
     table(
       ["", "Endpoints", "States and behaviours", "Limits", "Members", "Not built"],
       [...sections.map((section) => countsOf(section.title, kindsOf(section))), total]
@@ -136,7 +136,7 @@ export const coveragePage = (): Promise<string> =>
     ...[...absent].map(([why, facts]) => `${why}: ${facts.map(({ what }) => `\`${what}\``).join(", ")}.`)
   ])
 
-/** Where the whole list goes, which is too long to be read in the tree. */
+/** The file of the whole list, which is too long to be committed. */
 export const listFile = "coverage/facts.md"
 
 /** The whole list: a line for each fact, with its test. */

@@ -21,11 +21,11 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
 const sql = tests("packages/foreign-databases/test/PostgresServers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
-/** Types that have rows of their own. */
+/** Types that have separate rows. */
 const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE"])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
-/** Those of the contract beside the ones that have rows of their own. */
+/** The contract's authentication types that have no separate rows. */
 const otherAuths = [
   "OAUTH2_CLIENT_CREDENTIALS",
   "OAUTH2_AUTHORIZATION_CODE",
@@ -38,7 +38,7 @@ const otherAuths = [
   "MESSAGING_AUTH_TOKEN"
 ]
 
-/** Settings of one type are that connector's own: the suite that every connector passes takes each of its settings. */
+/** Settings of one type belong to its connector. The suite that every connector passes tests each of its settings. */
 const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words and without the value"))
 
 const tokens = tests("test/contract/OutboundTokens.test.ts")

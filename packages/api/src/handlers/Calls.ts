@@ -64,11 +64,11 @@ class OwnerChanged extends Data.TaggedError("OwnerChanged") {}
 /** While a shard moves, the next owner is called as soon as it has the shard. */
 const askingAgain = { times: 20, schedule: Schedule.spaced("250 millis") }
 
-/** Continues when its caller hangs up. */
+/** Runs an effect to its end, even if its caller hangs up. */
 const unhindered = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Effect.forkDetach(effect), Fiber.join)
 
-/** A change that is carried out in this process, to its end. */
+/** Runs a change in this process to its end. */
 export const carriedThrough = <A, R>(change: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   unhindered(Effect.timeoutOrElse(change, late("the database did not answer in time; repeat the request")))
 
@@ -97,10 +97,10 @@ export const askOwner = <A, R>(
     unhindered
   )
 
-/** What reads use. */
+/** The services that reads need. */
 export type Stores = Database | Ingress | Secrets | ResourceStores
 
-/** The team of a call. Calls of strangers have none, and share one part of the semaphore. */
+/** The team of a call. Calls without a credential have none, and share one key of the fair semaphore. */
 const teamOfCall = Effect.map(Effect.serviceOption(CurrentTeam), (team) => (Option.isSome(team) ? team.value.id : ""))
 
 const readerIn = (
@@ -126,8 +126,8 @@ export const reporter = readerIn(asReport)
 export type Reader = Effect.Success<typeof reader>
 
 /**
- * Updates what is found and creates what is missing. When another caller creates it in between, that one is updated, so repeated
- * and concurrent upserts all succeed.
+ * Updates a resource if it exists, and creates it otherwise. If another caller creates it in between, that resource is updated,
+ * so repeated and concurrent upserts all succeed.
  */
 export const upsert = <A, R>(steps: {
   readonly find: Effect.Effect<string | null, GatewayError, R>

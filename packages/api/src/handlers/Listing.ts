@@ -13,7 +13,7 @@ type Endpoint = HttpApiEndpoint.Constraint
 type Answer = HttpServerResponse.HttpServerResponse
 type Encode = (answer: unknown) => Effect.Effect<unknown, Schema.SchemaError>
 
-/** A call beside a long answer waits for one piece of it, not for all. */
+/** Other calls wait for one piece of a long answer, not for the whole answer. */
 const pieceBytes = 128 * 1024
 
 const encoders = new WeakMap<Endpoint, Encode>()
@@ -56,10 +56,10 @@ const encodingPage = Effect.fnUntraced(function* (encode: Encode, page: Page) {
   return yield* sending(texts)
 })
 
-/** The depth of the parts of an answer that is no page: those of a trace are in lists by event. */
+/** How deep an answer that is no page is divided into parts. It is three because the parts of a trace are in lists by event. */
 const partsDepth = 3
 
-/** A handler that returns something large that is no page. */
+/** A handler that returns a large answer that is no page. */
 export const telling =
   <Call extends { readonly endpoint: Endpoint }, A, E, R>(handler: (call: Call) => Effect.Effect<A, E, R>) =>
   (call: Call): Effect.Effect<Answer, E, R> =>

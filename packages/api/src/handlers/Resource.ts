@@ -148,7 +148,7 @@ export const handle = Effect.fnUntraced(function* <
     return yield* askOwner(to[message]!(payload))
   })
 
-  /** Nobody else can know a fresh id: until this returns, its row has no other writer, and no actor has to be started. */
+  /** A new id is known to no other caller. Until this returns its row has no other writer, so no actor has to be started. */
   const createHere = Effect.fnUntraced(function* (input: unknown) {
     const { by, team_id } = yield* asked
     const id = yield* idOfCall(resource.prefix)

@@ -25,8 +25,8 @@ import { listing, telling } from "../handlers/Listing.ts"
 import { includesOf, narrowingOf, pageOf, statusesOf, valuesOf, windowOf } from "../handlers/ListInput.ts"
 
 /**
- * A stranger's bytes on the API's origin: they are offered as a download and never displayed. Their content type is not repeated
- * (`data.content_type` has it), because a page or an image that a browser runs would be an attack.
+ * The body comes from a stranger and is served from the API's origin, so it is offered as a download and never displayed. Its
+ * content type is not repeated (`data.content_type` has it), because a page or an image that a browser runs would be an attack.
  */
 const download = (id: string): Record<string, string> => ({
   "content-type": "application/octet-stream",

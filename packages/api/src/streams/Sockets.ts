@@ -36,7 +36,7 @@ const everybody = "all"
 /** Limits that no single client can exhaust. */
 const shared: ReadonlySet<string> = new Set([everybody, "strangers", "asking"])
 
-/** Counts what is open for each limit. */
+/** Counts the open WebSockets for each limit. */
 class Places {
   readonly #open = new Map<string, number>()
 
@@ -100,8 +100,9 @@ export interface Handshake<A extends Guest, R> {
 }
 
 /**
- * The WebSockets of this process. It uses `ws` directly: `HttpServerRequest.upgrade` shows neither how far behind a reader is nor
- * whether it is alive. Browsers may connect from any origin, because no cookie gives access: a page has to know a credential.
+ * The WebSockets of this process. It uses `ws` directly, because `HttpServerRequest.upgrade` does not show how far a reader is
+ * behind, or whether it is alive. Browsers may connect from any origin, because no cookie gives access: a page has to know a
+ * credential.
  */
 export class Sockets extends Context.Service<
   Sockets,
@@ -113,9 +114,9 @@ export class Sockets extends Context.Service<
     readonly open: <A extends Guest, R>(
       handshake: Handshake<A, R>
     ) => Effect.Effect<void, GatewayError, Exclude<R, Scope.Scope>>
-    /** Registers it to be closed when the process ends, for as long as the scope lives. */
+    /** Registers a connection for as long as the scope lives; it is closed when the process ends. */
     readonly keep: (socket: Endable) => Effect.Effect<void, never, Scope.Scope>
-    /** Closes all, and admits nobody any more. */
+    /** Closes all WebSockets, and admits no further ones. */
     readonly drain: Effect.Effect<void>
   }
 >()("@tidegate/api/Sockets") {
@@ -124,7 +125,7 @@ export class Sockets extends Context.Service<
     Effect.map(TrustedProxies.Current, (proxies) => make(proxies))
   )
 
-  /** Closes them before their server waits for them: its layer is built after the server's. */
+  /** Closes the WebSockets before their server waits for them: this layer is built after the server's. */
   static readonly layerDraining: Layer.Layer<never, never, Sockets> = Layer.effectDiscard(
     Effect.flatMap(Sockets, ({ drain }) => Effect.addFinalizer(() => drain))
   )

@@ -11,7 +11,7 @@ import type { StreamCredentials } from "./StreamCredentials.ts"
 export const standing = Effect.gen(function* () {
   const authorize = yield* authorizing
 
-  /** For one handshake. */
+  /** Made anew for each handshake, because its first check counts as a call and the later ones do not. */
   return (
     asked: Asked,
     { caller, team }: Pick<StreamCredentials, "caller" | "team">

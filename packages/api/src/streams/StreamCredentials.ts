@@ -12,7 +12,7 @@ export interface StreamCredentials {
 }
 
 const protocolName = /^[!#$%&'*+.^`|~\w-]{1,2048}$/
-/** There are four to offer. */
+/** A handshake needs at most four subprotocols. */
 const maxProtocols = 8
 
 const isBinToken = (text: string): boolean => text.startsWith("pbn_")

@@ -17,7 +17,10 @@ export interface AdmittedTunnel {
   readonly isStranger: false
 }
 
-/** Who may hold a tunnel open: callers with that right in the destination's team. Checked again while it is open. */
+/**
+ * Determines who may hold a tunnel open: callers with that right in the destination's team. This is checked again while the
+ * tunnel is open.
+ */
 export const tunnelAdmission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
   const standingOf = yield* standing

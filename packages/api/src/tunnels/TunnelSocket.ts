@@ -25,7 +25,7 @@ export class TunnelSocket {
   /** Frames that were queued, and frames that were taken. */
   #framed = 0
   #taken = 0
-  /** The frame that has to be taken next, and for how many pings it has waited. */
+  /** The number of the next frame that the client has to take, and the number of pings for which that frame has waited. */
   #awaited = 0
   #pingsBehind = 0
 
@@ -54,7 +54,7 @@ export class TunnelSocket {
     })
   }
 
-  /** Bytes that it may be sent now. */
+  /** The number of bytes that may be sent to the client now. */
   get room(): number {
     return Math.max(0, Math.min(maxUnsent - this.#unsent, maxUnsentOfAll - this.#held.bytes))
   }

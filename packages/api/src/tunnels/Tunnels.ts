@@ -167,8 +167,8 @@ const hear =
   }
 
 /**
- * The process's end of tunnels: it is connected to the client, and polls the destination's actor, on any runner, for deliveries.
- * It may lose everything that it holds: when a client goes, the actor sends its jobs again.
+ * The tunnels of this process. They are connected to clients, and poll the actors of destinations, on any runner, for deliveries.
+ * A process may lose everything that it holds here: when a client goes, the actor sends its jobs again.
  */
 export const tunnels: Effect.Effect<
   <R>(

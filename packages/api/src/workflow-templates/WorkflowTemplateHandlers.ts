@@ -33,7 +33,7 @@ export const layer = HttpApiBuilder.group(
           const { by, team_id } = yield* asked
           const template = yield* found(call)
           const fields = yield* Effect.fromResult(instantiated(template, yield* readJsonObject(call.request)))
-          // Nobody else can know a fresh id: its row has no other writer.
+          // A new id is known to no other caller, so its row has no other writer.
           const id = yield* idOfCall(prefixes.workflow)
           const made = yield* carriedThrough(workflows.create(team_id, id, fields, { by }))
           return { ...made, template: { key: template.key, version: template.version } }

@@ -11,7 +11,7 @@ import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, ownersOf, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 
-/** A test has a minute of its own. */
+/** Longer than a test, which may take a minute. */
 const deadline = Duration.seconds(75)
 
 /**

@@ -8,7 +8,10 @@ import { shardOf } from "../Shards.ts"
 import { makeActionTurns } from "./ActionTurns.ts"
 import { ActionEntity } from "./ActionProtocol.ts"
 
-/** The saved action's actor: its commands, and whose turn it is to call it. Runs read what they go by when they begin, and credentials when they call. */
+/**
+ * The saved action's actor: it runs its commands, and gives rate permits for its calls. A run uses the settings that the action
+ * had when the run began, and the credentials that it has at the time of the call.
+ */
 export const layer = ActionEntity.toLayer(
   Effect.gen(function* () {
     const { entityId: id } = yield* Entity.CurrentAddress
@@ -21,10 +24,10 @@ export const layer = ActionEntity.toLayer(
       ...(yield* actorOf<typeof action, never>(action, yield* Actions, {
         around: (command) => Effect.ensuring(oneAtATime(command), Effect.sync(turns.changed))
       })),
-      // Fails closed: while it cannot be read how fast it may be called, who asks has no turn.
+      // Fails closed: while the rate limit cannot be read, no permit is given.
       Turn: ({ payload }) => Effect.catch(turns.turn(payload), () => Effect.succeed(false))
     })
   }),
-  // Those that wait keep no command waiting.
+  // Waiting for a permit must not block commands.
   { concurrency: "unbounded" }
 )

@@ -5,8 +5,9 @@ import { action } from "@tidegate/resources/Action"
 import { protocolOf } from "../Protocol.ts"
 
 /**
- * What a saved action is sent: the commands of any resource. `Turn`: a step waits for its turn to call it, in the line of its workflow and
- * since a time (Unix ms); false: it has had none yet, and asks again. An answer that is lost is a turn too many that is counted.
+ * The messages of a saved action: the commands of any resource, and `Turn`. With `Turn` a step waits for a rate permit for one
+ * call. `line` is the step's workflow, `since` the time at which the step began to wait (Unix ms). False: no permit was given
+ * yet, and the step asks again. If the answer is lost, an unused permit counts against the limit.
  */
 export const ActionEntity = protocolOf(action, [
   Rpc.make("Turn", {

@@ -8,9 +8,12 @@ import type { Database } from "@tidegate/storage/Database"
 import { Call, Calls } from "../limits/Calls.ts"
 import { makeRatePermits, type Turns } from "../limits/RatePermits.ts"
 
-/** So long a step waits before it asks again (ms): whoever has moved is found by that. */
+/**
+ * A step that waits longer than this (ms) is told to ask again, so that it finds the action's actor after a move to another
+ * runner.
+ */
 const waitMs = 30_000
-/** Without a lease, look again after (ms). */
+/** Without a lease, check again after this time (ms). */
 const leaseRetryMs = 250
 
 interface Pacing {
@@ -22,29 +25,30 @@ interface Pacing {
 
 interface Asked {
   readonly team_id: string
-  /** The workflow: those of one wait behind each other, and workflows take turns. */
+  /** The workflow. Calls of one workflow wait in order, and workflows take turns. */
   readonly line: string
-  /** Since when it waits (Unix ms), also with owners that came before. */
+  /** When the step began to wait (Unix ms), which may be before this process owned the action. */
   readonly since: number
 }
 
 /**
- * The turns of one saved action: exact over all processes, because its one owner gives them out, and across owners, because they are noted
- * before (`RatePermits.ts`). Fails closed: a target is not called faster than it was promised, so without the database steps wait.
- * `mayGive`: whether this process still owns it.
+ * Gives the rate permits of one saved action. The limit is exact over all processes, because only the actor's owner gives
+ * permits. It is also exact when the owner changes, because permits are stored before they are given (`RatePermits.ts`). Fails
+ * closed: a target is not called faster than its rate limit allows, so steps wait while there is no database. `mayGive`: whether
+ * this process still owns the action.
  */
 export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive: () => boolean) {
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<Database>()
   const fork = Effect.runForkWith(services)
   const now = (): number => clock.currentTimeMillisUnsafe()
-  // How many may wait is bounded; what they hold is not here.
+  // The number of waiting calls is bounded. Their bytes are not counted here, because they hold none here.
   const calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
-  /** Those that wait, and what tells one to ask again. */
+  /** For each waiting step, the function that tells it to ask again. */
   const asking = new Set<() => void>()
-  /** Undefined: to be read. */
+  /** Undefined: has to be read. */
   let settings: ActionPace | null | undefined
-  /** Changes so far: what was read before the last one may not be what is stored. */
+  /** Counts changes. Settings that were read before the latest change may be outdated. */
   let changes = 0
   let pacing: Pacing | null = null
   let stopTimer: (() => void) | null = null
@@ -54,7 +58,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
     return () => timer.interruptUnsafe()
   }
 
-  /** Gives turns to as many as may have theirs. */
+  /** Starts as many waiting calls as the rate limit allows now. */
   const tick = (): void => {
     stopTimer?.()
     stopTimer = null
@@ -67,7 +71,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
         stopTimer = after(next - at, tick)
         return
       }
-      // Else they are noted, and this is called again.
+      // Without a stored permit, one is being stored, and then this function is called again.
       if (!turns.ready()) return
       turns.use()
       pacer.take(at)
@@ -76,7 +80,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
     }
   }
 
-  /** Goes by what is stored. What was used under another limit counts. */
+  /** Applies the stored settings. Calls that were made under another limit still count. */
   const read = Semaphore.makeUnsafe(1).withPermits(1)(
     Effect.gen(function* (): Effect.fn.Return<void, SqlError.SqlError, Database> {
       if (settings !== undefined) return
@@ -107,12 +111,15 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
   )
 
   return {
-    /** Whether it has had its turn; if not it asks again. Whoever may not call it at all finds that out by calling it. */
+    /**
+     * True: the step has a permit. False: it asks again. Also true when the team does not own the action, or when it has no
+     * limit: the call itself then fails, or needs no permit.
+     */
     turn: ({ line, since, team_id }: Asked): Effect.Effect<boolean, SqlError.SqlError> =>
       Effect.andThen(
         settings === undefined ? read : Effect.void,
         Effect.callback<boolean>((resume) => {
-          // It has been changed since it was read.
+          // The action has been changed since it was read.
           if (settings === undefined) return resume(Effect.succeed(false))
           if (settings?.team_id !== team_id || pacing === null) return resume(Effect.succeed(true))
           const end = (had: boolean): void => {
@@ -136,7 +143,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
           })
         })
       ).pipe(Effect.provideContext(services)),
-    /** It has been changed: those that wait ask again, by what is stored now. */
+    /** The action has been changed: waiting steps ask again, and the stored settings apply. */
     changed: (): void => {
       changes++
       settings = undefined

@@ -2,12 +2,12 @@ import { Clock, Effect } from "effect"
 import { Allowances } from "@tidegate/coordination/limits/Allowances"
 import { KeyLimitEntity } from "./KeyLimitProtocol.ts"
 
-/** Longer than a window: an actor that nobody has asked for so long has nothing to remember. */
+/** Longer than a window: when nobody has asked the actor for this time, it has no counts worth keeping. */
 const maxIdleTime = "2 minutes"
 
 /**
- * Counts in memory alone. An owner that is new does not know what the one before it had counted, so that a take-over lets at most one more
- * window's calls through: the price of writing nothing for a call.
+ * Counts in memory only. A new owner does not know the counts of the previous one, so a fail-over allows the calls of at most one
+ * additional window. This is the price for writing nothing per call.
  */
 export const layer = KeyLimitEntity.toLayer(
   Effect.sync(() => {

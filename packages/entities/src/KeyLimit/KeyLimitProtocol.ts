@@ -3,8 +3,8 @@ import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 
 /**
- * What is left of one key's calls, where processes have no Redis to count them in. `Take`: one call, if there is one left. It may be lost or
- * come twice, as any message: then a call too many is counted, never one too few.
+ * The remaining calls of one API key, for processes that have no Redis to count them. `Take` uses one call, if one is left. As
+ * any message, it may be lost or arrive twice: then one call too many is counted, never one too few.
  */
 export const KeyLimitEntity = Entity.make("KeyLimit", [
   Rpc.make("Take", {

@@ -1,6 +1,6 @@
 import { Clock, Effect, type Fiber } from "effect"
 
-/** Does something at a time (Unix ms): the earliest that it was told of; whoever wakes up by it tells it of the next one. */
+/** Runs an effect at the earliest of the times that were set (Unix ms). The effect has to set the next time. */
 export const makeAlarm = Effect.fnUntraced(function* (ring: Effect.Effect<void>) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())

@@ -7,22 +7,23 @@ import type { Resumable } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /**
- * What a run takes with it into a wait that may outlast its payloads: the request that began it, and all that its steps have given until then.
- * It is text in the run's queue row, and goes with that. In lines, so that nobody has to read, or write, all of it at once.
+ * The data that a run keeps through a wait that may last longer than its payloads are stored: the request that began it, and all
+ * outputs of its steps so far. It is text in the run's queue row, and is deleted with that row. It consists of lines, so that no
+ * code has to read or write all of it at once.
  */
 
-/** Whoever is older than this (ms) when it goes on takes everything along. Payloads are kept for a day at the least. */
+/** A run that will be older than this (ms) when it continues stores this data. Payloads are kept for at least one day. */
 export const carriesBeyond = 86_400_000
 
 type Request = Pick<DueRun, "method" | "path" | "query" | "headers" | "source_name">
 
 interface Head extends Request {
-  /** Up to which it has everything. */
+  /** The last journal entry whose outputs are included. */
   readonly part: number
   readonly ingested_at: number
 }
 
-/** The part up to which a run carries what its steps gave; 0: nothing. */
+/** The last journal entry whose outputs are in the carried data; 0: none. */
 export const carriedTo = ({ carried }: DueRun): number =>
   carried === null ? 0 : (readJson(carried.slice(0, carried.indexOf("\n"))) as Head).part
 
@@ -35,7 +36,7 @@ export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, par
   return [JSON.stringify(head), body, JSON.stringify(progress), ...(lines === null ? [] : [lines])].join("\n")
 }
 
-/** A run as it was when it went into its wait: its request, where retention took that meanwhile, and where its steps stood. */
+/** A run as it was when its wait began: its request, if retention has deleted that meanwhile, and the state of its steps. */
 export function* unpacked(
   workflow: Workflow,
   run: DueRun

@@ -10,11 +10,12 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 import { secretTextsOf, transitionOf } from "./RunRecord.ts"
 import { carryingOut, keyOf } from "./RunWork.ts"
 
-/** A test takes no longer than this, whatever its steps say. */
+/** The longest duration of a test, whatever its steps wait for. */
 const longest = Duration.seconds(60)
 /**
- * Transitions that a test may go through, characters of JSON that its steps may give in all, and those of previews that are kept for its answer:
- * the first ones. A list's step has one of each element.
+ * Limits of a test: its transitions, the characters of JSON in all outputs of its steps, and the characters of the previews that
+ * are kept for its answer (the first ones). A step that runs once for each element of a list can make one transition for
+ * each element.
  */
 const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_576 }
 
@@ -22,12 +23,12 @@ export interface Trial {
   readonly workflow: Workflow
   readonly run: DueRun
   readonly facts: Facts
-  /** Where it begins, and with what. */
+  /** The state that it begins with, and the first occurrence. */
   readonly from: RunState
   readonly first: Occurrence
-  /** Whether what leaves the installation is carried out: then the time between attempts is a real one. */
+  /** Whether calls to other systems are made: then the time between attempts is real. */
   readonly live: boolean
-  /** Whether its answer shows what steps were given and gave. */
+  /** Whether the answer shows inputs and outputs of the steps. */
   readonly previews: boolean
 }
 
@@ -37,8 +38,8 @@ export interface Tried {
 }
 
 /**
- * A run that nobody stores: the engine of real ones, with what would be its rows. A delay takes no time: when all that is under way waits for
- * one, the run's clock is put forward to its end.
+ * Executes a run that is not stored, with the engine of real runs, and returns the rows that a real run would have. A delay takes
+ * no time: when everything waits, the run's clock is moved forward to the end of the earliest wait.
  */
 export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Return<Tried> {
   const { facts, first, from, live, run, workflow } = trial
@@ -50,7 +51,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   let underWay = 0
   let outputs = 0
   let room = trial.previews ? most.previews : 0
-  /** Milliseconds that the run is ahead of the time. */
+  /** How far (ms) the run's clock is ahead of the real time. */
   let ahead = 0
   const now = Effect.map(Clock.currentTimeMillis, (ms) => ms + ahead)
 
@@ -70,7 +71,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
       outputs += transition.outputs?.length ?? 0
       const previews = (transition.previews?.length ?? 0) > room ? null : transition.previews
       room -= previews?.length ?? 0
-      // What they gave stands in the state.
+      // The outputs are in the state.
       transitions.push({ ...transition, outputs: null, previews })
       state = advanced.state
     }
@@ -83,7 +84,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
     yield* Effect.forEach(effects, begin, { discard: true })
   })
 
-  /** Until a step is due that waits; only a second attempt at something real is waited for. */
+  /** Moves the clock to the next step that is due. Only the wait before another attempt of a real call takes real time. */
   const wait = Effect.gen(function* () {
     const [next] = waitsOf(state).toSorted((left, right) => left.wait.until - right.wait.until)
     if (next === undefined) return yield* Effect.die(new Error("a run that has not ended waits for nothing"))
@@ -122,7 +123,7 @@ const waitsOf = ({ steps }: RunState): ReadonlyArray<{ readonly step: number; re
 
 const tooMuch = (what: string): StepError => ({ code: "TEST_LIMIT_EXCEEDED", message: `the test has come to ${what}` })
 
-/** The end of what is under way: nothing else begins. */
+/** Ends the steps that are under way, and begins no other. */
 const cutOff = (state: RunState, error: StepError): ReadonlyArray<Occurrence> => [
   { type: "stopped", error },
   ...state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {

@@ -8,7 +8,7 @@ import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { TrialResult } from "./DryRuns.ts"
 
-/** A test as it is answered: told of by what would be its rows, in the shape of a run. */
+/** The answer to a test: made from the rows that a real run would have, in the shape of a run. */
 
 interface Previews {
   readonly input?: PayloadPreview

@@ -16,48 +16,51 @@ import { factsOf } from "./RunRecord.ts"
 import { conduct, type Tried } from "./DryRun.ts"
 import { reportOf } from "./DryRunReport.ts"
 
-/** Tests of workflows: what to run, and on what. Nothing of them is stored. */
+/** Tests of workflows: which workflow is run, and with which request. Nothing is stored. */
 
 export interface Asked {
   readonly team_id: string
-  /** Made by whoever asks: when the question comes again, the same effects go out with the same keys. */
+  /** Made by the caller. If the same request comes again, its calls are made with the same idempotency keys. */
   readonly run_id: string
-  /** Whether it is the stored workflow of that id, or one that is written. */
+  /** Whether the test uses the stored workflow of that id, or a graph in the request. */
   readonly stored: boolean
   readonly input: WorkflowTrialInput
 }
 
-/** What a test came to, for whoever shows it. */
+/** The result of a test, from which the answer is made. */
 export interface TrialResult extends Tried {
   readonly workflow: Workflow
   readonly simulated: ReadonlySet<number>
-  /** The step that it was of alone; null: of the whole. */
+  /** The only step that was run; null: the whole workflow. */
   readonly only: number | null
   readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
   readonly facts: Facts
-  /** Whether its request was received; otherwise it was written for the test. */
+  /** Whether its request was received by a source; otherwise it was written for the test. */
   readonly received: boolean
-  /** Whether its workflow is a stored one, and whether its graph is the one that is stored. */
+  /** `stored`: the workflow is a stored one. `asStored`: its graph is the stored one, too. */
   readonly stored: boolean
   readonly asStored: boolean
 }
 
-/** Tests that a process carries out at once, and of one team: they hold what they are tried on in memory. */
+/** The tests that a process runs at once, and those of one team. The limit exists because a test holds its request in memory. */
 const most = { process: 16, team: 4 }
-/** Others wait for their turn, for so long. */
+/** How long further tests wait for a permit. */
 const patience = "5 seconds"
 
 interface Turns {
   readonly turns: Semaphore.Semaphore
-  /** Tests that have one, or wait for it. */
+  /** Tests that hold a permit or wait for one. */
   tests: number
 }
 
 interface Rooms {
   readonly all: Semaphore.Semaphore
   readonly teams: Map<string, Turns>
-  /** One at a time reads what it is tried on: several that come in the same turn of the loop would each take the time that one may. */
+  /**
+   * Only one test at a time reads its request: several in the same event-loop iteration would each use the whole event-loop
+   * budget.
+   */
   readonly reading: Semaphore.Semaphore
 }
 
@@ -72,7 +75,7 @@ const Room = Context.Reference<Rooms>("@tidegate/entities/Workflow/Trials/Room",
 const taken = (turns: Semaphore.Semaphore) =>
   Effect.acquireRelease(turns.take(1), () => turns.release(1), { interruptible: true })
 
-/** Fails closed where none becomes free: a test may be asked for again, and memory is everybody's. */
+/** Fails closed when no permit becomes free, because all teams share the memory, and the caller can repeat the test. */
 const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -88,7 +91,8 @@ const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>)
             if (--own.tests === 0) teams.delete(team)
           })
       )
-      // Who waits for the others' has its own team's already: no team has more than its share of those that wait.
+      // A test waits for the process's permit only after it has its team's permit, so no team has more waiting tests than its
+      // limit.
       yield* Effect.andThen(taken(own.turns), taken(all)).pipe(
         Effect.timeoutOrElse({
           duration: patience,
@@ -99,7 +103,7 @@ const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>)
     })
   )
 
-/** What is tried: its parts as they are stored, or as they are written. */
+/** The tested graph: as stored, or as given in the request. */
 const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team_id }: Asked) {
   const { edges, source_id, steps } = input
   if (!stored) {
@@ -119,7 +123,7 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
   }
 })
 
-/** A request with that body is larger than what a test holds for its trigger. */
+/** A request with a larger body is not used as a sample, because a test cannot hold it. */
 const largestSample = 10 * 1_048_576
 
 const requestOf = Effect.fnUntraced(function* (
@@ -171,7 +175,7 @@ const positionOf = ({ plan }: Workflow, path: string, id: string) => {
     : Effect.succeed(index)
 }
 
-/** Runs what is asked for to its end, of a workflow by its id; one that is written has the id of none. */
+/** Runs a test to its end. `id`: the stored workflow; for a graph in the request, an id that no workflow has. */
 export const tryWorkflow = (
   id: string,
   asked: Asked

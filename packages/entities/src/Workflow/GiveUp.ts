@@ -6,13 +6,14 @@ import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { GivenUp } from "@tidegate/workflows/GivenUp"
 
-/** How long a run is left alone that cannot even be ended (ms). */
+/** How long (ms) a run is left alone when even its end cannot be stored. */
 const againAfter = 3_600_000
 
 /**
- * Ends a run that cannot go on as it is stored: it would be taken on again and again, and keep others from their turn. `run`: with the parts that
- * are stored of it, by which whoever has the run meanwhile keeps it. Its steps end by what is stored of them; where the database refuses its end, too,
- * the run stays as it is and is put off: one try an hour costs nobody anything, and tells of itself in the log until somebody mends what is stored.
+ * Ends a run that cannot continue from its stored state. Otherwise it would be read again and again, and delay other runs. The
+ * number of stored journal entries in `run` is the fence: if another process has the run meanwhile, that process keeps it. The
+ * steps end as their stored progress says. If the database refuses this end, too, the run stays as it is and is put off: one
+ * attempt an hour costs little, and its log line repeats until somebody repairs the stored data.
  */
 export const giveUp = Effect.fnUntraced(function* (
   run: Pick<DueRun, "id" | "team_id" | "parts" | "attempts">,

@@ -1,4 +1,4 @@
-/** Where something broke down, for the log: without the message, which may say what it was given. */
+/** The place in the code where a defect occurred, for the log. The message is left out, because it may contain input. */
 export const placeOf = (defect: unknown): string => {
   if (!(defect instanceof Error)) return typeof defect
   const { message, name, stack = "" } = defect

@@ -10,16 +10,22 @@ import { type DueRun, readVersion } from "@tidegate/storage/workflows/Runs"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { compiling, type Workflow } from "@tidegate/workflows/Workflow"
 
-/** Versions that runs are still on, each with what they were pinned to, of all workflows of a process. */
+/**
+ * Cached plans of all workflows of a process. There is one for each version that runs still use, together with the resources that
+ * the runs are pinned to.
+ */
 const maxPlans = 20_000
 
-/** What runs go by. */
+/** The compiled definition that a run follows. */
 export interface Plan {
   readonly workflow: Workflow
   readonly name: string
 }
 
-/** A run's plan, and what is told of a run that begins: what its steps name, as it is then. JSON; null: nothing. */
+/**
+ * A run's plan. `resources`: for a run that begins, the current resources that its steps name, as JSON, which are stored with it;
+ * null: none.
+ */
 export interface Planned {
   readonly plan: Plan | null
   readonly resources: string | null
@@ -32,13 +38,13 @@ interface Definition {
   readonly names: ReadonlyArray<{ readonly step_id: string; readonly type: string; readonly id: string }>
 }
 
-/** What a run was pinned to stands in the resources that were told of it when it began. */
+/** The resources that were stored when the run began. They include what the run is pinned to. */
 interface Told extends Partial<NamedResource> {
   readonly step_id: string
   readonly id: string
 }
 
-/** What a version's steps do depends on these, and on nothing else that may change. */
+/** The behaviour of a version's steps depends on these resources, and on nothing else that may change. */
 const isPinned = ({ id }: { readonly id: string }): boolean => /^(?:act|flt|trs)_/.test(id)
 
 const namesOf = (steps: ReadonlyArray<Step>): Definition["names"] =>
@@ -52,8 +58,9 @@ const definitions = new WeighedCache<string, Definition>(maxPlans)
 const plans = new WeighedCache<string, Plan>(maxPlans)
 
 /**
- * The plans of a workflow's versions, compiled once as long as they are in use. Saved actions, stored filters and the code of transformations are part of the
- * plan: a run that began with them goes by them to its end. Null: the version cannot be read, or compiles no more.
+ * The plans of a workflow's versions, compiled once and cached while they are in use. Saved actions, stored filters and the code
+ * of transformations are part of the plan: a run uses those that it began with until its end. Null: the version cannot be read,
+ * or does not compile any more.
  */
 export const plansOf = (id: string) => {
   const definitionOf = Effect.fnUntraced(function* (team_id: string, version: number) {
@@ -96,7 +103,7 @@ export const plansOf = (id: string) => {
     return plans.set(key, { workflow: compiled.success, name }, { owner: team_id, bytes })
   })
 
-  /** What the steps of a version name, as it is now. */
+  /** The resources that the steps of a version name, as they are now. */
   const namedNow = Effect.fnUntraced(function* (team_id: string, { names }: Definition) {
     const found = yield* namedResources(
       team_id,
@@ -107,7 +114,7 @@ export const plansOf = (id: string) => {
     return names.map((named) => Object.assign({ ...named }, byId.get(named.id)) as Told)
   })
 
-  /** The plans of these runs, in their order. */
+  /** The plans of these runs, in the same order. */
   const plannedFor = Effect.fnUntraced(function* (runs: ReadonlyArray<DueRun>) {
     const now = new Map<number, ReadonlyArray<Told>>()
     const before = new Map<string, string>()

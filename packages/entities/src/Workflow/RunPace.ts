@@ -1,37 +1,44 @@
 import { Context } from "effect"
 
-/** Runs a second that all workflows of a process take on together while they are paced: at first, at the least, and from where on they are paced no more. */
+/**
+ * Runs per second that all workflows of a process start together while they are paced: the first rate, the lowest, and the rate
+ * above which pacing ends.
+ */
 const rates = { first: 1_000, min: 100, max: 4_000 }
-/** Runs of so long (ms) are taken on together, and no fewer than these: a few often hold up senders less than many at once. */
+/**
+ * Runs are started in groups: as many as the rate allows in this time (ms), but at least `minChunk`. Small groups often delay
+ * senders less than a large group does.
+ */
 const chunkMs = 20
 const minChunk = 4
-/** How the rate changes with each look, and how far looks are apart (ms). */
+/** The factors by which each check changes the rate, and the time (ms) between checks. */
 const fewer = 0.7
 const more = 1.1
 const looksMs = 50
-/** A workflow that has not asked for so long (ms) has nothing to take on: one that has, asks a few times a second. */
+/** A workflow that has not asked for this time (ms) has no runs to start: one that has some asks a few times a second. */
 const forgottenAfterMs = 1_000
 
 interface Asker {
   askedAt: number
-  /** When it may take runs on again. */
+  /** When it may start runs again. */
   nextAt: number
 }
 
 /**
- * Paces runs behind requests. A run waits in SQL for as long as it has to, and a sender does not: while requests are stored several times as slowly as this
- * process can, runs are taken on at a rate, and at a lower one for as long as that lasts. With nothing slow, or nothing to store, runs are not
- * paced at all. The rate is that of the process, because each request of a flooded source begins a run of each of its workflows. Workflows have equal parts
- * of it, and take them one after the other: all at once would hold the event loop for everybody.
+ * Slows runs down in favour of requests. A run can wait in SQL, but a sender is waiting for its answer. While storing requests
+ * takes several times as long as it can in this process, runs are started at a limited rate, which falls as long as that lasts.
+ * When nothing is slow, or nothing is stored, runs are not paced. The rate is for the whole process, because each request of a
+ * flooded source begins a run in each of its workflows. Workflows have equal shares of it and use them one after the other: all
+ * at once would hold the event loop too long.
  */
 export class RunPace {
   readonly #isSlow: () => boolean
   readonly #clock: () => number
   #rate = Number.POSITIVE_INFINITY
   #lookedAt = Number.NEGATIVE_INFINITY
-  /** When the next workflow may take runs on. */
+  /** When the next workflow may start runs. */
   #nextAt = 0
-  /** The workflows that would take runs on. */
+  /** The workflows that have runs to start. */
   readonly #askers = new Map<string, Asker>()
 
   constructor(isSlow: () => boolean, clock: () => number = () => performance.now()) {
@@ -39,7 +46,7 @@ export class RunPace {
     this.#clock = clock
   }
 
-  /** How long (ms) this workflow waits before it takes runs on. */
+  /** How long (ms) this workflow has to wait before it starts runs. */
   waitMs(workflow: string): number {
     const now = this.#clock()
     if (now - this.#lookedAt >= looksMs) this.#look(now)
@@ -50,7 +57,7 @@ export class RunPace {
     return Math.max(0, this.#nextAt - now, asker.nextAt - now)
   }
 
-  /** How many of `usual` runs this workflow takes on now. It gives back those that it does not find. */
+  /** How many runs this workflow may start now, at most `usual`. It returns with `giveBack` those that it does not find. */
   take(workflow: string, usual: number): number {
     if (this.waitMs(workflow) > 0) return 0
     if (!this.#isPaced) return usual
@@ -71,7 +78,7 @@ export class RunPace {
     const now = this.#clock()
     const asker = this.#askers.get(workflow)
     const ms = (runs * 1_000) / this.#rate
-    // Whoever comes late makes up for it once, and not for all the time in which nobody asked.
+    // A late workflow catches up by one group only, not by all the time in which nobody asked.
     const after = (at: number, ms: number): number => Math.max(at, now - Math.abs(ms)) + ms
     this.#nextAt = after(this.#nextAt, ms)
     if (asker !== undefined) asker.nextAt = after(asker.nextAt, ms * this.#askers.size)
@@ -87,7 +94,7 @@ export class RunPace {
   }
 }
 
-/** One for a process. */
+/** One for each process. */
 export const Pace = Context.Reference<RunPace>("@tidegate/entities/Workflow/RunPace", {
   defaultValue: () => new RunPace(() => false)
 })

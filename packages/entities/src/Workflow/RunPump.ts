@@ -21,19 +21,19 @@ import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 
-/** Runs that are read at once, with what they were made of and have given: as many bytes as the room says. */
+/** Runs that are read in one statement, with their requests and outputs; their bytes are limited by `RunRoom`. */
 const readAtOnce = 50
-/** Runs that are under way, with what they were made of: while there are so many, no more are read. */
+/** Runs of one workflow that are under way, with their requests. At this number no more are read. */
 const maxInHand = 100
-/** Runs that could not be stored: while there are so many, no more are read until somebody wakes this. */
+/** Runs whose changes could not be stored. At this number no more are read until the next wake-up notification. */
 const maxLeft = 500
-/** How soon somebody looks again for room that other workflows have taken (ms). */
+/** How soon (ms) to check again for memory that other workflows held. */
 const roomAfter = 200
 
-/** Of a wait that is over within this (ms) the process is told at its time, by itself. */
+/** A wait that ends within this time (ms) has a timer in the process. The poller finds the others. */
 const alarmedWithin = 30_000
 
-/** What the status of a workflow says to its runs. */
+/** What the workflow's status means for its runs. */
 type Standing = { readonly kind: "going" | "held" } | { readonly kind: "stopped"; readonly error: StepError }
 
 const standingOf = ({ deleted, status }: RunningWorkflow): Standing => {
@@ -43,7 +43,7 @@ const standingOf = ({ deleted, status }: RunningWorkflow): Standing => {
   return { kind: "stopped", error: { code: "WORKFLOW_DISABLED", message: `the workflow is ${status}` } }
 }
 
-/** Whether there may be more that is due. */
+/** Whether more runs may be due. "once there is room": they cannot be read now. */
 type More = boolean | "once there is room"
 
 const occurrenceOf = (standing: Standing): Occurrence =>
@@ -52,9 +52,10 @@ const occurrenceOf = (standing: Standing): Occurrence =>
     : { type: standing.kind === "held" ? "held" : "released" }
 
 /**
- * Carries on the runs of a workflow that are due, as the workflow stands: while it is paused those in hand come to their next step and no other is
- * read; once it is disabled or deleted all that are left end, due or not. Gives what wakes it. `mayGoOn`: whether this process
- * still has the workflow. `alarm`: told when one of its runs comes due (Unix ms), and wakes it then.
+ * Carries on the due runs of a workflow according to its status. While it is paused, runs in hand stop before their next step,
+ * and no others are read. When it is disabled or deleted, all remaining runs end, due or not. Returns the functions that wake it.
+ * `mayGoOn`: whether this process still owns the workflow. `alarm`: called with the time (Unix ms) at which one of its runs is
+ * due; it has to wake the workflow then.
  */
 export const runPump = Effect.fnUntraced(function* (
   id: string,
@@ -63,7 +64,7 @@ export const runPump = Effect.fnUntraced(function* (
   mayGoOn: () => boolean,
   alarm: (at: number) => void = () => {}
 ) {
-  /** What comes due soon is looked for at its time; the rest the sweep finds a little before. */
+  /** Sets a timer for a run that is due soon. The poller finds the others shortly before they are due. */
   const comesDue = (at: number | null, now: number): void => {
     if (at !== null && at <= now + alarmedWithin) alarm(at)
   }
@@ -74,18 +75,18 @@ export const runPump = Effect.fnUntraced(function* (
   const holds = yield* Holds
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const inHand = new Map<string, Queue.Queue<Told>>()
-  /** Runs that could not be stored: they stay due, and are not looked at again before somebody wakes this. */
+  /** Runs whose changes could not be stored. They stay due, and are not read again before the next wake-up notification. */
   const left = new Set<string>()
-  /** A run has ended, or come to a wait; or somebody has woken this. */
+  /** Open when a run has ended or begun to wait, or when a wake-up notification has arrived. */
   const stirred = Latch.makeUnsafe()
   let standing: Standing = { kind: "going" }
   let team: TeamRoom | null = null
   let woken = false
-  /** Somebody has said that there are runs: they are looked for once there is room. */
+  /** There are new runs: they are read as soon as there is capacity. */
   let hinted = false
   let working = false
 
-  /** Tells the runs in hand how the workflow stands, where that has changed. */
+  /** Tells the runs in hand about the workflow's status, if it has changed. */
   const stand = (now: Standing): void => {
     if (now.kind === standing.kind) return
     standing = now
@@ -131,7 +132,7 @@ export const runPump = Effect.fnUntraced(function* (
           inHand.delete(run.id)
           own.delete(run.id)
           room.release(bytes)
-          // There may be others, and in the end what a workflow that is deleted leaves behind.
+          // There may be more runs, and at the end the rows of a deleted workflow have to be removed.
           woken ||= standing.kind === "stopped"
           stirred.openUnsafe()
         })
@@ -140,12 +141,12 @@ export const runPump = Effect.fnUntraced(function* (
     yield* Effect.forkChild(going)
   })
 
-  /** Also with nothing in hand: a thousand workflows that are woken at once would each read as much as one may. */
+  /** Checked also with no run in hand: otherwise a thousand workflows that wake at once would each read as much as one may. */
   const hasRoom = (of: TeamRoom): boolean => inHand.size < maxInHand && of.mayRead(rooms.readBytes)
 
-  /** Takes on what is due and not in hand; answers whether there may be more. */
+  /** Starts due runs that are not in hand. Returns whether there may be more. */
   const takeOn = Effect.gen(function* () {
-    // Whose the runs are tells the first look, which reads none.
+    // The first query reads no runs: it finds the team, whose memory limit is needed before runs are read.
     const limit = team !== null && hasRoom(team) ? pace.take(id, readAtOnce) : 0
     const mayRead = limit > 0
     const limits = {
@@ -206,18 +207,21 @@ export const runPump = Effect.fnUntraced(function* (
     )
   )
 
-  /** Whether nothing is left to do; then it has ended: a wake finds it at work, or begins it anew, and none falls in between. */
+  /**
+   * Whether no work is left; then the work has ended. This check and the change of `working` happen in one step, so a wake-up
+   * notification is never lost between them.
+   */
   const isOver = (more: More): boolean => {
     if (more !== false || woken || hinted || inHand.size > 0) return false
     working = false
     return true
   }
 
-  /** While runs are in hand, those that come due go beside them: one that waits for a slow target keeps no other waiting. */
+  /** Due runs are started beside those in hand, so a run that waits for a slow target does not delay the others. */
   const work = Effect.gen(function* () {
     let more: More = true
     const isWanted = (): boolean => hinted || more !== false
-    // What a workflow that is deleted leaves behind takes no room.
+    // Ending the remaining runs of a deleted or disabled workflow needs no capacity.
     const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.waitMs(id) === 0
     const mayLook = (): boolean => team === null || mayTakeOn(team) || (more === true && standing.kind === "stopped")
     while (!isOver(more)) {
@@ -229,7 +233,7 @@ export const runPump = Effect.fnUntraced(function* (
         more = yield* takeOn
         if (more !== true || inHand.size > before) continue
       }
-      // Until there is room: for a run of its own, or in what others hold.
+      // Waits until there is capacity: until one of its own runs ends, or until other workflows release some.
       yield* isWanted() && before < maxInHand
         ? Effect.race(stirred.await, Effect.sleep(Math.min(roomAfter, pace.waitMs(id) || roomAfter)))
         : stirred.await
@@ -249,14 +253,14 @@ export const runPump = Effect.fnUntraced(function* (
   }
 
   return {
-    /** Works until nothing is left to do; at once where somebody is at it already, who then looks again. */
+    /** Works until no work is left. If it is already working, this returns at once, and the working fiber reads again. */
     work: Effect.suspend(() => {
       wake()
       if (working) return Effect.void
       working = true
       return work
     }),
-    /** There are runs to begin, for whoever is at work; false: nobody is, or the workflow is another process's by now. */
+    /** Tells the working fiber that there are new runs. False: it is not working, or another process owns the workflow now. */
     rouse: (): boolean => {
       const isHeard = working && mayGoOn()
       if (isHeard) {

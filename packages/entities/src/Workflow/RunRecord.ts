@@ -15,13 +15,13 @@ import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Resumable } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
-/** A run between its rows and what decides about it. */
+/** Translates between a run's rows and the state that the engine uses. */
 
 const nothing = new Uint8Array(0)
 
 /**
- * What a run's steps read beside each other. Credentials that the sender presented read as masks, as in rules and transformations. Taking a large
- * body apart waits for its turn of the loop.
+ * The data that a run's steps read besides outputs of other steps. Credentials that the sender presented appear as masks, as in
+ * rules and transformations. A large body is parsed within the event-loop budget.
  */
 export const factsOf = (
   run: DueRun,
@@ -50,7 +50,7 @@ export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Resumable
   }
 }
 
-/** What has stood under secret names in what a run began with and in what its steps have given. */
+/** All values under secret names in the run's request and in the outputs of its steps. */
 export function* secretTextsOf(
   { trigger: { body, headers, query } }: Facts,
   { steps }: RunState
@@ -59,13 +59,13 @@ export function* secretTextsOf(
   yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject])
   for (const { iterations, output } of steps) {
     if (output !== null) yield* texts.learn(output)
-    // Of a list that is not at its end.
+    // A list that has not been finished.
     else if (iterations !== null) yield* texts.learn(iterations.items)
   }
   return texts
 }
 
-/** Where a run stands, by what has been stored of it: its parts, or those behind what it carried into a wait. */
+/** The state of a run, from its stored journal entries. With carried data, only the later entries are needed. */
 export function* storedState(
   workflow: Workflow,
   parts: ReadonlyArray<StoredPart>,
@@ -78,7 +78,7 @@ export function* storedState(
   return yield* folding(workflow, stored, carried)
 }
 
-/** How many of its steps have come to what. */
+/** How many steps have each status. */
 export const countsOf = ({ steps }: RunState) => {
   const count = { pending: 0, running: 0, succeeded: 0, failed: 0, skipped: 0 }
   for (const { status } of steps) count[status]++
@@ -88,12 +88,12 @@ export const countsOf = ({ steps }: RunState) => {
 const isUnderWay = ({ steps }: RunState): boolean =>
   steps.some(({ status, wait }) => status === "running" && wait === null)
 
-/** So long a run may go on. */
+/** The longest lifetime of a run (ms). */
 export const longestLife = 60 * 86_400_000
 
 /**
- * When the run goes on; null: it is at its end. `since`: it stays due, so that whoever comes after this process finds what is under way, and who
- * releases it what is held.
+ * When the run continues (Unix ms); null: it has ended. With a call under way or on hold it stays due at `since`: then the next
+ * process finds a call that was under way, and the release of the workflow finds a held run.
  */
 export const dueAt = (state: RunState, createdAt: number, since: number): number | null => {
   if (state.finishedAt !== null) return null
@@ -108,12 +108,12 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   const error = stopped === null ? steps[failed ?? -1]?.error : stopped.error
   if (error === null || error === undefined) return null
   const stepId = failed === null ? null : (plan[failed]?.step.id ?? null)
-  // No column of text holds a NUL, and code may throw one.
+  // A text column of PostgreSQL cannot hold NUL, and code may throw a message that contains one.
   const plain = (text: string): string => text.slice(0, 2_000).replaceAll("\u0000", "").toWellFormed()
   return { code: plain(error.code), message: plain(error.message), stepId }
 }
 
-/** Which part of a run is written, when, and what goes with it into its wait. */
+/** The number of the journal entry that is written, its time, and the data that the run carries into a wait. */
 export interface Writing {
   readonly part: number
   readonly now: number
@@ -124,8 +124,8 @@ export interface Writing {
 }
 
 /**
- * What an advance makes of the rows of a run, with the previews of what its steps were given and gave: of those that find no room beside the others
- * only the size and the hash.
+ * The rows that a transition changes, with previews of the steps' inputs and outputs. Previews that exceed the limit have only
+ * their size and hash.
  */
 export function* transitionOf(
   workflow: Workflow,
@@ -173,7 +173,7 @@ export function* transitionOf(
     steps: JSON.stringify(progress),
     resources,
     outputs: yield* linesOf(outputs),
-    // None is written as none: what is null was taken by retention.
+    // No previews are stored as an empty object, because null means that retention has deleted them.
     previews: `{${Array.from(shown, ([step, both]) => `"${step}":{${both}}`).join(",")}}`
   }
 }

@@ -2,46 +2,55 @@ import { Context, Semaphore, type Effect } from "effect"
 import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import { type ByteShare, SharedBytes } from "@tidegate/runtime/SharedBytes"
 
-/** Calls that one process makes at once for runs of all workflows. */
+/** Calls that one process makes at once for the runs of all workflows. */
 const maxEffects = 256
-/** Bytes that runs in hand hold by default; a process is started with a number that fits its heap. */
+/** Default for the bytes that runs in hand may hold. The process sets a number that fits its heap. */
 const defaultBytes = 128 * 1_048_576
-/** Workflows whose runs are read at once. What runs weigh is known only when they have been read, and thousands of workflows may be woken together. */
+/**
+ * Workflows that read runs at the same time. The size of runs is known only after they have been read, and thousands of workflows
+ * may wake at once.
+ */
 const readers = 4
-/** Bytes of runs that one of these workflows reads, and the part of all bytes that it reads at most: what they read comes on top. */
+/**
+ * Bytes of runs that one of these workflows reads at once, and the largest share of all bytes that it may read. These bytes come
+ * on top of the limit.
+ */
 const readOnce = { bytes: 16 * 1_048_576, share: 1 / 8 }
 
-/** What one team has of the process, however many workflows it has: so its slow targets do not take what other teams need. */
+/**
+ * The capacity of one team in the process, for all of its workflows together. So its slow targets do not use capacity that other
+ * teams need.
+ */
 export interface TeamRoom {
-  /** Runs a call of a step with a permit, and waits for the permit where there is none. */
+  /** Runs a call of a step with a permit, and waits for a permit if none is free. */
   readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly hasRoom: (bytes: number) => boolean
-  /** Whether runs of so many bytes may be read. A team that holds none may always read while there is any room. */
+  /** Whether runs with this number of bytes may be read. A team that holds none may always read while any memory is free. */
   readonly mayRead: (bytes: number) => boolean
   readonly hold: (bytes: number) => void
   readonly release: (bytes: number) => void
 }
 
-/** What runs of workflows may have of a process: calls at once, and bytes in memory. Teams share both fairly. */
+/** The capacity of a process for runs of workflows: calls at once, and bytes in memory. Teams share both fairly. */
 export class RunRoom {
   readonly #effects = permitsByKey({ permits: maxEffects })
   readonly #bytes: SharedBytes
-  /** The bytes of the teams that hold any. */
+  /** Only teams that hold bytes have an entry. */
   readonly #shares = new Map<string, ByteShare>()
 
-  /** Reads runs and holds them; waits while `readers` others do. */
+  /** Reads runs and counts them as held. Waits while `readers` others are reading. */
   readonly reading = Semaphore.withPermit(Semaphore.makeUnsafe(readers))
 
   /** Bytes of runs that are read at once. */
   readonly readBytes: number
 
-  /** `bytes`: that runs in hand may hold. */
+  /** `bytes`: the number of bytes that runs in hand may hold. */
   constructor(bytes: number = defaultBytes) {
     this.readBytes = Math.floor(Math.min(readOnce.bytes, bytes * readOnce.share))
     this.#bytes = new SharedBytes(bytes)
   }
 
-  /** How many teams take memory here. */
+  /** The number of teams with an entry in memory here. */
   get teams(): number {
     return Math.max(this.#shares.size, this.#effects.keys())
   }
@@ -67,7 +76,7 @@ export class RunRoom {
   }
 }
 
-/** One for a process. */
+/** One for each process. */
 export const Room = Context.Reference<RunRoom>("@tidegate/entities/Workflow/RunRoom", {
   defaultValue: () => new RunRoom()
 })

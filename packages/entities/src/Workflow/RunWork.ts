@@ -23,7 +23,7 @@ export const failed = (code: string, message: string): Outcome => ({ kind: "fail
 export const unavailable = ({ step }: StepEffect): Outcome =>
   failed("ACTION_UNAVAILABLE", `a ${step.step.kind} step cannot be carried out here yet`)
 
-/** Ends a call that a step makes after the time that the step gives it. */
+/** Ends a step's call after the step's timeout. */
 export const inTime = <E, R>(
   { step: { timeoutMs } }: StepEffect,
   call: Effect.Effect<Outcome, E, R>
@@ -34,8 +34,8 @@ export const inTime = <E, R>(
   })
 
 /**
- * What leaves the process for a step, in time: when that begins only who does it knows, because one that waits for its turn does not use it
- * up. `key` is the same for every attempt of a step of a run, and another one for any other.
+ * Executes the calls that leave the process, with the step's timeout. The executor starts the timeout, because waiting for a
+ * permit does not count. `key` is the same for every attempt of a step of a run, and differs for every other step.
  */
 export const Effects = Context.Reference<{
   readonly carryOut: (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
@@ -43,18 +43,18 @@ export const Effects = Context.Reference<{
   defaultValue: () => ({ carryOut: (effect) => Effect.succeed(unavailable(effect)) })
 })
 
-/** A call that a step makes for its run. `key`: for whom it is made. */
+/** A call that a step makes for its run. `key`: the step's idempotency key. */
 interface Call {
   readonly effect: StepEffect
   readonly run: DueRun
   readonly key: string
-  /** What is secret in the run. */
+  /** The secret texts of the run. */
   readonly texts: SecretTexts
 }
 
 /**
- * Carries out what leaves the process, `within` the room that there is for it, and tells what occurred. Whatever breaks down there, or in reading what came of
- * it, fails its step, with `INTERNAL_ERROR`: a run that waited for it would wait for ever, and keep its room.
+ * Executes a call through `within`, which waits for a permit, and returns the occurrence. A defect in the call, or in reading its
+ * result, fails the step with `INTERNAL_ERROR`: otherwise the run would wait forever, and keep its memory.
  */
 export const carryingOut = Effect.map(
   Effects,
@@ -80,11 +80,11 @@ export const carryingOut = Effect.map(
     }
 )
 
-/** The key of a step's call: the same for every attempt of it in a run, for each element of its list another one. */
+/** The idempotency key of a step's call: the same for every attempt in a run, and different for each element of a list. */
 export const keyOf = (run: DueRun, { start, step }: StepEffect): string =>
   derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
 
-/** What a run in hand is told: that an effect has ended which it began, or something from outside. */
+/** An occurrence for a run in hand: a call that it began has ended, or something has happened outside. */
 export interface Told {
   readonly occurrence: Occurrence
   readonly endsEffect: boolean
@@ -94,19 +94,19 @@ export interface Work {
   readonly workflow: Workflow
   readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
-  /** What is stored of it, behind what it carries. */
+  /** The stored journal entries after those in its carried data. */
   readonly parts: ReadonlyArray<StoredPart>
-  /** Why nothing begins any more; null: it goes on. */
+  /** The reason why no more steps begin; null: the run continues. */
   readonly stop: StepError | null
-  /** What runs of one workflow have under way at once. */
+  /** The permits for calls of one workflow. */
   readonly slots: Semaphore.Semaphore
-  /** Of a run that begins: what its steps name, as it is then. JSON. */
+  /** For a run that begins: the current resources that its steps name, as JSON. */
   readonly resources?: string | null
-  /** Told of a wait that begins, and until when. Unix ms. */
+  /** Called when a wait begins, with its end (Unix ms). */
   readonly waits?: (until: number, now: number) => void
-  /** Told of what its steps have given, in characters. */
+  /** Called with the growth of the steps' outputs, in characters. */
   readonly grew?: (by: number) => void
-  /** Where it is told what it cannot know by itself. */
+  /** The queue of occurrences from outside. */
   readonly told?: Queue.Queue<Told>
 }
 
@@ -123,15 +123,15 @@ const whyOver = ({ run, stop }: Work, isGone: boolean, now: number): StepError |
   return null
 }
 
-/** What has happened to a run that comes from its rows. */
+/** The occurrences that a run begins with when it is read from its rows. */
 const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): ReadonlyArray<Occurrence> => {
   const over = whyOver(work, isGone, now)
   const stopped: ReadonlyArray<Occurrence> = over === null ? [] : [{ type: "stopped", error: over }]
-  // Nobody takes on a run of a workflow that is paused.
+  // Runs of a paused workflow are not read, so a held run is released here.
   const released: ReadonlyArray<Occurrence> = state.held ? [{ type: "released" }] : []
   if (state.status === "queued") return over === null ? [...released, { type: "begun" }] : stopped
   if (over !== null && isGone) {
-    // What was under way cannot begin again: of what it would be given, nobody has the half.
+    // A call that was under way cannot begin again: half of its input is gone.
     const lost = state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {
       if (status !== "running" || wait !== null) return []
       return [{ type: "failed", step, attempt, iteration: iterations?.items.length ?? null, error: over, random: 0 }]
@@ -144,21 +144,21 @@ const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): Re
   return [...stopped, { type: "recovered" }, ...released, ...due]
 }
 
-/** A run as it is taken on, from its rows. */
+/** A run read from its rows, ready to continue. */
 function* takenUp({ about, parts, run: stored, workflow }: Work) {
   const before = yield* unpacked(workflow, stored)
   const { run } = before
   const isGone = run.headers === payloadGone
-  // A run whose payload is gone is stopped, and reads nothing.
+  // A run whose payload is gone is stopped, so its payload is not parsed.
   const facts = yield* takenApart(isGone ? { ...run, headers: "{}" } : run, about)
   const state = yield* storedState(workflow, parts, before.state)
   return { run, isGone, facts, state, texts: yield* secretTextsOf(facts, state) }
 }
 
 /**
- * Takes a run on until it is at its end, waits, or is held. What changes is stored before anything leaves the process for it, and as soon as that
- * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed, and
- * tells how: somebody else has the run, the sweep comes back to it, or what is refused has ended it.
+ * Continues a run until it ends, waits, or is held. Every change is stored before a call that follows from it leaves the process,
+ * and again when the call has a result: wherever a process dies, the next one can continue the run. If a commit fails, this ends
+ * early and returns why: another process has the run, the poller will find it again, or the refused run was ended.
  */
 export const carryOn = (work: Work): Effect.Effect<Moved, never, RunJournal | Database> =>
   Effect.suspend(() => {
@@ -172,7 +172,7 @@ export const carryOn = (work: Work): Effect.Effect<Moved, never, RunJournal | Da
     )
   })
 
-/** `stored`: what of the run is, counted here. */
+/** `stored.parts`: the number of stored journal entries; updated here. */
 const goOn = Effect.fnUntraced(function* (
   work: Work,
   stored: { parts: number }
@@ -189,7 +189,7 @@ const goOn = Effect.fnUntraced(function* (
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
   let due: number | null = since
-  /** Whether its steps have given what it does not carry yet. */
+  /** Whether steps have outputs that the carried data does not contain yet. */
   let hasMore = carriedTo(run) === 0 || work.parts.some(({ outputs }) => outputs !== null)
   let underWay = 0
 
@@ -201,7 +201,7 @@ const goOn = Effect.fnUntraced(function* (
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
-  /** What an occurrence makes of the run, and the rows that tell of it. */
+  /** The state after an occurrence, and the rows that record it. */
   function* following(occurrence: Occurrence, now: number) {
     const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock: cpuMillis }, texts)
     if (advanced.state === state) return { advanced, written: null }
@@ -216,7 +216,7 @@ const goOn = Effect.fnUntraced(function* (
     return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
   }
 
-  /** Whether the run goes on here; otherwise what became of it. */
+  /** Returns whether the run continues here; otherwise the result of the commit. */
   const take = Effect.fnUntraced(function* (occurrence: Occurrence) {
     const { advanced, written } = yield* inSlices(following(occurrence, yield* Clock.currentTimeMillis))
     if (written !== null) {

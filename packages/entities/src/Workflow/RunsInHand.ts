@@ -1,9 +1,9 @@
 import { Context } from "effect"
 
 /**
- * What this process knows of runs and the sweep cannot see. The runs that it has in hand stay due in the database, so that whoever comes after it finds
- * them; the sweep leaves them out, or it would look and wake for as long as a step takes. Of a run that begins to wait it hears, because it may come
- * due before the sweep looks again.
+ * Tells the poller about runs of this process. Runs in hand stay due in the database, so that the next process finds them after a
+ * crash. The poller skips them: otherwise it would read them and wake the workflow for as long as a step takes. It also learns of
+ * runs that begin to wait, because they may be due before its next read.
  */
 export class RunsInHand {
   readonly #ids = new Set<string>()
@@ -17,7 +17,7 @@ export class RunsInHand {
     this.#ids.delete(id)
   }
 
-  /** None where there are so many that leaving them out costs more than it spares: then there is always something to look for. */
+  /** Empty when there are so many that skipping them costs more than it saves. Then the poller always finds something. */
   get leftOut(): ReadonlyArray<string> {
     return this.#ids.size > maxLeftOut ? [] : [...this.#ids]
   }
@@ -27,12 +27,12 @@ export class RunsInHand {
     this.#soonest = Math.min(this.#soonest, until)
   }
 
-  /** When the first of those that have begun to wait since `seen` comes due. */
+  /** The earliest due time of the runs that have begun to wait since `seen`. */
   get soonest(): number {
     return this.#soonest
   }
 
-  /** Whoever looks now sees all that wait. */
+  /** The poller reads now, and sees all waits. */
   seen(): void {
     this.#soonest = Infinity
   }
@@ -40,7 +40,7 @@ export class RunsInHand {
 
 const maxLeftOut = 500
 
-/** Those of the process. */
+/** The runs of this process. */
 export const OwnRuns = Context.Reference<RunsInHand>("@tidegate/entities/Workflow/OwnRuns", {
   defaultValue: () => new RunsInHand()
 })

@@ -7,7 +7,7 @@ import type { AggregateMessage } from "@tidegate/resources/WorkflowAggregate"
 import { saveAggregate } from "@tidegate/storage/workflows/WorkflowAggregates"
 import { commandOf } from "../Actor.ts"
 
-/** Saves a workflow with its source and its actions, by bodies that are right by themselves. */
+/** Saves a workflow together with its source and its actions. Each body has been validated by itself. */
 export const save = Effect.fnUntraced(function* (
   id: string,
   { input, ...asked }: Parameters<typeof commandOf>[0] & { readonly input: AggregateMessage }

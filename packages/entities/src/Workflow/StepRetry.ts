@@ -13,7 +13,7 @@ import { decide, type Facts } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { countsOf, storedState } from "./RunRecord.ts"
 
-/** Which step of which run is to be tried again. `retry_id`: made once by whoever asks; the same one again changes nothing. */
+/** The step and run to retry. `retry_id`: made once by the caller; a repeated request with the same one changes nothing. */
 export interface StepRetryAsked {
   readonly team_id: string
   readonly run_id: string
@@ -21,7 +21,7 @@ export interface StepRetryAsked {
   readonly retry_id: string
 }
 
-/** A retry reads neither what the run began with nor what its steps gave: nothing is evaluated by it. */
+/** A retry evaluates no expression, so it needs neither the run's request nor the outputs. */
 const noFacts: Facts = {
   trigger: { headers: {}, body: null, query: {}, path: "" },
   run: {},
@@ -30,8 +30,8 @@ const noFacts: Facts = {
 }
 
 /**
- * Queues a run that has ended once more, from one of its failed steps on: what succeeded stays, the step and all that follows from it begin anew, by
- * the same version and with the same trigger.
+ * Queues an ended run again, from one of its failed steps. Succeeded steps stay. The failed step and all steps that follow from
+ * it begin again, with the same version and trigger.
  */
 export const retryStep = Effect.fnUntraced(function* (
   workflowId: string,

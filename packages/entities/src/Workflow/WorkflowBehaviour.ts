@@ -21,9 +21,10 @@ import { tryWorkflow } from "./DryRuns.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
 /**
- * The workflow's actor, which alone writes its row and its runs; but that a source, when it is deleted, takes itself out of the rows of its
- * workflows. Its commands take turns: of many changes of one version, the first is made and the others are told of it. Its memory is nothing
- * but the plans of versions: where runs are stands in their rows. It works while somebody has woken it.
+ * The workflow's actor. Only it writes the workflow's row and runs, with one exception: a source that is deleted removes itself
+ * from the rows of its workflows. Commands run one after the other: of several changes of one version the first is made, and the
+ * others get the conflict as their answer. The actor keeps only compiled plans in memory; the state of runs is in their rows. It
+ * works after a wake-up notification until no work is left.
  */
 export const layer = WorkflowEntity.toLayer(
   Effect.gen(function* () {
@@ -40,7 +41,7 @@ export const layer = WorkflowEntity.toLayer(
     yield* (yield* Residents.Workflows).add(id, () => (pump.rouse() ? true : undefined))
     const stores = yield* Effect.context<Actions | Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
-    /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
+    /** Continues the runs after a change. If this message is lost, the poller does it. */
     const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
     const around = <A, E>(command: Effect.Effect<A, E>) => Effect.tap(Semaphore.withPermit(turn, command), () => rouse)
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
@@ -53,7 +54,7 @@ export const layer = WorkflowEntity.toLayer(
           Effect.map(plans.planOf(payload.team_id, version), (plan) => plan?.workflow ?? null)
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
       },
-      // While it works its handler keeps it in memory.
+      // While it works, this handler keeps the actor in memory.
       Wake: () => work
     })
   }),

@@ -10,11 +10,15 @@ import { workflowTrialMessage } from "@tidegate/resources/WorkflowDryRun"
 import { asked, carried, protocolOf } from "../Protocol.ts"
 
 /**
- * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `RetryStep`: a failed step of a run that has ended begins anew, with all
- * that follows from it; `retry_id` is made once by whoever asks, and the same one again changes nothing. `Save` writes the
- * workflow and a source of its own in one transaction. `Test` runs the stored workflow, or the
- * graph in the input (then the entity id is any that is not in use), and stores nothing; `run_id` is made by whoever asks. `Wake`: it has runs that
- * are due. A hint that may be lost: the sweep says it again.
+ * The messages of a workflow.
+ *
+ * - A graph with faults fails with WORKFLOW_GRAPH_INVALID; `data` has all faults.
+ * - `RetryStep` begins a failed step of an ended run again, with all steps that follow from it. The caller makes `retry_id` once;
+ *   a repeated message with the same one changes nothing.
+ * - `Save` writes the workflow and its own source in one transaction.
+ * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
+ *   nothing. The caller makes `run_id`.
+ * - `Wake`: the workflow has due runs. This is a wake-up notification and may be lost: the poller sends it again.
  */
 export const WorkflowEntity = protocolOf(workflow, [
   Rpc.make("RetryStep", {

@@ -11,24 +11,28 @@ import { heldUntil } from "./TargetHold.ts"
 import { TargetGate } from "./TargetGate.ts"
 
 /**
- * Targets that one process keeps in mind, and what one weighs. Beyond that holds are forgotten, first those of whoever has the most. Fails open: a hold
- * that is forgotten costs one refusal, and calls that wait for it wait on.
+ * The number of held targets that one process remembers, and the weight of one in bytes. Beyond that, holds are forgotten, first
+ * those of the team that has the most. Fails open: a forgotten hold costs one refusal by the target, and calls that already wait
+ * for it continue to wait.
  */
 const most = 10_000
 const weight = 2_000
-/** Before a call that found no room to wait is looked at again. */
+/** Delay before a call that was not accepted into the full queue is checked again. */
 const pause = "500 millis"
 
-/** What actions call: a saved action by its id, and of an action that is written into a step the provider and where it is called. */
+/**
+ * The target of an action's call: the id of a saved action. For an action that is written into a step: the provider and the
+ * address.
+ */
 export interface ActionTarget {
   readonly team_id: string
   readonly name: string
 }
 
 interface Asked {
-  /** The workflow: calls of one wait behind each other, and workflows take turns. */
+  /** The workflow. Calls of one workflow wait in order, and workflows take turns. */
   readonly line: string
-  /** Since when the call waits (Unix ms). */
+  /** When the call began to wait (Unix ms). */
   readonly since: number
 }
 
@@ -62,23 +66,24 @@ const heldOf = Effect.fnUntraced(function* ({ name, team_id }: ActionTarget): Ef
 })
 
 /**
- * The targets of actions that take nothing for now, as this process knows of them: by what they have answered here, and by what other processes have
- * stored. That is read where SQL is read anyway: of a saved action with each call, and of a whole team with the runs that are taken on.
+ * The targets of actions that accept nothing at the moment, as this process knows them: from answers to its own calls, and from
+ * holds that other processes have stored. Stored holds are read with SQL that runs anyway: for a saved action with each call, and
+ * for a whole team when runs are read.
  */
 export class ActionHolds {
   readonly #held = new WeighedCache<string, Held>(most)
 
-  /** Whether calls go without waiting: the target is not held, and none of those waits any more that were. */
+  /** Whether calls need not wait: the target is not on hold, and no call is still waiting from an earlier hold. */
   isOpen(target: ActionTarget): boolean {
     return this.#held.get(keyOf(target)) === undefined
   }
 
-  /** Whether the target takes nothing at the moment. */
+  /** Whether the target is on hold now. */
   isHeld(target: ActionTarget): boolean {
     return this.#held.get(keyOf(target))?.holding.isHeld() ?? false
   }
 
-  /** Takes in what a target has answered, before the end of the call is told. */
+  /** Records a target's answer. Has to be called before the end of the call is reported. */
   heard(target: ActionTarget, answer: Answer, verdict: Verdict): Effect.Effect<void, never, Database> {
     const said = { ...answer, errorCode: null }
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -88,7 +93,7 @@ export class ActionHolds {
     )
   }
 
-  /** To be called before what is stored is read, and then with what it says (Unix ms, 0: nothing). */
+  /** Call this before the stored hold is read, and the returned function with the value that was read (Unix ms, 0: no hold). */
   reading(target: ActionTarget): (until: number) => Effect.Effect<void, never, Database> {
     const known = this.#held.get(keyOf(target))
     const read = known?.holding.reading()
@@ -105,8 +110,8 @@ export class ActionHolds {
   }
 
   /**
-   * Makes a call when its target takes it: while the target is held none, then few, and more as it answers. Null: the call is to be looked at again, as
-   * everything may have changed while it waited.
+   * Makes a call when its target accepts it: none during a hold, then few, and more with each answer. Null: the caller has to
+   * start again with current settings, because everything may have changed during the wait.
    */
   within<E, R>(
     target: ActionTarget,
@@ -152,7 +157,7 @@ export class ActionHolds {
   }
 }
 
-/** What the end of a call tells of how many its target takes; what has failed without a status had no full answer. */
+/** The meaning of a call's end for the concurrency limit. A failure without a status had no full answer. */
 const howEnded = (exit: Exit.Exit<Outcome | null, unknown>): Ending => {
   if (Exit.isFailure(exit) || exit.value === null) return "unsent"
   if (exit.value.kind !== "failed") return "answered"
@@ -160,7 +165,7 @@ const howEnded = (exit: Exit.Exit<Outcome | null, unknown>): Ending => {
   return endingOf({ status, errorCode: status === null ? "UNKNOWN" : null })
 }
 
-/** One for a process. */
+/** One for each process. */
 export const Holds = Context.Reference<ActionHolds>("@tidegate/entities/ActionHolds", {
   defaultValue: () => new ActionHolds()
 })

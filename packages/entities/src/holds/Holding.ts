@@ -4,31 +4,31 @@ import type { Verdict } from "@tidegate/connectors/Connector"
 import type { Database } from "@tidegate/storage/Database"
 import { heldUntil, longestHoldMs, type Said } from "./TargetHold.ts"
 
-/** Shorter holds (ms) are not stored: they are over by the time that another process goes on. */
+/** Shorter holds (ms) are not stored: they are over before another process continues. */
 const minStoredMs = 5_000
-/** Answers that come together say nearly the same: what is stored is moved by this much at least (ms). */
+/** Answers that arrive together name nearly the same time. A stored hold is extended only by at least this time (ms). */
 const minMovedMs = 1_000
 
 interface Holding {
-  /** For the log: what is held, and which one. */
+  /** For the log: the kind of the held object, and its identity. */
   readonly what: string
   readonly about: Readonly<Record<string, string>>
   readonly now: () => number
-  /** What lets nothing begin before a time (Unix ms, 0: at once). */
+  /** Starts nothing before a time (Unix ms, 0: no hold). */
   readonly gate: { readonly hold: (until: number) => void; readonly heldUntil: number }
-  /** Stores until when. False: that is not stored, as there is no room for it, or something later is. */
+  /** Stores the end of a hold. False: it was not stored, because the table is full or has a later end. */
   readonly store: (until: number) => Effect.Effect<boolean, SqlError.SqlError, Database>
   readonly run: (effect: Effect.Effect<void, never, Database>) => void
 }
 
 /**
- * Holds a destination, or the target of an action, for as long as the target says that it takes nothing more, and has that stored, for whichever
- * process calls it next. A change of the settings lifts the hold: it takes it out of what is stored.
+ * Holds a destination, or the target of an action, for as long as the target says that it accepts nothing more. The hold is
+ * stored for whichever process makes the next call. A change of the settings lifts the hold by deleting it from SQL.
  *
- * What is stored may be lost: then the next process asks the target once, and is told again.
+ * A stored hold may be lost. Then the next process calls the target once, and gets the same answer again.
  */
 export const makeHolding = ({ about, gate, now, run, store, what }: Holding) => {
-  /** What was written last, or is being written; and what is known to be stored. */
+  /** `written`: the latest end that was written or is being written. `stored`: the latest that is known to be stored. */
   let written = 0
   let stored = 0
 
@@ -53,7 +53,7 @@ export const makeHolding = ({ about, gate, now, run, store, what }: Holding) => 
 
   return {
     isHeld: (): boolean => gate.heldUntil > now(),
-    /** What a target has answered, before the end of the attempt is told. */
+    /** Records a target's answer. Has to be called before the end of the attempt is reported. */
     heard: (said: Said, verdict: Verdict): void => {
       const at = now()
       const until = heldUntil(said, verdict, at)
@@ -61,11 +61,11 @@ export const makeHolding = ({ about, gate, now, run, store, what }: Holding) => 
       gate.hold(until)
       if (until - at >= minStoredMs && until - written >= minMovedMs) write(until, said.status)
     },
-    /** To be called before what is stored is read, and then with what it says (Unix ms, 0: nothing). */
+    /** Call this before the stored hold is read, and the returned function with the value that was read (Unix ms, 0: no hold). */
     reading: (): ((until: number) => void) => {
       const known = stored
       return (until) => {
-        // What was stored while this was read may not be in it, and is not lifted by it.
+        // A hold that was stored during the read may be missing in the result, so that result does not lift it.
         if (stored !== known && until < stored) return
         const isLifted = until === 0 && stored > now()
         stored = until

@@ -2,33 +2,38 @@ import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { Call, Calls } from "../limits/Calls.ts"
 import { ConcurrencyLimit, type Ending } from "../limits/ConcurrencyLimit.ts"
 
-/** While calls are held, one of them looks so often (ms) whether they still are: somebody may have lifted it. */
+/**
+ * While calls are on hold, one of them checks this often (ms) whether the hold is still stored, because it may have been lifted.
+ */
 const lookEveryMs = 5_000
 
 interface Host {
   readonly now: () => number
-  /** Calls back after so many ms; answers what stops it. */
+  /** Calls `then` after `ms`. Returns the function that stops the timer. */
   readonly after: (ms: number, then: () => void) => () => void
 }
 
 interface Asked {
-  /** Whose: calls of one line wait behind each other, and lines take turns. */
+  /** The workflow. Calls of one workflow wait in order, and workflows take turns. */
   readonly line: string
-  /** Since when it waits (Unix ms). */
+  /** When the call began to wait (Unix ms). */
   readonly since: number
-  /** Called once: it has a place, to be given back (`left`); or it is to look whether it still is held, and ask again. */
+  /**
+   * Called once. With a call: it may start, and has to be reported with `left` when it ends. With "look": it has to check whether
+   * the hold is still stored, and enter again.
+   */
   readonly told: (place: Call | "look") => void
 }
 
 /**
- * Lets the calls of one target begin: none while it takes nothing; then one, and twice as many with each answer's time, as a destination's queue does
- * (`ConcurrencyLimit.restart`). Synchronous; what waits here is bounded by `Calls`, and told by whoever asks.
+ * Starts the calls of one target: none during a hold, then one, and twice as many after each round trip, as a destination's queue
+ * does (`ConcurrencyLimit.restart`). Synchronous. `Calls` bounds the number of waiting calls.
  */
 export class TargetGate {
   readonly #host: Host
   readonly #limit = new ConcurrencyLimit(null)
   readonly #calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
-  /** What those are told that wait. */
+  /** The callbacks of waiting calls. */
   readonly #told = new Map<Call, Asked["told"]>()
   #heldUntil = 0
   #underWay = 0
@@ -39,23 +44,23 @@ export class TargetGate {
     this.#host = host
   }
 
-  /** Until when nothing begins (Unix ms); 0: it may. */
+  /** The end of the hold (Unix ms); 0: no hold. */
   get heldUntil(): number {
     return this.#heldUntil
   }
 
-  /** Whether it keeps nobody back any more: its hold is over, and everybody has gone through who waited for that. */
+  /** Whether the gate has no more effect: its hold has ended, and all calls that waited have ended. */
   get isOver(): boolean {
     return this.#heldUntil === 0 && this.#underWay === 0 && this.#calls.isEmpty
   }
 
-  /** Nothing begins before (Unix ms); 0: what was said before holds no more. */
+  /** Starts nothing before `until` (Unix ms); 0 lifts the hold. */
   hold(until: number): void {
     this.#heldUntil = until
     this.#tick()
   }
 
-  /** Takes a call in, to be told when its turn has come; null: there is no room for it. */
+  /** Adds a call, which is told when it may start; null: the queue is full. */
   enter({ line, since, told }: Asked): Call | null {
     const call: Call = new Call({ line, since, bytes: 0, start: () => this.#tell(call, call) })
     if (!this.#calls.add(call)) return null
@@ -65,14 +70,14 @@ export class TargetGate {
     return call
   }
 
-  /** Nobody waits for it any more: where it still waits it goes, and else its place is given back. */
+  /** The caller does not wait any more: removes the call from the queue, or gives back its permit if it has one. */
   withdraw(call: Call): void {
     if (!this.#calls.remove(call)) return this.left(call, "unsent")
     this.#told.delete(call)
     this.#tick()
   }
 
-  /** A call that had a place is over. */
+  /** A call that had a permit has ended. */
   left(call: Call, how: Ending): void {
     if (call.departure === null) return
     this.#underWay--
@@ -100,7 +105,8 @@ export class TargetGate {
       call.departure = this.#limit.begun(now, this.#underWay)
       call.start(now)
     }
-    // Those that wait for others to end need no timer. Whoever was told may have come back here meanwhile, and have set one.
+    // Calls that wait for others to end need no timer. A callback may have called this method again meanwhile, and have set a
+    // timer.
     if (this.#heldUntil === 0 || this.#calls.isEmpty) return
     this.#stop()
     this.#stopTimer = this.#host.after(Math.min(this.#heldUntil, this.#lookAt) - now, () => this.#timeIsUp())

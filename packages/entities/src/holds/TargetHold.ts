@@ -32,7 +32,10 @@ const decimal = /^\d{1,15}(?:\.\d{1,9})?$/
 
 const secondsOf = (text: string | null): number | null => (text !== null && decimal.test(text) ? Number(text) : null)
 
-/** Milliseconds from now to a moment of the target's clock. The answer's `date` gives that clock; without one, ours is used. */
+/**
+ * The milliseconds from now to a time on the target's clock. The answer's `date` header gives that clock; without it, this
+ * process's clock is used.
+ */
 const untilMoment = (momentMs: number, headers: Headers, now: number): number => {
   const date = Date.parse(textOf(headers, "date") ?? "")
   return momentMs - (Number.isNaN(date) ? now : date)
@@ -44,7 +47,7 @@ const untilReset = (reset: number, headers: Headers, now: number): number => {
   return reset >= 1e9 ? untilMoment(reset * 1_000, headers, now) : reset * 1_000
 }
 
-/** Headers that APIs use: how many calls are left, and when there are more. */
+/** Common headers of APIs: how many calls are left, and when the limit is renewed. */
 const families: ReadonlyArray<{ readonly remaining: string; readonly after?: string; readonly reset: string }> = [
   // Discord sends both. The first is a duration, in seconds in all versions.
   { remaining: "x-ratelimit-remaining", after: "x-ratelimit-reset-after", reset: "x-ratelimit-reset" },
@@ -85,13 +88,13 @@ const waitIn = (headers: Headers, now: number): number | null => {
   return wait === "cancel" ? null : wait
 }
 
-/** What an attempt has failed by that may succeed later; null: it has not, or the target has not said so. */
+/** The temporary failure that ended an attempt; null: there was none, or the target has not said that it is temporary. */
 const passing = ({ errorCode }: Said, verdict: Verdict): Failure | null =>
   errorCode !== null || verdict === "successful" || verdict.final || verdict.code === "OAUTH2_HANDSHAKE_FAILED"
     ? null
     : verdict
 
-/** Until when (Unix ms) nothing more is sent to a target that has answered this; null: it takes more. */
+/** Until when (Unix ms) nothing more is sent to a target that gave this answer; null: it accepts more. */
 export const heldUntil = (said: Said, verdict: Verdict, now: number): number | null => {
   const { errorCode, headers, status } = said
   if (errorCode !== null || status === null) return null
@@ -102,7 +105,7 @@ export const heldUntil = (said: Said, verdict: Verdict, now: number): number | n
   return wait === null || wait <= 0 ? null : now + Math.min(Math.ceil(wait) + marginMs, longestHoldMs)
 }
 
-/** Whether a target has refused an attempt for now, whatever was sent, and says how long that lasts. */
+/** Whether a target has refused an attempt for now, whatever was sent, and says for how long. */
 export const isRefusedForNow = (said: Said, verdict: Verdict, now: number): boolean => {
   const { status } = said
   const failure = passing(said, verdict)

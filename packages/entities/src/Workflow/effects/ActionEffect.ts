@@ -18,41 +18,43 @@ import { makePacing } from "./Pacing.ts"
 import { makeSendCall } from "./SendCall.ts"
 import { makeStoreCall } from "./StoreCall.ts"
 
-/** The step whose call is carried out. */
+/** A step whose call is being made. */
 export interface Call {
   readonly effect: StepEffect
   readonly run: DueRun
-  /** The same for every attempt of it, also after a crash. */
+  /** The idempotency key: the same for every attempt, also after a crash. */
   readonly key: string
   /** Unix milliseconds. */
   readonly now: number
-  /** To be told what a target has answered, and what that means, before the call ends. */
+  /** Has to be called with a target's answer and its verdict before the call ends. */
   readonly heard: (answer: Answer, verdict: Verdict) => Effect.Effect<void>
 }
 
-/** Carries calls of one kind out; answers the output. */
+/** Makes calls of one kind, and returns the output. */
 export type Carry<C extends Calls.Call> = (call: C, of: Call) => Effect.Effect<Json, StepError>
 
 interface Named {
   readonly name: ActionName
   readonly credentials: Credentials
-  /** The inputs that the credentials were saved with; null: there are none. */
+  /** The inputs that the credentials were saved with; null: there are no credentials. */
   readonly savedWith: Inputs | null
-  /** Whether its actor says when it may be called. */
+  /** Whether the action has a rate limit, whose permits its actor gives. */
   readonly isPaced: boolean
 }
 
-/** A call that is ready to be carried out, as far as it is its turn. */
+/** A call that is ready to be made, once it has its permits. */
 interface Ready {
   readonly call: Calls.Call
   readonly isPaced: boolean
-  /** What is called, which may take nothing for now; null: nobody can tell. */
+  /** The target, which may be on hold; null: unknown. */
   readonly target: ActionTarget | null
 }
 
-/** What was read longer ago than this is read again (ms): it may have been disabled, or have other credentials. */
+/**
+ * Settings that were read longer ago (ms) are read again, because the action may have been disabled, or have other credentials.
+ */
 const freshMs = 1_000
-/** Before a turn is asked for again that nobody has given. */
+/** Wait before a missing rate permit is requested again. */
 const pause = "500 millis"
 
 const elsewhere: StepError = {
@@ -61,21 +63,27 @@ const elsewhere: StepError = {
   final: true
 }
 
-/** Whether credentials go where they are kept for now. A run may be pinned to inputs that have been changed since. */
+/**
+ * Whether the credentials are sent to the address that they are saved for now. A run may be pinned to inputs that have been
+ * changed since.
+ */
 const staysWithin = (name: ActionName, savedWith: Inputs, inputs: Inputs): boolean => {
   const { of } = sentToOf(name)
   const target = of(savedWith)
   return target !== null && target === of(inputs)
 }
 
-/** The saved action, or the provider of one that is written into the step, and where that is called: whoever else the team calls there is the same to it. */
+/**
+ * The saved action. For an action that is written into a step, the provider and the address: all such calls of the team to one
+ * address share one target.
+ */
 const targetOf = (team_id: string, id: string | null, name: ActionName, inputs: Inputs): ActionTarget | null => {
   if (id !== null) return { team_id, name: id }
   const where = sentToOf(name).of(inputs)
   return where === null ? null : { team_id, name: `${name.provider_key} ${where}` }
 }
 
-/** Carries out the call that an action makes of its inputs, by its kind. */
+/** Makes the call of an action, by the call's kind. */
 export const makeActionStep = Effect.gen(function* () {
   const stored = yield* Effect.context<Database | Secrets>()
   const holds = yield* Holds
@@ -87,11 +95,14 @@ export const makeActionStep = Effect.gen(function* () {
     gateway: yield* makeGatewayCall
   }
 
-  /** Credentials are those of now, so that they can be changed under a run; so is whether it is enabled, and until when it is held. */
+  /**
+   * Credentials are read at the time of the call, so that they can be changed while a run is under way. The disabled state and
+   * the hold are current, too.
+   */
   const saved = Effect.fnUntraced(function* (team_id: string, id: string): Effect.fn.Return<Named, StepError> {
     const held = holds.reading({ team_id, name: id })
     const found = yield* Effect.result(loadAction(team_id, id)).pipe(Effect.provideContext(stored))
-    // Fails closed: what was to be called is not called without its credentials.
+    // Fails closed: the target is never called without the action's credentials.
     if (Result.isFailure(found))
       return yield* Effect.fail({ code: "INTERNAL_ERROR", message: "the action cannot be read" })
     const action = found.success
@@ -125,7 +136,10 @@ export const makeActionStep = Effect.gen(function* () {
     const asked = { team_id: run.team_id, line: String(effect.context.workflow["id"]), since }
     const read = ready(effect, run)
 
-    /** What it makes of what holds once its turn has come; null: it has had none, or is held by now. A turn that is not used counts. */
+    /**
+     * Waits for a rate permit, and returns the call made from the current settings. Null: no permit was given, or the target is
+     * on hold by now. An unused permit counts.
+     */
     const inTurn = Effect.fnUntraced(function* (before: Ready): Effect.fn.Return<Ready | null, StepError> {
       if (isHeld(before)) return null
       if (!before.isPaced) return before
@@ -151,7 +165,10 @@ export const makeActionStep = Effect.gen(function* () {
       return yield* inTime(effect, outcome)
     })
 
-    /** Made once its turn has come, of what holds then. What waits does not use its time up. */
+    /**
+     * The call is built after the permits were given, from the settings of that moment. The wait does not count against the
+     * step's timeout.
+     */
     const made = Effect.gen(function* () {
       for (;;) {
         const before = yield* read

@@ -4,7 +4,7 @@ import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Loops } from "../../Loops.ts"
 
-/** What every call of a step says of itself, as flat headers. */
+/** The headers that each call of a step has, as a flat list of names and values. */
 const callHeaders = (effect: StepEffect, run: DueRun, loops: Loops): ReadonlyArray<string> => [
   "x-gateway-workflow-id",
   String(effect.context.workflow["id"]),
@@ -19,7 +19,7 @@ const callHeaders = (effect: StepEffect, run: DueRun, loops: Loops): ReadonlyArr
 const has = (headers: ReadonlyArray<string>, name: string): boolean =>
   headers.some((one, i) => i % 2 === 0 && one.toLowerCase() === name)
 
-/** The headers of a call that is complete. A key that somebody has written themselves is theirs. */
+/** Adds these headers to a finished call. An idempotency key that the user wrote is kept. */
 export const withCallHeaders = (
   headers: ReadonlyArray<string>,
   effect: StepEffect,

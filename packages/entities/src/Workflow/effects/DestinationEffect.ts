@@ -15,17 +15,17 @@ import * as Residents from "../../dispatch/LocalEntities.ts"
 import { failed } from "../RunWork.ts"
 import { messageOf } from "./Envelope.ts"
 
-/** Before a call is asked for again that nobody could take in (ms). */
+/** Wait (ms) before a call is sent again that no runner accepted. */
 const pause = "500 millis"
-/** A message that is not answered for so much longer than its call may take is sent again. */
+/** A message without an answer is sent again this long (ms) after its call's timeout. */
 const answerIn = 60_000
 
 export type Answered = Extract<StepSent, { kind: "answered" }>
 
 /**
- * Sends by the destination's own actor: with its pacing, its credentials and its guard. What it is sent waits for its turn there beside the
- * destination's events, and the step's time is for the call alone. A message that is lost is sent again, with the same key. An actor that is at work
- * in this process is called without a message, which would cost more than the rest of the call.
+ * Sends through the destination's own actor, with its rate limit, credentials and guard. The call waits there among the
+ * destination's events; the step's timeout counts for the call only. A lost message is sent again with the same key. An actor in
+ * this process is called directly, because a message would cost more than the rest of the call.
  */
 export const makeDestinationStep: Effect.Effect<
   (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>,
@@ -41,7 +41,7 @@ export const makeDestinationStep: Effect.Effect<
       .Send(message)
       .pipe(
         Effect.timeout(message.timeout_ms + answerIn),
-        // Its runner has gone, or is not there yet.
+        // The runner has gone, or has not started yet.
         Effect.catchCause(() => Effect.succeed<StepSent>({ kind: "again" }))
       )
 
@@ -49,7 +49,8 @@ export const makeDestinationStep: Effect.Effect<
     const made = messageOf(effect, run)
     if (Result.isFailure(made)) return { kind: "failed", error: made.failure }
     const { context, start, step } = effect
-    // Masks of what the sender presented are for whoever may be given that, and for nobody else.
+    // Masks of the sender's credentials are used only to restore the credentials for a destination that may get them. In all
+    // other calls they are removed.
     const request = made.success.presented === null ? withoutPresented(made.success) : made.success
     const message: StepSend = {
       team_id: run.team_id,
@@ -73,7 +74,7 @@ export const makeDestinationStep: Effect.Effect<
   })
 })
 
-/** What a target has said is read in a turn of the loop for itself. */
+/** A target's answer is parsed in an event-loop iteration of its own. */
 export const readBody = (headers: Values, body: Uint8Array): Effect.Effect<Json> =>
   inSlices(
     (function* () {
@@ -89,7 +90,7 @@ const outcomeOf = Effect.fnUntraced(function* ({
   status,
   truncated
 }: Answered): Effect.fn.Return<Outcome> {
-  // It has been sent: no other attempt makes the answer shorter.
+  // The call has been made: another attempt would not make the answer shorter.
   if (truncated) return failed("OUTPUT_TOO_LARGE", "the destination has answered with more than 1 MiB")
   const output = { status, headers: headers as Json, body: yield* readBody(headers, body), duration_ms }
   return { kind: "succeeded", output, ports: ["out"] }

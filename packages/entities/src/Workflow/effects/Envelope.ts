@@ -6,11 +6,11 @@ import { byLowerName, excessOf, givenOf, invalid, queryText, textOf, valuesOf } 
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { StepError } from "@tidegate/workflows/StepKind"
 
-/** What steps that take a request's parts are given, as a request. */
+/** Makes a request from the inputs of a step that takes the parts of a request. */
 
 const given = ({ inputs }: StepEffect, name: string): Schema.Json | undefined => givenOf(inputs.values, name)
 
-/** As code is given it. */
+/** The request as a transformation's code receives it. */
 export const requestOf = (effect: StepEffect, run: DueRun): Result.Result<TransformRequest, StepError> => {
   const excess = excessOf(effect.inputs.values)
   if (excess !== null) return Result.fail(excess)
@@ -31,12 +31,13 @@ export const requestOf = (effect: StepEffect, run: DueRun): Result.Result<Transf
 const none = new Uint8Array(0)
 
 const isName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/.test(name)
-/** What a header can carry: characters of one byte, and of those no control character. */
+/** A header value consists of characters of one byte, without control characters. */
 const isValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 
 /**
- * As a destination is sent it. A body that is not the trigger's own goes out as text where it is one, else as JSON. `presented`: what its sender
- * presented goes along where all of the head is the trigger's; masks of it go nowhere.
+ * The message for a destination. A body from the step's inputs is sent as text if it is a string, otherwise as JSON. `presented`:
+ * the credentials that the sender presented. They are included only if headers and query are those of the trigger; masks of them
+ * are never sent.
  */
 export const messageOf = (
   effect: StepEffect,
@@ -68,7 +69,10 @@ export const messageOf = (
 const bytesOf = (body: Schema.Json): Uint8Array =>
   body === null ? none : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
 
-/** Headers of a body that the step was given: those of the trigger's body do not describe it, unless they are JSON's, too. */
+/**
+ * The headers for a body from the step's inputs. Those of the trigger describe another body, so they are replaced, unless they
+ * say JSON, too.
+ */
 const describing = (body: Schema.Json, headers: Values, areGiven: boolean): Values => {
   const { "content-encoding": encoding, ...rest } = headers
   const kept = areGiven && encoding !== undefined ? headers : rest

@@ -4,7 +4,7 @@ import type { Egress } from "@tidegate/egress/Egress"
 import type { Echoes } from "@tidegate/redaction/Echoes"
 import type { StepError } from "@tidegate/workflows/StepKind"
 
-/** One request of a step by the guarded way out, and what came of it. */
+/** Sends one request of a step through the guarded egress, and returns the result. */
 export const exchange = (
   egress: Pick<Egress["Service"], "deliver">,
   request: OutboundRequest,
@@ -25,7 +25,7 @@ export const exchange = (
     }
   )
 
-/** An answer without what was sent with the call and is not to be kept. */
+/** The answer without those values of the call that it repeats and that must not be stored. */
 export const withoutEchoes = (answer: Answer, echoes: Echoes | null): Answer =>
   echoes === null
     ? answer

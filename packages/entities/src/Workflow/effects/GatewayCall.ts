@@ -19,7 +19,7 @@ import type { Call, Carry } from "./ActionEffect.ts"
 import { readBody } from "./DestinationEffect.ts"
 import { unreached } from "./StoreCall.ts"
 
-/** Of a request that is looked up. */
+/** The largest body of a request that a step may look up. */
 const maxLookedUp = 1024 * 1024
 
 const loop: StepError = {
@@ -32,11 +32,17 @@ const limited: StepError = { code: "RATE_LIMITED", message: "the source takes no
 
 type Operation<Name extends GatewayOperation["name"]> = Extract<GatewayOperation, { readonly name: Name }>
 
-/** What the gateway itself does for the team of the run. What makes a request makes one, however often the step is tried. */
+/**
+ * Operations of the gateway itself for the run's team. An operation that makes a request makes exactly one, however often the
+ * step is attempted.
+ */
 export const makeGatewayCall = Effect.map(
   Effect.all([Effect.context<Database | Secrets | Sharding.Sharding>(), SourceEntity.client, Loops]),
   ([services, source, loops]): Carry<GatewayCall> => {
-    /** The header by which what a step makes goes on with the chain of what began its run, as if it had come in by a door. */
+    /**
+     * The loop mark for a request that the step makes. It counts on from the request that began the run, as if the new one had
+     * come through ingress.
+     */
     const chained = ({ run }: Call): Effect.Effect<{ readonly [loopHeader]: string }, StepError> => {
       const header = { [loopHeader]: loops.next(storedHeaders(run), run.request_id) }
       return loops.admits(header) ? Effect.succeed(header) : Effect.fail(loop)
@@ -70,7 +76,8 @@ export const makeGatewayCall = Effect.map(
     const publish = Effect.fnUntraced(function* ({ message, source_id }: Operation<"publish">, call: Call) {
       const { run } = call
       const chain = yield* chained(call)
-      // Each attempt counts, also of one that had come: an error on the side of the source.
+      // Each attempt counts against the source's limit, also when an earlier attempt had already arrived. So the limit is never
+      // exceeded.
       const retry_after_ms = yield* source(source_id).Take({ team_id: run.team_id })
       if (retry_after_ms > 0) return yield* Effect.fail({ ...limited, retry_after_ms })
       const id = yield* idOf(call)

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { ActionEntity } from "../../Action/ActionProtocol.ts"
 
-/** Longer than an actor keeps one waiting: its answer got lost, or its runner. */
+/** Longer than an actor lets a step wait. After this, the answer or the runner is lost. */
 const patience = "45 seconds"
 
-/** Waits for the turn of a saved action, which its actor gives. False: there was none yet, and it is to be asked for again. */
+/** Waits for a rate permit from a saved action's actor. False: none was given yet, and the step has to ask again. */
 export const makePacing = Effect.map(
   ActionEntity.client,
   (actor) => (id: string, asked: { readonly team_id: string; readonly line: string; readonly since: number }) =>
@@ -12,7 +12,7 @@ export const makePacing = Effect.map(
       .Turn(asked)
       .pipe(
         Effect.timeout(patience),
-        // Fails closed: while nobody gives turns the step waits.
+        // Fails closed: while nothing gives permits, the step waits.
         Effect.catchCause(() => Effect.succeed(false))
       )
 )

@@ -24,7 +24,7 @@ import type { Call, Carry } from "./ActionEffect.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
 
-/** Of what a target answers to a message: as much as is kept of a delivery's. */
+/** Bytes of a target's answer that are kept, as for a delivery. */
 const maxAnswered = 64 * 1024
 
 const asService: StepError = {
@@ -33,7 +33,7 @@ const asService: StepError = {
   final: true
 }
 
-/** What one message of a step says of itself, where a delivery has an event. */
+/** The facts about a step's message, in the place of a delivery's event. */
 const factsOf = ({ effect, key, now, run }: Call, { message }: SendCall): AttemptFacts => ({
   eventId: key,
   requestId: run.request_id,
@@ -56,7 +56,10 @@ const factsOf = ({ effect, key, now, run }: Call, { message }: SendCall): Attemp
   isStep: true
 })
 
-/** A message sent by the code of a type of destinations, without a destination: opened for this one call, and closed after it. */
+/**
+ * Sends a message with the code of a destination type, without a destination. The sender is opened for this one call and closed
+ * after it.
+ */
 export const makeSendCall = Effect.gen(function* () {
   const egress = yield* Egress
   const origins = yield* ApiOrigins
@@ -95,7 +98,7 @@ export const makeSendCall = Effect.gen(function* () {
     return verdict === "successful" ? answer : yield* Effect.fail(errorOf(verdict, answer))
   })
 
-  /** By a sender that is opened with this token; null: it needs none. */
+  /** Opens a sender with this token and sends; null: it needs no token. */
   const sendWith = Effect.fnUntraced(function* (token: string | null, sent: SendCall, call: Call) {
     const { headers } = compileOutboundAuth(sent.auth)
     const echoes = Echoes.of([...sent.secrets, ...(token === null ? [] : [token])])
@@ -113,7 +116,8 @@ export const makeSendCall = Effect.gen(function* () {
   })
 
   const carry: Carry<SendCall> = Effect.fnUntraced(function* (sent, call) {
-    // Fails closed: a step brings what is sent and to whom, whoever has written the sender.
+    // Fails closed: the step's inputs choose content and recipient, so nobody may send in the service's own name, whoever wrote
+    // the sender's address.
     if (isOfDomains(own, sent.settings["from"])) return yield* Effect.fail(asService)
     const { grant = null } = compileOutboundAuth(sent.auth)
     if (grant === null) return sent.output(yield* sendWith(null, sent, call))

@@ -12,10 +12,10 @@ import { makeTransformationStep } from "./TransformationEffect.ts"
 /** `key`: the same for every attempt of the step, also after a crash. */
 type CarryOut = (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
 
-/** How steps are carried out that leave the process: of each such kind, so that none is forgotten. */
+/** One executor for each kind of step that leaves the process. The type requires all of them. */
 export type Executors = { readonly [kind in KindOutside]: CarryOut }
 
-/** What leaves the process for a step. */
+/** Executes the steps that leave the process. */
 export const layer = Layer.effect(
   Effects,
   Effect.gen(function* () {
@@ -23,7 +23,7 @@ export const layer = Layer.effect(
     const transform = yield* makeTransformationStep
     const executors: Executors = {
       action: yield* makeActionStep,
-      // Its time begins when it has its turn there.
+      // The destination's actor starts the timeout when the call leaves its queue.
       destination: yield* makeDestinationStep,
       transformation: (effect, run) => inTime(effect, transform(effect, run))
     }
@@ -31,7 +31,7 @@ export const layer = Layer.effect(
     return {
       carryOut: (effect, run, key) => {
         const { apart, step } = effect
-        // What waits for its turn there does not use up the step's time: the operation's own limits end it.
+        // Waiting for the process does not count against the step's timeout. The operation's own limits end it.
         if (apart !== undefined) return Effect.map(workshop.step(run.team_id, apart.task), apart.outcome)
         return executorOf.get(step.step.kind)?.(effect, run, key) ?? Effect.succeed(unavailable(effect))
       }

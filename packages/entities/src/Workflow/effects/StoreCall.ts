@@ -13,7 +13,7 @@ const refused: { readonly [why in Refused]: StepError } = {
 
 export const unreached: StepError = { code: "ACTION_FAILED", message: "the database did not answer" }
 
-/** Values of the team. Each is done once at the most for a step, or comes to the same when it is done again. */
+/** Stored values of the team. Each operation is done at most once for a step, or has the same result when it is repeated. */
 export const makeStoreCall = Effect.map(Effect.context<Database>(), (stored): Carry<StoreCall> => {
   const carry: Carry<StoreCall> = ({ operation }, { key: stepKey, run: { team_id } }) => {
     const { key } = operation

@@ -9,7 +9,10 @@ import type { Outcome } from "@tidegate/workflows/StepKind"
 import { failed } from "../RunWork.ts"
 import { requestOf } from "./Envelope.ts"
 
-/** Runs a transformation in the sandbox, with its variables of now, as a connection does, by the code that it had when the run began. */
+/**
+ * Runs a transformation in the sandbox, as a connection does: with its current variables, and with the code that it had when the
+ * run began.
+ */
 export const makeTransformationStep = Effect.gen(function* () {
   const sandbox = yield* Sandbox
   const stored = yield* Effect.context<Database | Secrets>()
@@ -18,7 +21,7 @@ export const makeTransformationStep = Effect.gen(function* () {
     const loaded = yield* Effect.result(loadTransformation(run.team_id, id, effect.step.code)).pipe(
       Effect.provideContext(stored)
     )
-    // Fails closed: code is never run without the variables it was given.
+    // Fails closed: code never runs without its variables.
     if (Result.isFailure(loaded)) return failed("INTERNAL_ERROR", "the transformation cannot be read")
     if (loaded.success === null) return failed("RESOURCE_DELETED", "the transformation was deleted, or its code")
     const { code, code_hash, env, isolation } = loaded.success
@@ -40,7 +43,7 @@ export const makeTransformationStep = Effect.gen(function* () {
         timestamp: run.ingested_at.toISOString()
       }
     })
-    // A sandbox that cannot be had for the moment is not the code's fault; the step's time ends this.
+    // If no sandbox is available now, the code is not to blame. The step's timeout ends the retries.
     const { error, request } = yield* Effect.orDie(Effect.retry(call, Schedule.spaced("250 millis")))
     if (request === null) return failed(error?.code ?? "RUNTIME_ERROR", error?.message ?? "the code has failed")
     const { body, headers, method, parsed_query, path } = request

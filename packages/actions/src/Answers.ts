@@ -5,12 +5,12 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import { isUtf8 } from "node:buffer"
 import { Result, type Schema } from "effect"
 
-/** What targets answer, as the output of a step. */
+/** Converts the answers of targets to the output of a step. */
 
-/** Of an answer's body. */
+/** Limits of an answer's body. */
 export const maxAnswerBytes = 1_048_576
 
-/** JSON where it is some that can be parsed in a moment, text where it is text, else base64. */
+/** The parsed JSON if it is quick to parse, the text if it is text, otherwise base64. */
 const read = ({ body, headers }: Answer): { readonly body: Json; readonly encoding: "json" | "text" | "base64" } => {
   const type = String(headers["content-type"] ?? "").toLowerCase()
   const mayBeJson = type === "" || /[/+](?:json|ndjson)\b|^text\/plain\b/.test(type)
@@ -19,18 +19,18 @@ const read = ({ body, headers }: Answer): { readonly body: Json; readonly encodi
   return isUtf8(body) ? { body: utf8(body), encoding: "text" } : { body: body.toString("base64"), encoding: "base64" }
 }
 
-/** Milliseconds that an answer asks to be waited; none where it says nothing that can be understood. */
+/** The milliseconds that an answer asks the caller to wait; none if it does not say so, or cannot be understood. */
 const waitOf = ({ headers }: Answer): number | undefined => {
   const [after, date] = [headers["retry-after"], headers["date"]]
   if (typeof after !== "string") return undefined
-  // A fraction is against the standard, and what some APIs say.
+  // The standard allows no fractions, but some APIs send them.
   if (/^\d{1,9}(?:\.\d{1,9})?$/.test(after)) return Math.ceil(Number(after) * 1_000)
-  // By the answer's own date, so that two clocks need not agree.
+  // Relative to the answer's own date, so that the two clocks need not agree.
   const wait = Date.parse(after) - Date.parse(String(date))
   return Number.isNaN(wait) || wait < 0 ? undefined : wait
 }
 
-/** A 2xx in full; anything else is a failure. */
+/** A 2xx becomes the output; any other status is a failure. */
 export const answered = (answer: Answer): Result.Result<Schema.JsonObject & { readonly body: Json }, StepError> => {
   const { bodyTruncated, headers, status } = answer
   if (status < 200 || status >= 300) {

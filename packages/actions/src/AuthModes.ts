@@ -4,15 +4,15 @@ import { HeaderSecret, Identifier, OneOf, OutboundHeaderName, TextSecret } from 
 import { Result, Schema } from "effect"
 import type { AuthMode, Credentials } from "./Provider.ts"
 
-/** How calls of HTTP endpoints may authenticate, and what they then carry. */
+/** The ways in which calls of HTTP endpoints authenticate, and what each adds to the request. */
 
-/** What a request carries of credentials. */
+/** The credentials in a request. */
 export interface Carried {
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
-  /** What is appended to the query. */
+  /** Appended to the query. */
   readonly query: ReadonlyArray<readonly [name: string, value: string]>
-  /** What must not be shown of what comes back. */
+  /** Texts to mask in the answer. */
   readonly secrets: ReadonlyArray<string>
 }
 
@@ -23,7 +23,7 @@ interface Mode<Fields extends Schema.Struct.Fields> extends Pick<AuthMode, "key"
 
 type Known = AuthMode & { readonly carried: (values: Schema.JsonObject) => Carried }
 
-/** Refuses a member of credentials that nobody knows. */
+/** Refuses an unknown member of credentials. */
 export const notOf = (mode: string, path: string, known: ReadonlyArray<string>): Complaint => ({
   path,
   message: `is not a field of the credentials of ${mode}${didYouMean(path, known)}`
@@ -35,13 +35,13 @@ const mode = <const Fields extends Schema.Struct.Fields>({ carried, fields, key,
     key,
     fields,
     judge: (credentials): Result.Result<Schema.JsonObject, ReadonlyArray<Complaint>> => {
-      // A schema without members lets everything pass.
+      // A schema without members accepts any value.
       const strange = Object.keys(credentials).filter((name) => !Object.hasOwn(schemas, name))
       return strange.length > 0
         ? Result.fail(strange.map((path) => notOf(key, path, Object.keys(schemas))))
         : decodeAll(schema, credentials, `the credentials of ${key}`)
     },
-    // It is given what its own schemas have judged.
+    // It receives what its own schemas have validated.
     carried: carried as (values: Schema.JsonObject) => Carried
   }
 }
@@ -61,7 +61,7 @@ const ascii = (what: typeof HeaderSecret) =>
     })
   )
 
-/** A step's key is its run's: one that was the same for all of them would make targets take only the first. */
+/** The idempotency key belongs to the run of a step. If it were the same for all runs, targets would accept only the first call. */
 const CredentialHeader = OutboundHeaderName.check(
   Schema.makeFilter(
     (name: string) =>
@@ -123,6 +123,6 @@ const customHeader = mode({
 
 export const httpModes = [none, basic, bearer, apiKey, customHeader] as const
 
-/** What calls with these credentials carry. Credentials of no known mode are none at all: whoever keeps them has judged them. */
+/** What calls with these credentials add to a request. An unknown mode adds nothing: credentials are validated before they are stored. */
 export const carriedBy = ({ mode, values }: Credentials): Carried =>
   httpModes.find(({ key }) => key === mode)?.carried(values) ?? nothing

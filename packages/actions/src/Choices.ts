@@ -1,6 +1,6 @@
 import type { Choice } from "@tidegate/model/ActionCatalog"
 
-/** What inputs can be chosen from that is the same for everybody: nothing of it is stored. */
+/** Choices for inputs that are the same for every team. They are not stored. */
 
 type List = () => ReadonlyArray<Choice>
 
@@ -10,7 +10,7 @@ const byName = (choices: ReadonlyArray<Choice>): ReadonlyArray<Choice> =>
 const letters = "abcdefghijklmnopqrstuvwxyz".split("")
 const pairs = letters.flatMap((first) => letters.map((second) => first + second))
 
-/** Those of the ids that have a name in English. */
+/** The ids that have an English name. */
 const named = (type: "currency" | "region" | "language", ids: ReadonlyArray<string>): ReadonlyArray<Choice> => {
   const names = new Intl.DisplayNames("en", { type, fallback: "none" })
   return byName(

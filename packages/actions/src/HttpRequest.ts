@@ -10,17 +10,17 @@ import { carriedBy } from "./AuthModes.ts"
 import type { HttpCall } from "./Call.ts"
 import { type Credentials, invalid, type SentTo } from "./Provider.ts"
 
-/** Requests that are made of a step's inputs. */
+/** Makes requests from the inputs of a step. */
 
 const maxValues = 100
 
-/** Its schema is that of a number: the document knows one kind. */
+/** Described as a number, because the document has one kind of number. */
 const Digits = Schema.Unknown.check(
   Schema.makeFilter((value) => isExactNumber(value), { toJsonSchema: () => ({ type: "number" }) })
 ) as unknown as Schema.Codec<ExactNumber>
 const One = Schema.Union([text, Schema.Finite, Digits, Schema.Boolean])
 
-/** Names and values: a list stands for a name that is repeated. */
+/** Names and values; a list repeats its name. */
 const Pairs = Schema.Record(Schema.String, Schema.Union([One, Schema.Array(One)])).check(
   Schema.isMaxProperties(maxValues, { message: `must have at most ${maxValues} members` })
 )
@@ -30,10 +30,10 @@ const pairsOf = (description: string) => setting(Pairs.annotate({ description })
 
 export const Url = HttpUrl(4_096).annotate({ description: "Where to; without a fragment, a user name or a password" })
 
-/** An origin with the character that ends it. Templates stand behind it alone. */
+/** An origin with the character that ends it. Templates are allowed only after it. */
 const beginning = /^https?:\/\/[^/\\?#{}\s]+(?:[/\\?#]|$)/i
 
-/** To the origin of the URL. */
+/** Credentials are sent to the origin of the URL. */
 export const sentToOrigin: SentTo = {
   inputs: ["url"],
   of: ({ url }) => {
@@ -47,13 +47,13 @@ export const requestInputs = {
   query: pairsOf("Parameters that are appended to the URL's query")
 }
 
-/** Each name as often as it has values. */
+/** Repeats each name for each of its values. */
 export const entriesOf = (pairs: Pairs | null): ReadonlyArray<readonly [string, string]> =>
   Object.entries(pairs ?? {}).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((one) => [name, String(one)] as const)
   )
 
-/** By lower-case name, as a message has them. It inherits no name that nobody wrote. */
+/** Headers by lower-case name. The object has no prototype, so it has no names that were not written. */
 export const valuesOf = (pairs: Pairs | null): Values => {
   const values: Record<string, string | Array<string>> = Object.create(null)
   for (const [name, value] of entriesOf(pairs)) {
@@ -74,7 +74,7 @@ interface Written {
 const refuse = (path: string, message: string): Result.Result<never, StepError> =>
   Result.fail(invalid([{ path, message }]))
 
-/** The call of a request. `output`: what its answer means. */
+/** The call for a request. `output`: reads the answer. */
 export const requestOf = (
   { body, headers, method, query, url: written }: Written,
   credentials: Credentials,
@@ -90,14 +90,14 @@ export const requestOf = (
   for (const [name, value] of carried.query) url.searchParams.append(name, value)
   const flat: Array<string> = []
   const names = new Set(Object.keys(carried.headers))
-  // Fails closed: what was saved before names were judged goes nowhere.
+  // Fails closed: inputs that were saved before names were validated are not sent.
   if ([...names].some(isSetByGateway)) return refuse("credentials", "name a header that is set by the gateway itself")
   for (const [name, value] of entriesOf(headers)) {
     const lower = name.toLowerCase()
     if (!isHeaderName(name)) return refuse("headers", "has a name that no header can have")
     if (isSetByGateway(lower)) return refuse(`headers.${lower}`, "is set by the gateway itself")
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return refuse(`headers.${lower}`, "has what no header can hold")
-    // What the credentials say holds.
+    // The credentials override other headers.
     if (Object.hasOwn(carried.headers, lower)) continue
     names.add(lower)
     flat.push(lower, value)

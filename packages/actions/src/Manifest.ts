@@ -18,7 +18,7 @@ const fieldOf = (field: AuthMode["fields"][number], modes: ReadonlyArray<string>
   modes: [...modes]
 })
 
-/** Each member of the credentials once, with the modes that it is of. */
+/** Each member of the credentials once, with the modes that use it. */
 const fieldsOf = (modes: Provider["auth"]): ReadonlyArray<Schema.JsonObject> => {
   const keys = [...new Set(modes.flatMap(({ fields }) => fields.map(({ key }) => key)))]
   return keys.map((key) => {
@@ -78,8 +78,8 @@ const entryOf = (provider: Provider): Schema.JsonObject => {
 
 const made = listed(providers.map(entryOf), null)
 
-/** All that there is to choose from, made of the rows. */
+/** The catalog of providers and actions, made from the rows. */
 export const manifest: Schema.JsonObject = { ...made }
 
-/** Another one whenever anything of it is. */
+/** Changes when anything in the catalog changes. */
 export const manifestHash = createHash("sha256").update(JSON.stringify(made)).digest("hex").slice(0, 32)

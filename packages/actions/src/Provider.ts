@@ -8,26 +8,26 @@ import { Result, Schema } from "effect"
 import type { Call } from "./Call.ts"
 
 /**
- * What a provider of actions is. A provider is one row and one file: how it is told of, how it authenticates, and its actions, each of which makes a
- * call of its inputs. Everybody else reads the list in `Providers.ts`.
+ * A provider of actions. A provider is one row and one file: its description, how it authenticates, and its actions. Each action makes a call from
+ * its inputs. All other code reads the list in `Providers.ts`.
  */
 export interface Provider {
   readonly key: string
   readonly name: string
   readonly description: string
   readonly icon_key: string
-  /** Raised with every change of what the row says. */
+  /** Increased with every change of the row. */
   readonly manifest_version: string
-  /** How its calls may authenticate; the first is what an action does that says nothing. */
+  /** How its calls can authenticate. The first is the default. */
   readonly auth: readonly [AuthMode, ...ReadonlyArray<AuthMode>]
   readonly actions: ReadonlyArray<ProviderAction>
 }
 
-/** What is written for an `auth_mode`, and kept sealed. */
+/** The credentials of an `auth_mode`, which are stored encrypted. */
 export interface AuthMode {
   readonly key: string
   readonly fields: ReadonlyArray<CredentialField>
-  /** Credentials as they are kept, or what is wrong with them, by member. A message holds none of them. */
+  /** The credentials to store, or the errors by member. Messages contain no credentials. */
   readonly judge: (credentials: Schema.JsonObject) => Result.Result<Schema.JsonObject, ReadonlyArray<Complaint>>
 }
 
@@ -39,7 +39,7 @@ export interface CredentialField {
   readonly help: string | null
 }
 
-/** What a call authenticates by. */
+/** The credentials of a call. */
 export interface Credentials {
   readonly mode: string
   readonly values: Schema.JsonObject
@@ -53,22 +53,22 @@ interface About {
   readonly description: string
   readonly category: string
   readonly version: string
-  /** JSON Schema of what it gives. */
+  /** JSON Schema of the output. */
   readonly output: Schema.JsonObject
-  /** The member of the output that is most asked for; null: the whole. */
+  /** The member of the output that is used most; null: the whole output. */
   readonly primary_output: string | null
   readonly sample: { readonly inputs: Schema.JsonObject; readonly output: Schema.JsonObject }
   readonly rate_limit: { readonly requests: number; readonly period: string } | null
 }
 
 export interface ProviderAction extends About {
-  /** JSON Schema of what it takes. */
+  /** JSON Schema of the inputs. */
   readonly input: Schema.JsonObject
   /** As a step calls it. */
   readonly action: Action
-  /** Absent: its credentials go to the one API that it calls. */
+  /** Absent: the credentials are sent to the only API that the action calls. */
   readonly sentTo?: SentTo
-  /** Makes the call of resolved inputs; null: it stays within the process. */
+  /** Makes the call from resolved inputs; null: the action runs in the process. */
   readonly call: ((inputs: Inputs, credentials: Credentials) => Result.Result<Call, StepError>) | null
 }
 
@@ -76,18 +76,18 @@ export interface Inputs {
   readonly [input: string]: Json
 }
 
-/** Where credentials go by the inputs that they are sent with. */
+/** Where credentials are sent, as the inputs say. */
 export interface SentTo {
-  /** What tells it, the first of them first of all. */
+  /** The inputs that determine it, the most important first. */
   readonly inputs: ReadonlyArray<string>
-  /** The same for the same party; null: it is not told, or by a template. */
+  /** Equal for the same receiver; null: the inputs do not say, or contain a template. */
   readonly of: (inputs: Inputs) => string | null
 }
 
-/** Of an input that its schema looks into. */
+/** Limits of an input that its schema validates in depth. */
 const maxValues = 1_000
 
-/** Of a list or an object, and of the lists right in it. */
+/** Limits of a list or an object, and of the lists directly in it. */
 const countOf = (value: Json): number => {
   if (typeof value !== "object" || value === null) return 0
   const inner = Array.isArray(value) ? value : Object.values(value)
@@ -97,15 +97,15 @@ const countOf = (value: Json): number => {
 }
 
 interface Calling<S extends Settings> extends About {
-  /** Declared as a destination's settings are: each has a default, or is needed. */
+  /** Declared like a destination's settings: each has a default or is required. */
   readonly inputs: S
   readonly sentTo?: SentTo
   readonly call: (inputs: SettingsOf<S>, credentials: Credentials) => Result.Result<Call, StepError>
-  /** Puts inputs that come otherwise into the shape of their schemas. */
+  /** Converts inputs in other forms to the form of their schemas. */
   readonly read?: (inputs: Inputs) => Inputs
 }
 
-/** An action that makes a call. What its inputs may be is judged where they are written, as far as they are no templates, and again when it runs. */
+/** An action that makes a call. Inputs without templates are validated when they are written; all inputs are validated when the step runs. */
 export const calling = <const S extends Settings>({
   call,
   inputs,
@@ -116,7 +116,7 @@ export const calling = <const S extends Settings>({
   const names = Object.keys(inputs)
   const required = names.filter((name) => "needed" in inputs[name]!)
   const judge = (given: Inputs): Result.Result<Config, ReadonlyArray<Complaint>> => {
-    // Before anything walks them.
+    // Before any code walks them.
     const unwieldy = Object.entries(given).filter(([name, value]) => {
       const ast = Object.hasOwn(inputs, name) ? inputs[name]!.schema.ast : undefined
       return ast?._tag !== "Unknown" && countOf(value) > maxValues
@@ -151,11 +151,11 @@ export const invalid = ([first]: ReadonlyArray<Complaint>): StepError => ({
   message: first === undefined ? "an input is not valid" : `${first.path}: ${first.message}`
 })
 
-/** Settings speak of a `config`. */
+/** Messages of settings name `config`. */
 const named = (faults: ReadonlyArray<Complaint>): ReadonlyArray<Complaint> =>
   faults.map(({ message, path }) => ({ message, path: path.replace(/^config\./, "") }))
 
-/** Whether a template stands anywhere in it: what it will be is known when it runs. */
+/** Whether it contains a template: then its value is known only when the step runs. */
 export const isOpen = (value: Json): boolean =>
   typeof value === "string"
     ? value.includes("{{")
@@ -167,7 +167,7 @@ const faultsOf = (
 ): ReadonlyArray<ActionComplaint> => {
   const judged = judge(Object.fromEntries(Object.entries(written).filter(([, value]) => !isOpen(value))))
   if (Result.isSuccess(judged)) return []
-  // Names that it does not take are told of by the step.
+  // The step reports unknown names.
   return judged.failure.flatMap(({ message, path }) =>
     message.startsWith("is not a field of")
       ? []
@@ -184,7 +184,7 @@ const inputSchema = (schema: Schema.Constraint, required: ReadonlyArray<string>)
   const { definitions, schema: made } = Schema.toJsonSchemaDocument(schema)
   const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
   const written = JSON.stringify({ ...made, required, additionalProperties: false, ...$defs }, (key, value) =>
-    // What a destination fills from an event comes from the run here.
+    // What a destination takes from an event, an action takes from the run.
     key === "description" && String(value).startsWith("Placeholders: ") ? undefined : value
   )
   return JSON.parse(written) as Schema.JsonObject

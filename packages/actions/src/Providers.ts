@@ -9,10 +9,10 @@ import { http } from "./providers/Http.ts"
 import { jsonFeed } from "./providers/JsonFeed.ts"
 import { storage } from "./providers/Storage.ts"
 
-/** Every provider whose actions leave the process: all but the formatter, whose libraries take 25 MB (`Manifest.ts`). */
+/** Every provider whose actions make calls: all except the formatter, whose libraries take 25 MB (`Manifest.ts`). */
 export const callingProviders: ReadonlyArray<Provider> = [http, gateway, jsonFeed, storage, ...connectorProviders]
 
-/** Which action of which provider. */
+/** Names an action of a provider. */
 export interface ActionName {
   readonly provider_key: string
   readonly action_key: string
@@ -39,7 +39,7 @@ export const formatterKey = "formatter"
 /** The provider of a key. */
 export const providerOf = (key: string): Provider | undefined => callingProviders.find((one) => one.key === key)
 
-/** As a step calls it by a saved action; null: there is none of that name and version. */
+/** The action as a step calls a saved one; null: there is no action of that name and version. */
 export const actionOf = (name: ActionName): Action | null => find(name)?.[1].action ?? null
 
 const needsCredentials = ({ auth }: Provider): boolean =>
@@ -53,7 +53,7 @@ const whereSaved = Result.fail([
   }
 ])
 
-/** As a step calls it that has it written into itself. */
+/** The action as a step calls it that contains it inline. */
 export const inlineActionOf = (name: ActionName): Action | null => {
   const found = find(name)
   if (found === null) return null
@@ -63,10 +63,10 @@ export const inlineActionOf = (name: ActionName): Action | null => {
 
 const nowhereElse: SentTo = { inputs: [], of: () => "" }
 
-/** Where the credentials of an action go, by its inputs. */
+/** Where the credentials of an action are sent, as its inputs say. */
 export const sentToOf = (name: ActionName): SentTo => find(name)?.[1].sentTo ?? nowhereElse
 
-/** The call that an action makes of resolved inputs. */
+/** The call that an action makes from resolved inputs. */
 export const callOf = (name: ActionName, inputs: Inputs, credentials: Credentials): Result.Result<Call, StepError> => {
   const call = find(name)?.[1].call ?? null
   return call === null

@@ -7,15 +7,15 @@ import type { Step } from "@tidegate/workflows/Definition"
 import { Result } from "effect"
 import type { Inputs } from "./Provider.ts"
 
-/** What templates of a saved action may read: it knows no steps. */
+/** The names that templates of a saved action can read: it knows no steps. */
 const roots = ["trigger", "run", "workflow", "source"]
 
-/** All that is wrong with inputs that are saved with an action, by input; in parts, as `compilingMapping`. */
+/** All errors in the inputs that are saved with an action, by input. Resumable, like `compilingMapping`. */
 export function* faultsOfInputs(action: Action, inputs: Inputs): Resumable<ReadonlyArray<Complaint>> {
   const names = action.inputs
   const strange = names === null ? [] : Object.keys(inputs).filter((name) => !names.includes(name))
   const mapped = yield* compilingMapping(inputs, roots)
-  // Of a pure one the step has a say in what is taken, by its options.
+  // For an action that runs in the process, the step's options decide which inputs are allowed.
   const compiled = action.pure ? null : action.compile({ invocation_inputs: inputs, config: {} } as unknown as Step)
   return [
     ...strange.map((path) => ({ path, message: `is no input of this action${didYouMean(path, names ?? [])}` })),

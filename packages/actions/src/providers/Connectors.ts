@@ -20,15 +20,15 @@ import {
   type SentTo
 } from "../Provider.ts"
 
-/** The types of destinations, each as a provider with one action: its settings are the inputs of a step, its secrets the credentials. */
+/** The destination types, each as a provider with one action: its settings are the inputs, its secrets are the credentials. */
 
-/** Those that forward a request as it is are no actions: `http` has one. */
+/** Types that forward a request unchanged are not actions: the provider `http` has one for that. */
 const forwards = ({ settings }: Connector): boolean => "http_method" in settings
 
-/** What is a destination's alone: an action is paced by its own limit. */
+/** Settings that only destinations have: an action has a rate limit of its own. */
 const ofDestinations = new Set(["rate_limit", "rate_limit_period", "max_concurrency"])
 
-/** What cannot be carried by an action: deliveries are signed, and consents are given, for a destination. */
+/** Ways to authenticate that an action cannot use: deliveries are signed, and consents are given, for a destination. */
 const notOfActions = new Set(["SERVICE_SIGNATURE", "OAUTH2_AUTHORIZATION_CODE"])
 
 const nameOf = (type: string): string => {
@@ -41,10 +41,10 @@ const labelOf = (name: string): string => nameOf(name)
 const accepts = ({ schema }: Setting, value: unknown): boolean =>
   Result.isSuccess(SchemaParser.decodeUnknownResult(schema as unknown as Schema.ConstraintDecoder<unknown>)(value))
 
-/** Whether it holds templates, which two braces alone are none of. */
+/** Whether it contains templates. Two braces alone are not a template. */
 const isTemplate = (one: Setting): boolean => !accepts(one, "{{") && !accepts(one, ["{{"])
 
-/** More than any setting takes is refused as it is. */
+/** A text longer than any setting allows is refused without further checks. */
 const longestText = 131_072
 
 const literally = (value: Json): Json =>
@@ -54,7 +54,7 @@ const literally = (value: Json): Json =>
       ? value.map(literally)
       : value
 
-/** Inputs were resolved already: what stands in them is no template any more. A text of JSON may come as what it is. */
+/** Inputs are resolved already, so they contain no templates. JSON may come as a value instead of a text. */
 const readBy =
   (settings: Settings) =>
   (inputs: Inputs): Inputs =>
@@ -134,13 +134,13 @@ const modeOf = (row: Connector, type: string): AuthMode => {
   }
 }
 
-/** An answer is small: a target says little of what it has taken. */
+/** An answer is small: targets say little about what they have accepted. */
 const outputOf = ({ body, status }: Answer): Json => {
   const parsed = body.length === 0 ? null : parseJson(body)
   return { status, body: parsed === null ? null : parsed.kind === "json" ? (parsed.value as Json) : utf8(body) }
 }
 
-/** Where a destination's example fills from an event, a step's does from the run. */
+/** Where a destination's example takes values from an event, a step's example takes them from the run. */
 const sampleText = (value: Json): Json =>
   typeof value === "string"
     ? value.replaceAll("{{payload.", "{{trigger.body.").replaceAll("{{payload}}", "{{trigger.body}}")
@@ -151,7 +151,7 @@ const sampleText = (value: Json): Json =>
 const bytesOf = (payload: Json): Uint8Array =>
   Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload))
 
-/** By the inputs that its type says, each as it is written or else by its default. */
+/** By the inputs that the type names, each as written or its default. */
 const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
   inputs: names,
   of: (inputs) => {
@@ -165,7 +165,7 @@ const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
   }
 })
 
-/** The provider of a type of destinations. */
+/** The provider of a destination type. */
 const providerOf = (row: Connector): Provider => {
   const { description, example, pace, perStep, settings, type } = row
   const secrets = secretSettings(row)

@@ -6,7 +6,7 @@ import type { Schema } from "effect"
 import { none } from "../AuthModes.ts"
 import type { Provider, ProviderAction } from "../Provider.ts"
 
-/** What a field takes beside text is said by the formatter's own catalog: inputs are coerced, and lists are line items. */
+/** The formatter's own catalog says what a field accepts besides text: inputs are coerced, and lists are line items. */
 const inputOf = ({ elements, fields }: Operation): Schema.JsonObject => {
   const mapped = Object.entries(fields).filter(([, { mappable }]) => mappable)
   const named = Object.entries(elements).flatMap(([list, names]) =>
@@ -20,7 +20,7 @@ const inputOf = ({ elements, fields }: Operation): Schema.JsonObject => {
       ),
       ...named
     ]),
-    // Of a list whose elements may be given instead, the operation says itself that it is missing.
+    // If the elements of a list can be given instead, the operation itself reports that the list is missing.
     required: mapped.flatMap(([name, { required }]) => (required && !Object.hasOwn(elements, name) ? [name] : [])),
     additionalProperties: false
   }
@@ -45,7 +45,7 @@ const actionOf = (operation: Operation): ProviderAction => {
   }
 }
 
-/** Its operations stay within the process. Their options stand in a step's `config.formatter`. */
+/** Its operations run in the process. Their options are in a step's `config.formatter`. */
 export const formatter: Provider = {
   key: "formatter",
   name: "Formatter",

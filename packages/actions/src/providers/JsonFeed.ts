@@ -19,7 +19,7 @@ const Path = text.check(
 
 const wholeNumber = "must be a whole number from 1 to 100"
 
-/** The list in what was answered: where it is said to be, else the whole, or its `items`. */
+/** The list in an answer: at the given place, otherwise the whole answer or its `items`. */
 const itemsIn = (body: Json, path: string | null): unknown => {
   if (path !== null) return valueAt(body, parsePath(path) ?? [])
   return Array.isArray(body) ? body : valueAt(body, [{ kind: "key", key: "items" }])

@@ -17,12 +17,12 @@ const key = needed(
 
 const numbers = "must be a number"
 
-/** With all its digits, where JavaScript's own has not as many. */
+/** With all digits, also those that a JavaScript number cannot hold. */
 const AnyNumber = Schema.Unknown.check(
   Schema.makeFilter((value) => isJsonNumber(value) || numbers, { toJsonSchema: () => ({ type: "number" }) })
 ) as unknown as Schema.Codec<number | ExactNumber>
 
-/** Characters are at most as many as bytes: a value of many is not written to find out. */
+/** A text has at most as many characters as bytes, so a long value need not be encoded to know that it is too large. */
 const isTooLarge = (value: Json): boolean =>
   jsonLengthWithin(value, maxValueBytes) === null || Buffer.byteLength(JSON.stringify(value)) > maxValueBytes
 

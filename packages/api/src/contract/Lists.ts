@@ -43,7 +43,7 @@ const shapes = {
 interface Declaration<Filters extends Schema.Struct.Fields, Beside extends Schema.Struct.Fields> {
   readonly filters: Filters
   readonly beside: Shape<Beside>
-  /** Rows of a page at the most; 255 unless told. */
+  /** Maximum of rows in a page (default: 255). */
   readonly most?: number
   /** A limit of less than 1 is taken as 1, as in document 2, and is not refused. */
   readonly clamps?: boolean
@@ -90,7 +90,7 @@ export const wholeList = {
   example: (model: object) => exampleOf(model)
 }
 
-/** What a list of resources is ordered by when it is not told. */
+/** The default order of a list of resources. */
 interface Order {
   readonly by: "name" | "created_at" | "updated_at"
   readonly dir: "asc" | "desc"

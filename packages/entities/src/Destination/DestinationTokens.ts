@@ -12,7 +12,7 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { Consents } from "../tokens/Consent.ts"
 import type { TokenStore } from "../tokens/TokenStore.ts"
 
-/** The tokens of a destination are stored in the database: whoever owns its actor next goes on with them. */
+/** The tokens of a destination are stored in the database, so that the next owner of its actor continues with them. */
 export const tokenStore: Effect.Effect<TokenStore, never, Database | Secrets> = Effect.map(
   Effect.context<Database | Secrets>(),
   (services) => ({

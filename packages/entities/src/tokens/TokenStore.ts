@@ -4,8 +4,8 @@ import type { TokenOwner } from "./Credential.ts"
 import type { Held } from "./Held.ts"
 
 /**
- * Where the tokens of one owner are stored. Whoever asks a provider holds the claim. Only one has it at a time, until it is given back or has
- * expired: two askers would use up one refresh token.
+ * Where the tokens of one owner are stored. A process holds the claim while it asks the provider. Only one process has it at a time, until it
+ * returns the claim or the claim expires: two requests at the same time would use up one refresh token.
  */
 export interface TokenStore {
   /** What is stored; empty when it cannot be read. */

@@ -41,10 +41,9 @@ const unreadable = failure("the gateway cannot read its tokens", 1_000)
 const noConsent = failure("nobody has consented yet, or what they have consented to is used up: start a consent")
 
 /**
- * The tokens of one owner, whose credential may change (`configure`). Whoever wants a token while one is asked for waits for the one that
- * comes. A token is renewed before it expires. What is obtained is stored before it is used, so that whoever owns the tokens next goes on
- * with it. A failure is stored, too: a provider that does not answer, or says no, is left alone by all for a while. Fails closed: without a
- * token nothing is sent.
+ * The tokens of one owner, whose credential may change (`configure`). Callers at the same time share one request to the provider. A token is
+ * renewed before it expires. It is stored before it is used, so that the next owner continues with it. A failure is stored, too: no process
+ * asks a provider that does not answer, or that refuses, again for a while. Fails closed: without a token nothing is sent.
  */
 export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, tokenStore: TokenStore) {
   const egress = yield* Egress

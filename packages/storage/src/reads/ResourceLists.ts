@@ -33,7 +33,7 @@ interface Found<Row> {
   readonly last: Start | null
 }
 
-/** Where the page before ended. A time is told in microseconds, as PostgreSQL keeps it. */
+/** The end of the previous page. Times are in microseconds, as PostgreSQL stores them. */
 const startOf = (query: ResourceQuery): Result.Result<Required<Start> | null, GatewayError> =>
   Result.flatMap(positionOf(query), (position) => {
     if (position === null) return Result.succeed(null)

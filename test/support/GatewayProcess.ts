@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
-import { mkdir } from "node:fs/promises"
+import { mkdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { freePort } from "./Ports.ts"
-import { patience, waitUntil } from "./Waiting.ts"
+import { patience, sleep, waitUntil } from "./Waiting.ts"
 
 export type Role = "all" | "edge" | "runner"
 
@@ -110,21 +110,31 @@ export class GatewayProcess {
     child.once("exit", (code, signal) => {
       living.delete(child)
       const how = `${new Date().toISOString()} pid ${child.pid} ended: ${signal ?? `exit code ${code}`}`
-      log.end(`--- ${how}\n`)
+      log.write(`--- ${how}\n`)
       if (!this.#mayEnd) this.#ends.push(`${this.name} ${how}`)
       if (this.#child === child) this.#child = null
     })
+    // What it wrote last arrives after its end.
+    child.once("close", () => log.end())
   }
 
   async ready(): Promise<void> {
     await waitUntil(
       `${this.name} is ready`,
       async () => {
-        if (this.#child === null) throw new Error(`${this.name} has ended, see ${this.#log}`)
+        // One that a test has ended may be started again meanwhile. One that has ended by itself stays down.
+        if (this.#child === null && !this.#mayEnd) return true
         return (await fetch(`${this.origin}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
       },
       { patienceMs: 2 * patience, everyMs: 50 }
     )
+    if (this.#child === null) throw new Error(`${this.name} has ended before it was ready:\n${await this.#lastLines()}`)
+  }
+
+  /** The end of its log: the file is removed with the test, so a failure has to quote it. */
+  async #lastLines(): Promise<string> {
+    await sleep(500)
+    return (await readFile(this.#log, "utf8")).slice(-4_000)
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -21,6 +21,8 @@ interface ErrorId {
   readonly error_id: string
 }
 
+export type IngressTelemetry = Effect.Success<ReturnType<typeof IngressTelemetry.make>>
+
 /** What ingress logs and counts for each request. It runs for every request: plain code, and only what is written is built. */
 export const IngressTelemetry = {
   make: Effect.fnUntraced(function* (heldBytes: () => number) {

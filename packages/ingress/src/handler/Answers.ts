@@ -1,0 +1,89 @@
+import { isBudgetSpent } from "@tidegate/runtime/EventLoopBudget"
+import type { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
+import { withoutOwn } from "@tidegate/verification/PresentedSecrets"
+import type { Bodies } from "../Bodies.ts"
+import type { IngressTelemetry } from "../IngressTelemetry.ts"
+import type { ProxyUpstream } from "../ProxyUpstream.ts"
+import { acceptedReply } from "../Reply.ts"
+import type { Decision } from "../Routing.ts"
+import type { SourceSnapshot } from "../SourceSnapshots.ts"
+import { type Exchange, noHeaders, reply } from "./Exchange.ts"
+import type { Refusals } from "./Refusals.ts"
+import { largeForATurn, type Steps } from "./Steps.ts"
+
+/** Answers stored requests: with the upstream's answer in proxy mode, else with the source's own. */
+export class Answers {
+  readonly #bodies: Bodies
+  readonly #exchanges: ProxyExchanges["Service"]
+  readonly #refusals: Refusals
+  readonly #steps: Steps
+  readonly #telemetry: IngressTelemetry
+  readonly #upstream: ProxyUpstream["Service"]
+
+  constructor(needs: {
+    readonly bodies: Bodies
+    readonly exchanges: ProxyExchanges["Service"]
+    readonly refusals: Refusals
+    readonly steps: Steps
+    readonly telemetry: IngressTelemetry
+    readonly upstream: ProxyUpstream["Service"]
+  }) {
+    this.#bodies = needs.bodies
+    this.#exchanges = needs.exchanges
+    this.#refusals = needs.refusals
+    this.#steps = needs.steps
+    this.#telemetry = needs.telemetry
+    this.#upstream = needs.upstream
+  }
+
+  /** A custom response may have to parse and search the body: two steps, each within the event-loop budget. */
+  send(exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void {
+    const isPlain = snapshot.reply.customResponse === null || snapshot.proxy !== null
+    if (isPlain || decision.rejection !== null || decision.handshake !== null) {
+      return this.#send(exchange, snapshot, decision)
+    }
+    const later = (): void => this.#steps.defer(exchange, () => this.send(exchange, snapshot, decision))
+    if (isBudgetSpent()) return later()
+    const since = performance.now()
+    if (exchange.request.bodySize > largeForATurn) {
+      decision.input().body()
+      if (isBudgetSpent(since)) return later()
+    }
+    this.#send(exchange, snapshot, decision)
+    if (performance.now() - since > 1) isBudgetSpent(since)
+  }
+
+  #send(exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void {
+    const { response } = exchange
+    const { handshake, input, record, rejection } = decision
+    if (rejection !== null) return this.#refusals.rejected(response, snapshot, rejection)
+    if (handshake !== null) return reply(response, { headers: noHeaders, ...handshake })
+    if (snapshot.proxy !== null) return this.#forward(exchange, snapshot, snapshot.proxy, decision)
+    reply(response, acceptedReply(snapshot.reply, record.id, input))
+  }
+
+  #forward(
+    { message, request, response }: Exchange,
+    snapshot: SourceSnapshot,
+    settings: NonNullable<SourceSnapshot["proxy"]>,
+    decision: Decision
+  ): void {
+    this.#bodies.keep(request.bodySize)
+    this.#upstream.forward(
+      {
+        settings,
+        request: settings.forward_credentials === true ? request : withoutOwn(request, snapshot.verifier.presented),
+        shownQuery: decision.request.query,
+        publicUrl: snapshot.origin,
+        message,
+        response,
+        requestId: decision.record.id
+      },
+      (outcome) => {
+        this.#bodies.keep(-request.bodySize)
+        this.#telemetry.proxied(decision.record, outcome)
+        this.#exchanges.write({ ...outcome, teamId: snapshot.teamId, sourceId: snapshot.id })
+      }
+    )
+  }
+}

@@ -1,0 +1,25 @@
+import { newRequest } from "@tidegate/entities/Connection/PendingRequest"
+import { newItem, payloadOf } from "@tidegate/entities/Destination/queue/DeliveryItem"
+import { horizonMs } from "@tidegate/entities/Destination/queue/DeliveryQueue"
+import type { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
+import type { Decision } from "../Routing.ts"
+
+/** Wakes the actors that have work by a committed request: its connections, workflows and destinations. */
+export const wakeActors = (dispatcher: Dispatcher["Service"], { input, record, request }: Decision): void => {
+  if (record.pending.length > 0) {
+    const pending = newRequest(record, request, input())
+    for (const { connectionId, line } of record.pending) {
+      // Events with an ordering key are read from SQL in their order.
+      if (line === null) dispatcher.route(connectionId, pending)
+      else dispatcher.wake(connectionId)
+    }
+  }
+  for (const { workflowId } of record.runs) dispatcher.run(workflowId)
+  if (record.events.length === 0) return
+  const payload = payloadOf(request, record)
+  const soon = record.ingestedAt + horizonMs
+  for (const event of record.events) {
+    if (event.dueAt > soon) continue
+    dispatcher.deliver(event.destinationId, newItem(event, record, record.ingestedAt, payload))
+  }
+}

@@ -12,9 +12,7 @@ import { Team, Url } from "./Gateway.ts"
 import { Json } from "./Output.ts"
 
 export const tidegate = Command.make("tidegate").pipe(
-  Command.withDescription(
-    "Works with a Tidegate gateway from a shell. Exit codes and files: see the documentation, cli.md"
-  ),
+  Command.withDescription("Operates a Tidegate gateway from a shell. Exit codes and files are described in cli.md"),
   Command.withSubcommands([login, logout, listen, send, tail, requests, events, retry, bulk, exporting, importing]),
   Command.withGlobalFlags([Json, Url, Team])
 )

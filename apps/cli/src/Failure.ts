@@ -54,10 +54,10 @@ const membersOf = ({ data }: TidegateError): string => {
 export const failureOf = (error: unknown): CliFailure => {
   if (error instanceof CliFailure) return error
   if (error instanceof TidegateError) {
-    const told = error.requestId === null ? "" : ` (${error.requestId})`
+    const requestId = error.requestId === null ? "" : ` (${error.requestId})`
     return new CliFailure({
       code: byStatus(error.status),
-      message: `${error.message}${told}${membersOf(error)}`,
+      message: `${error.message}${requestId}${membersOf(error)}`,
       reason: error.code,
       data: error.data
     })

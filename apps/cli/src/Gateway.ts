@@ -11,14 +11,16 @@ import { didYouMean } from "@tidegate/model/NearestName"
 export const Url = GlobalFlag.Setting("url")({
   flag: Flag.String("url").pipe(
     Flag.optional,
-    Flag.withDescription("The gateway's URL (TIDEGATE_URL; else the one signed in to, else http://localhost:8080)")
+    Flag.withDescription(
+      "URL of the gateway (default: TIDEGATE_URL, then the gateway you signed in to, then http://localhost:8080)"
+    )
   )
 })
 
 export const Team = GlobalFlag.Setting("team")({
   flag: Flag.String("team").pipe(
     Flag.optional,
-    Flag.withDescription("The team to act on, tm_… (TIDEGATE_TEAM; else the credential's own)")
+    Flag.withDescription("Id of the team, tm_… (default: TIDEGATE_TEAM, then the credential's own team)")
   )
 })
 

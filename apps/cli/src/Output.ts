@@ -5,7 +5,7 @@ import { writeJson } from "@tidegate/json/NumberMarks"
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("JSON for programs: one document, or one a line where there are several")
+    Flag.withDescription("Prints JSON: one document, or one document a line")
   )
 })
 

@@ -96,7 +96,12 @@ const ofDatabase = (error: SqlError.SqlError, { settings }: Starting): string | 
 }
 
 /** Errors whose message already is such a sentence. */
-const told: ReadonlySet<string> = new Set(["SettingsError", "SecretKeyError", "EmbeddedPostgresError", "GatewayError"])
+const ownSentences: ReadonlySet<string> = new Set([
+  "SettingsError",
+  "SecretKeyError",
+  "EmbeddedPostgresError",
+  "GatewayError"
+])
 
 /** The sentence for a known error; null for an unknown one. */
 export const startFault = (cause: Cause.Cause<unknown>, starting: Starting): string | null => {
@@ -108,7 +113,7 @@ export const startFault = (cause: Cause.Cause<unknown>, starting: Starting): str
     isSqlError(squashed.cause)
       ? squashed.cause
       : squashed
-  if (Predicate.hasProperty(error, "_tag") && told.has(String(error._tag))) return textOf(error, "message")
+  if (Predicate.hasProperty(error, "_tag") && ownSentences.has(String(error._tag))) return textOf(error, "message")
   if (Predicate.isTagged(error, "InvalidNetwork")) return `TIDEGATE_EGRESS_ALLOW: ${textOf(error, "message")}`
   if (isSqlError(error)) return ofDatabase(error, starting)
   const system = withCode(error)

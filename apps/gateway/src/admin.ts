@@ -131,7 +131,7 @@ const keys = Command.make("keys").pipe(
 )
 
 /** Users choose names, so control characters are replaced before they are printed. */
-const told = (...cells: ReadonlyArray<string>) =>
+const row = (...cells: ReadonlyArray<string>) =>
   Console.log(
     cells
       .map((cell) => cell.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "\ufffd"))
@@ -203,7 +203,7 @@ const teams = Command.make("teams").pipe(
   Command.withSubcommands([
     Command.make("list", {}, () =>
       Effect.flatMap(listTeams, (all) =>
-        Effect.forEach(all, ({ id, members, name }) => told(id, String(members), name), { discard: true })
+        Effect.forEach(all, ({ id, members, name }) => row(id, String(members), name), { discard: true })
       )
     ).pipe(Command.withDescription("Id, number of members, name")),
     Command.make(
@@ -227,7 +227,7 @@ const members = Command.make("members").pipe(
         Effect.forEach(
           all,
           ({ email, id, isExpected, name, role }) =>
-            told(id, role, email ?? "", name ?? "", isExpected ? "has not signed in yet" : ""),
+            row(id, role, email ?? "", name ?? "", isExpected ? "has not signed in yet" : ""),
           { discard: true }
         )
       )

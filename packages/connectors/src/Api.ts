@@ -128,7 +128,7 @@ export const located = (verdict: Verdict, where: string | null): Verdict =>
 /** A failure that does not concern the credentials. */
 export const failed = (status: number, said: unknown, final: boolean): Failure => ({
   code: "BAD_RESPONSE",
-  message: told(`HTTP ${status} from the API`, said),
+  message: withDetail(`HTTP ${status} from the API`, said),
   final
 })
 
@@ -152,12 +152,12 @@ export const untilReset = ({ headers }: Pick<Answer, "headers">, name: string): 
 /** The target refuses the destination's credentials. */
 export const rejected = (what: string, said?: unknown): Failure => ({
   code: "AUTH_REJECTED",
-  message: told(`the API does not take the destination's credentials: ${what}`, said),
+  message: withDetail(`the API does not take the destination's credentials: ${what}`, said),
   final: false
 })
 
 /** An API's error code is shown only if it is a plain word or number, because it may repeat what was sent. */
-const told = (message: string, said: unknown): string =>
+const withDetail = (message: string, said: unknown): string =>
   (typeof said === "string" && /^[\w.-]{1,64}$/.test(said)) || typeof said === "number"
     ? `${message} (${said})`
     : message
@@ -165,6 +165,6 @@ const told = (message: string, said: unknown): string =>
 /** The API understood the call and refused it. */
 export const refused = (said: unknown, final: boolean): Failure => ({
   code: "BAD_RESPONSE",
-  message: told("the API has refused the call", said),
+  message: withDetail("the API has refused the call", said),
   final
 })

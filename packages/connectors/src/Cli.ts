@@ -15,7 +15,7 @@ export const cli = connector({
     ...pacing
   },
   none: {
-    url: Schema.Null.annotate({ message: "is what the tunnel's client is told, as its local_url; use config.path" }),
+    url: Schema.Null.annotate({ message: "is set by the client of the tunnel, as its local_url; use config.path" }),
     max_concurrency: Schema.Null.annotate({
       message: "is fixed for CLI destinations, by what a tunnel holds; use config.rate_limit"
     })

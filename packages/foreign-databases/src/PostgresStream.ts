@@ -91,7 +91,7 @@ export class PostgresStream extends Duplex {
       this.#first = () => this._write(message, encoding, done)
       return
     }
-    this.#frames.told()
+    this.#frames.sent()
     this.#socket.write(message, done)
   }
 

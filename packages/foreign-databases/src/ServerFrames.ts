@@ -82,7 +82,7 @@ export class ServerFrames {
   }
 
   /** A message was sent to the server, which may answer: its limits start again. */
-  told(): void {
+  sent(): void {
     this.#bytes = 0
     this.#frames = 0
   }
@@ -173,7 +173,7 @@ export class ServerFrames {
 }
 
 /** Fields that are read: severity (the fixed and the translated one), SQLSTATE and message. */
-const told = letters("VSCM")
+const fieldsRead = letters("VSCM")
 
 /** The fields of an error message. */
 const errorIn = (message: Buffer): { readonly severity: string; readonly state: string; readonly said: string } => {
@@ -182,7 +182,7 @@ const errorIn = (message: Buffer): { readonly severity: string; readonly state: 
     const end = message.indexOf(0, at)
     if (end === -1) break
     const field = message[at]!
-    if (told.has(field)) fields.set(String.fromCharCode(field), message.toString("utf8", at + 1, end))
+    if (fieldsRead.has(field)) fields.set(String.fromCharCode(field), message.toString("utf8", at + 1, end))
     at = end + 1
   }
   return {

@@ -5,7 +5,7 @@ import { takePresented } from "@tidegate/verification/PresentedSecrets"
 import type { CertificateNeeded, Handshake } from "@tidegate/verification/Provider"
 import type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "@tidegate/storage/Journal"
 import { externalId, type InboundRequest } from "./InboundRequest.ts"
-import type { SourceSnapshot } from "./SourceSnapshots.ts"
+import type { SourceSnapshot } from "./SourceSnapshot.ts"
 
 /** Why a request is rejected, and the answer to its sender. The cause is stored with the request. */
 export interface Rejection {

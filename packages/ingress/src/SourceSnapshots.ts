@@ -1,78 +1,17 @@
-import { Context, Effect, Layer, Result, Semaphore } from "effect"
-import { Sharding } from "effect/cluster"
+import { Context, Effect, Layer, Semaphore } from "effect"
+import type { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
-import { connectorOf } from "@tidegate/connectors/Connectors"
 import { weighing } from "@tidegate/runtime/HeldBytes"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import { WeighedCache } from "@tidegate/runtime/WeighedCache"
-import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
-import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
-import { shardOf } from "@tidegate/entities/Shards"
-import { Ingress, ingressOrigin, isSlug } from "@tidegate/model/Ingress"
-import { compilingCustomResponse } from "@tidegate/rules/CustomResponse"
-import type { PresentedSecrets } from "@tidegate/verification/PresentedSecrets"
-import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/verification/SourceAuth"
+import { type Ingress, isSlug } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
-import { sealPresented } from "@tidegate/storage/secrets/PresentedColumn"
 import { readRoutedSource, type RoutedSource, weighRoutedSource } from "@tidegate/storage/delivery/RoutedSource"
-import { Secrets } from "@tidegate/storage/secrets/Secrets"
-import { type Bin, newBin } from "./BinIngress.ts"
-import { Certificates } from "./Certificates.ts"
-import { type IngestLimit, IngestLimits } from "./IngestLimits.ts"
-import type { ProxySettings } from "./ProxyUpstream.ts"
-import { acknowledgementOf, type ReplySettings } from "./Reply.ts"
-
-/** An enabled connection to an enabled destination, prepared for routing. */
-export interface Route {
-  readonly connectionId: string
-  readonly destinationId: string
-  /** Shard of the destination's actor. */
-  readonly destinationShard: number
-  readonly connectionShard: number
-  /** Whether deliveries to the destination go through a tunnel. */
-  readonly isTunnel: boolean
-  /**
-   * Null if the connection's actor has to decide, whatever the rules are: the stored rules cannot be read (fails closed, and nothing is
-   * lost), new requests must not overtake those that wait there, or the source's connections have too many rules for ingress.
-   */
-  readonly rules: CompiledRules | null
-  /** The ordering key of its events; null: none, or one that cannot be read. */
-  readonly ordering: OrderingKey | null
-}
-
-/** A workflow that starts a run for each accepted request. */
-export interface RunRoute {
-  readonly workflowId: string
-  readonly shard: number
-  readonly version: number
-  readonly steps: number
-}
-
-/** All that ingress needs to decide about a request of one source, as of one version of it. */
-export interface SourceSnapshot {
-  readonly id: string
-  /** The slug in the source's URL, as of that version; null: none. */
-  readonly slug: string | null
-  readonly teamId: string
-  readonly version: number
-  /** The origin of the source's public URL, to which the request target is appended. */
-  readonly origin: string
-  readonly disabled: boolean
-  /** Null: no limit. */
-  readonly limit: IngestLimit | null
-  /** Null if it is a source of a team. */
-  readonly bin: Bin | null
-  readonly allowedMethods: ReadonlyArray<string>
-  readonly verifier: SourceVerifier
-  /** Encrypts the presented credentials of a request of this source, bound to the row of that request. */
-  readonly seal: (requestId: string, presented: PresentedSecrets) => string
-  readonly reply: ReplySettings
-  /** The upstream, if the source is in proxy mode; else null. */
-  readonly proxy: ProxySettings | null
-  readonly routes: ReadonlyArray<Route>
-  readonly workflows: ReadonlyArray<RunRoute>
-}
+import type { Secrets } from "@tidegate/storage/secrets/Secrets"
+import type { Certificates } from "./Certificates.ts"
+import { IngestLimits } from "./IngestLimits.ts"
+import { makeSnapshotCompiler, type SourceSnapshot } from "./SourceSnapshot.ts"
 
 const maxCached = 20_000
 /** Sources that are read at once: light ones, and heavy ones, of which each team reads one at a time. */
@@ -108,11 +47,8 @@ export class SourceSnapshots extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const secrets = yield* Secrets
-  const sharding = yield* Sharding.Sharding
-  const certificates = yield* Certificates
   const limits = yield* IngestLimits
-  const ingress = yield* Ingress
+  const compile = yield* makeSnapshotCompiler
   const context = yield* Effect.context<Database | Secrets>()
   const runPromise = Effect.runPromiseWith(context)
 
@@ -123,46 +59,6 @@ const make = Effect.gen(function* () {
   /** Reads in progress, and reads that start after them, because a caller needs one that began after its call. */
   const reading = new Map<string, Promise<SourceSnapshot | null>>()
   const following = new Map<string, Promise<SourceSnapshot | null>>()
-
-  const origin = ingressOrigin(ingress)
-
-  /** Fails closed, because settings that cannot be read must not accept forgeries. */
-  const verifierOf = ({ auth, config, id, type }: RoutedSource): Effect.Effect<SourceVerifier> =>
-    Result.isSuccess(auth)
-      ? Effect.succeed(compileSourceAuth({ type, auth_type: config.auth_type, auth: auth.success }, certificates.get))
-      : Effect.as(
-          Effect.logError("a source's verification settings cannot be read", { source_id: id, error: auth.failure }),
-          verifyNobody
-        )
-
-  const limitOf = ({ config, id, team_id, version }: RoutedSource): IngestLimit | null => {
-    if (config.rate_limit === null) {
-      limits.drop(id)
-      return null
-    }
-    return limits.of({
-      id,
-      teamId: team_id,
-      version,
-      limit: config.rate_limit,
-      period: config.rate_limit_period ?? "second",
-      isOld: () => void load(id).catch(() => null)
-    })
-  }
-
-  /** Settings of the answer. A custom response that cannot be read is left out, because receiving requests matters more than their answer. */
-  const replyOf = Effect.fnUntraced(function* (source: RoutedSource): Effect.fn.Return<ReplySettings> {
-    const acknowledgement = acknowledgementOf(source.type, source.config.chat_defer_ephemeral)
-    const written = source.config.custom_response
-    if (written === null) return { customResponse: null, acknowledgement }
-    const compiled = yield* inSlices(compilingCustomResponse(written, true))
-    if (Result.isSuccess(compiled)) return { customResponse: compiled.success, acknowledgement }
-    yield* Effect.logError("a source's custom response cannot be read", {
-      source_id: source.id,
-      error: compiled.failure
-    })
-    return { customResponse: null, acknowledgement }
-  })
 
   const light = Semaphore.makeUnsafe(maxLightReads)
   const heavy = Semaphore.makeUnsafe(maxHeavyReads)
@@ -198,50 +94,17 @@ const make = Effect.gen(function* () {
       return null
     }
     const bytes = yield* inSlices(weighing(source))
-    const routes: Array<Route> = []
-    for (const connection of source.connections) {
-      routes.push({
-        connectionId: connection.id,
-        destinationId: connection.destination_id,
-        destinationShard: shardOf(sharding, connection.destination_id),
-        isTunnel: connectorOf(connection.destination_type)?.isTunnel === true,
-        connectionShard: shardOf(sharding, connection.id),
-        rules:
-          connection.follows || connection.rules === null
-            ? null
-            : Result.getOrNull(yield* inSlices(compilingRules(connection.rules))),
-        ordering: connection.ordering === null ? null : Result.getOrNull(compileOrdering(connection.ordering.key))
-      })
-    }
-    // The closures below capture only this, so the cache does not retain all that was read.
-    const { team_id } = source
-    const snapshot: SourceSnapshot = {
-      id: source.id,
-      slug: source.slug,
-      teamId: team_id,
-      version: source.version,
-      origin,
-      disabled: source.disabled,
-      limit: limitOf(source),
-      bin: source.binExpiresAt === null ? null : (cached.get(source.id)?.bin ?? newBin(source.binExpiresAt)),
-      allowedMethods: source.config.allowed_http_methods,
-      verifier: yield* verifierOf(source),
-      seal: (id, presented) => sealPresented(secrets, { team_id, id }, presented),
-      reply: yield* replyOf(source),
-      proxy: source.config.mode === "proxy" ? source.config.proxy : null,
-      routes,
-      workflows: source.workflows.map(({ id, steps, version }) => ({
-        workflowId: id,
-        shard: shardOf(sharding, id),
-        version,
-        steps
-      }))
-    }
-    const known = cached.get(source.id)
+    // The closure captures only this, so the cache does not retain all that was read.
+    const { id } = source
+    const snapshot = yield* compile(source, {
+      bin: cached.get(id)?.bin ?? null,
+      isOld: () => void load(id).catch(() => null)
+    })
+    const known = cached.get(id)
     if (known === undefined || known.version <= snapshot.version) {
-      cached.set(source.id, snapshot, { owner: team_id, bytes })
+      cached.set(id, snapshot, { owner: snapshot.teamId, bytes })
     }
-    if (isSlug(name)) idsBySlug.set(name, source.id, { owner: team_id, bytes: 0 })
+    if (isSlug(name)) idsBySlug.set(name, id, { owner: snapshot.teamId, bytes: 0 })
     return snapshot
   })
 

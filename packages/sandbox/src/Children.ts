@@ -48,6 +48,36 @@ const longestRestartMs = 5_000
 const hopeless = 3
 
 /**
+ * Chooses an idle child for the code: one that has it warm, else the used one with the least code, else an unused one. So the last
+ * child stays unused, ready to replace one that dies. `kept`: the number of children to keep, without the spares.
+ */
+const choose = (members: ReadonlySet<Member>, kept: number, key: string | null): Member | undefined => {
+  let best: Member | undefined
+  let used = 0
+  for (const member of members) {
+    if (member.codes.size > 0) used++
+    if (member.state !== "idle") continue
+    if (key !== null && member.codes.has(key)) return member
+    if (best === undefined || rank(member) < rank(best)) best = member
+  }
+  // Code is spread over all children before one child gets all of it.
+  if (used < kept) for (const member of members) if (member.state === "idle" && member.codes.size === 0) return member
+  return best
+}
+
+const rank = ({ codes }: Member): number => (codes.size === 0 ? Number.POSITIVE_INFINITY : codes.size)
+
+/** Whether the child has to be replaced after an order of `calls` calls. */
+const isWornOut = (member: Member, calls: number, maxResidentBytes: number): boolean => {
+  if (member.child.isStuck() && Date.now() - member.bornAt > stuckMs) return true
+  member.calls += calls
+  // Memory is checked after long orders and after many short ones: fragmented memory is not returned by itself.
+  if (Date.now() - member.startedAt < watchEveryMs && member.calls < checkMemoryEvery) return false
+  member.calls = 0
+  return (member.child.residentBytes() ?? 0) > maxResidentBytes * leaveAt
+}
+
+/**
  * The processes of the pool: as many as worked at the same time recently, plus the spares. There are none before the first call,
  * and none after `idleMs` without a call.
  */
@@ -156,25 +186,6 @@ export const makeChildren = (options: ChildrenOptions) => {
     fill()
   }
 
-  /**
-   * Chooses an idle child for the code: one that has it warm, else the used one with the least code, else an unused one. So the last
-   * child stays unused, ready to replace one that dies.
-   */
-  const choose = (key: string | null): Member | undefined => {
-    let best: Member | undefined
-    let used = 0
-    for (const member of members) {
-      if (member.codes.size > 0) used++
-      if (member.state !== "idle") continue
-      if (key !== null && member.codes.has(key)) return member
-      if (best === undefined || rank(member) < rank(best)) best = member
-    }
-    // Code is spread over all children before one child gets all of it.
-    if (used < kept) for (const member of members) if (member.state === "idle" && member.codes.size === 0) return member
-    return best
-  }
-  const rank = ({ codes }: Member): number => (codes.size === 0 ? Number.POSITIVE_INFINITY : codes.size)
-
   return {
     isFree: (): boolean => busy < options.children && count("idle") > 0,
     /** Work waits and no child is free: starts one more, unless one is starting. */
@@ -184,7 +195,7 @@ export const makeChildren = (options: ChildrenOptions) => {
     },
     /** Takes a free child; the caller has to release it. */
     take: (key: string | null): Member => {
-      const member = choose(key)
+      const member = choose(members, kept, key)
       if (member === undefined) throw new Error("no child is free")
       member.state = "busy"
       member.startedAt = Date.now()
@@ -201,13 +212,7 @@ export const makeChildren = (options: ChildrenOptions) => {
         watch = undefined
       }
       member.state = isDead ? "leaving" : "idle"
-      if (isDead) return
-      if (member.child.isStuck() && Date.now() - member.bornAt > stuckMs) return replace(member)
-      member.calls += calls
-      // Memory is checked after long orders and after many short ones: fragmented memory is not returned by itself.
-      if (Date.now() - member.startedAt < watchEveryMs && member.calls < checkMemoryEvery) return
-      member.calls = 0
-      if ((member.child.residentBytes() ?? 0) > options.maxResidentBytes * leaveAt) replace(member)
+      if (!isDead && isWornOut(member, calls, options.maxResidentBytes)) replace(member)
     },
     /** Why no child can be started, for a call that would wait for one; null if there are children or may be soon. */
     hopeless: (): string | null => {

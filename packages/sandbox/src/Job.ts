@@ -48,11 +48,15 @@ const state = () => ({
 
 export const keyOf = ({ codeHash, teamId }: Call): string => `${teamId} ${codeHash}`
 
-export const runJob = (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): Job => {
-  const done = countEnd(told)
+export const runJob = (
+  call: Call,
+  whenDone: (execution: Execution) => void,
+  whenUnavailable: (reason: string) => void
+): Job => {
+  const done = countEnd(whenDone)
   /** Whether the code received rounded numbers. */
   let isRounded = false
-  const unavailable = countEnd(untold)
+  const unavailable = countEnd(whenUnavailable)
   return {
     ...state(),
     teamId: call.teamId,

@@ -12,7 +12,7 @@ export const countWorld = ({ isSealed, verdict }: Ran): void =>
 
 /** Counts the result of a call, and logs it. A text is the reason why the call could not run. */
 export const countEnd =
-  <A extends Execution | string>(told: (ending: A) => void) =>
+  <A extends Execution | string>(done: (ending: A) => void) =>
   (ending: A): void => {
     if (typeof ending === "string") metrics.sandboxCalls.at("unavailable").add()
     else {
@@ -22,5 +22,5 @@ export const countEnd =
         .add()
       metrics.sandboxSeconds.observe(ending.durationMs / 1_000)
     }
-    told(ending)
+    done(ending)
   }

@@ -48,7 +48,7 @@ const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange", "r
 export type Commit = (typeof commitKinds)[number]
 
 export const metrics = {
-  // The doors.
+  // Ingress and the API.
   requests: counters("tidegate_requests_total", "Requests at ingress URLs, by result.", [
     [
       "outcome",

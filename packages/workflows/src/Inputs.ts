@@ -74,7 +74,7 @@ const refused = ({ attempt, iteration, step }: Start, error: StepError): Perform
 /** Secrets are searched only in this much of a text; the rest of a longer text is left out. */
 const longestLookedAt = 4 * limits.messageLength
 
-function* told(message: string, texts: SecretTexts): Resumable<string> {
+function* withoutSecrets(message: string, texts: SecretTexts): Resumable<string> {
   const shown = yield* texts.message(message.slice(0, longestLookedAt))
   return shown.slice(0, limits.messageLength).toWellFormed()
 }
@@ -99,14 +99,14 @@ export function* occurred(
     yield* texts.learn(inputs.values)
     for (const [i, warning] of warnings.entries()) {
       if (warning.message !== undefined) {
-        warnings[i] = Object.assign({}, warning, { message: yield* told(warning.message, texts) })
+        warnings[i] = Object.assign({}, warning, { message: yield* withoutSecrets(warning.message, texts) })
       }
     }
   }
   const all = warnings.length === 0 ? warnings : warnings.map(bounded)
   if (outcome.kind === "failed") {
     const code = outcome.error.code.slice(0, limits.codeLength).toWellFormed()
-    const error = { ...outcome.error, code, message: yield* told(outcome.error.message, texts) }
+    const error = { ...outcome.error, code, message: yield* withoutSecrets(outcome.error.message, texts) }
     return { type: "failed", step, attempt, iteration, error, random, warnings: all }
   }
   if (size === null) {

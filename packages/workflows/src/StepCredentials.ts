@@ -31,7 +31,7 @@ export const shownGraph = ({ edges, steps }: Graph): Graph => {
   }
 }
 
-const told = "a credential is written out, and whoever reads the workflow would read it: "
+const problem = "a credential is written out, and whoever reads the workflow would read it: "
 const ways: { readonly [kind: string]: string } = {
   transformation: "keep it as a variable of the transformation, or take the value from the run by a template",
   destination: "keep it with the destination, or take the value from the run by a template"
@@ -44,7 +44,7 @@ export const credentialsIn = ({ edges, steps }: Graph): ReadonlyArray<Issue> => 
   const byId = new Map(steps.map((step) => [step.id, step]))
   const issues: Array<Issue> = []
   const look = (inputs: unknown, step: Step | undefined, issue: Pick<Issue, "step_id" | "edge_id" | "field">): void => {
-    const message = told + (ways[step?.kind ?? ""] ?? otherwise)
+    const message = problem + (ways[step?.kind ?? ""] ?? otherwise)
     for (const place of placesIn(inputs, lookedOf(step))) {
       const { edge_id, field, step_id } = issue
       issues.push({ code: "STEP_CONFIG_INVALID", step_id, edge_id, field: `${field}.${place}`, message })

@@ -65,25 +65,32 @@ const ending = (last: Operation) =>
   )
 
 const running = {
-  yes: Flag.Boolean("yes").pipe(Flag.withAlias("y"), Flag.withDefault(false), Flag.withDescription("Do not ask")),
-  wait: Flag.Boolean("wait").pipe(Flag.withDefault(true), Flag.withDescription("Wait until it is done")),
+  yes: Flag.Boolean("yes").pipe(
+    Flag.withAlias("y"),
+    Flag.withDefault(false),
+    Flag.withDescription("Does not ask for confirmation")
+  ),
+  wait: Flag.Boolean("wait").pipe(
+    Flag.withDefault(true),
+    Flag.withDescription("Waits until the operation is complete")
+  ),
   plan: Flag.Boolean("plan").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Tell what it would be of, and do nothing")
+    Flag.withDescription("Prints how many records would be affected, and changes nothing")
   ),
   all: Flag.Boolean("all").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Whenever it was; needed where nothing else narrows it")
+    Flag.withDescription("Records of any time; required if there is no other filter")
   ),
-  rate: Flag.Int("rate").pipe(Flag.optional, Flag.withDescription("So many a second at the most"))
+  rate: Flag.Int("rate").pipe(Flag.optional, Flag.withDescription("Maximum number of records per second"))
 }
 
 /** Asks the user to confirm: bulk operations never run without it. */
 const agreed = (what: string, yes: boolean) => {
   if (yes) return Effect.void
-  if (!process.stdin.isTTY) return Effect.fail(usage(`${what}: say --yes`))
-  return Effect.flatMap(Prompt.run(Prompt.Confirm({ message: `${what}. Go on?` })), (isAgreed) =>
-    isAgreed ? Effect.void : Effect.fail(new CliFailure({ code: "failed", message: "nothing was done" }))
+  if (!process.stdin.isTTY) return Effect.fail(usage(`${what}: add --yes`))
+  return Effect.flatMap(Prompt.run(Prompt.Confirm({ message: `${what}. Continue?` })), (isAgreed) =>
+    isAgreed ? Effect.void : Effect.fail(new CliFailure({ code: "failed", message: "nothing was changed" }))
   )
 }
 
@@ -160,11 +167,11 @@ const events = Command.make(
     responseStatus: codes("response-status", "Only events whose last answer had this status, or one of 500-599"),
     resolved: Flag.Boolean("resolved").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Those that a later retry has resolved, and not the others")
+      Flag.withDescription("Only failed events that a later retry has resolved")
     ),
     cancel: Flag.Boolean("cancel").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Cancel those that wait, instead of retrying")
+      Flag.withDescription("Cancels waiting events instead of retrying")
     ),
     ...running
   },
@@ -189,7 +196,7 @@ const events = Command.make(
       call((client, signal) => client.post("/events/bulk_operations", { body, signal }))
     )
   })
-).pipe(Command.withDescription("Retries all events that are found, or cancels those that wait"))
+).pipe(Command.withDescription("Retries all events that match, or cancels waiting ones"))
 
 const requests = Command.make(
   "requests",
@@ -213,7 +220,7 @@ const requests = Command.make(
       call((client, signal) => client.post("/requests/bulk_operations", { body, signal }))
     )
   })
-).pipe(Command.withDescription("Replays all requests that are found"))
+).pipe(Command.withDescription("Replays all requests that match"))
 
 const ignored = Command.make(
   "ignored",
@@ -224,7 +231,7 @@ const ignored = Command.make(
     to: eventFilters.to,
     cause: Flag.Literals("cause", ["FILTERED", "TRANSFORMATION_FAILED", "DEDUPLICATED", "PROCESS_ENDED"]).pipe(
       Flag.atMost(4),
-      Flag.withDescription("Only what was ignored for this; can be repeated")
+      Flag.withDescription("Only events that were ignored for this cause; can be repeated")
     ),
     ...running
   },
@@ -242,7 +249,7 @@ const ignored = Command.make(
       call((client, signal) => client.post("/ignored_events/bulk_operations", { body, signal }))
     )
   })
-).pipe(Command.withDescription("Replays all ignored events that are found, to the connections that ignored them"))
+).pipe(Command.withDescription("Replays all ignored events that match, to the connections that ignored them"))
 
 const listing = Command.make(
   "list",
@@ -258,9 +265,9 @@ const listing = Command.make(
       operationRow
     )
   })
-).pipe(Command.withDescription("Bulk operations of the last 30 days, newest first"))
+).pipe(Command.withDescription("Lists the bulk operations of the last 30 days, newest first"))
 
-const id = Argument.String("id").pipe(Argument.withDescription("The operation, bch_…"))
+const id = Argument.String("id").pipe(Argument.withDescription("Id of the operation, bch_…"))
 
 /** Finds an operation by its id, which does not reveal its kind. */
 const any = <A, R>(run: (of: Of) => Effect.Effect<A, CliFailure, R>) => {
@@ -275,7 +282,7 @@ const wait = Command.make(
   Effect.fn(function* ({ id }) {
     yield* ending(yield* any((of) => followed(of, id)))
   })
-).pipe(Command.withDescription("Waits until an operation is done, and tells how far it is"))
+).pipe(Command.withDescription("Waits until an operation is complete, and shows its progress"))
 
 const cancel = Command.make(
   "cancel",
@@ -284,9 +291,9 @@ const cancel = Command.make(
     const last = yield* any((of) => cancelled(of, id))
     yield* tell(last, words(last))
   })
-).pipe(Command.withDescription("Ends an operation; what it has queued is delivered all the same"))
+).pipe(Command.withDescription("Stops an operation; events that it has already queued are still delivered"))
 
 export const bulk = Command.make("bulk").pipe(
-  Command.withDescription("Retries many events or requests at once"),
+  Command.withDescription("Retries, replays or cancels many records at once"),
   Command.withSubcommands([events, requests, ignored, listing, wait, cancel])
 )

@@ -10,7 +10,7 @@ export const exporting = Command.make(
   {
     file: Argument.String("file").pipe(
       Argument.withDefault("-"),
-      Argument.withDescription("Where it is written, readable by its owner; - or nothing: standard output")
+      Argument.withDescription("File to write, readable by its owner only; - or no file writes to standard output")
     )
   },
   Effect.fn(function* ({ file }) {
@@ -33,6 +33,6 @@ export const exporting = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Sources, destinations, connections, filters and transformations as one YAML file, without secrets"
+    "Writes sources, destinations, connections, filters and transformations to one YAML file, without secrets"
   )
 )

@@ -8,12 +8,18 @@ import type { Step } from "../transfer/Plan.ts"
 import { isObject } from "../transfer/Yaml.ts"
 
 const flags = {
-  file: Argument.String("file").pipe(Argument.withDescription("A file as export writes it; -: standard input")),
+  file: Argument.String("file").pipe(
+    Argument.withDescription("A file that export has written; - reads standard input")
+  ),
   plan: Flag.Boolean("plan").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Only say what would be done; exit code 6 when there is something")
+    Flag.withDescription("Prints the planned changes and makes none; exit code 6 if there are any")
   ),
-  yes: Flag.Boolean("yes").pipe(Flag.withAlias("y"), Flag.withDefault(false), Flag.withDescription("Do not ask"))
+  yes: Flag.Boolean("yes").pipe(
+    Flag.withAlias("y"),
+    Flag.withDefault(false),
+    Flag.withDescription("Does not ask for confirmation")
+  )
 }
 
 const marks = { create: ["green", "+"], update: ["yellow", "~"], unchanged: ["dim", " "] } as const
@@ -68,7 +74,7 @@ export const importing = Command.make(
       }
       yield* say(summary)
     }
-    const told = todo.map(({ action, changed, kind, moved, wanted }) => ({
+    const planned = todo.map(({ action, changed, kind, moved, wanted }) => ({
       action,
       kind: kind.slice(0, -1),
       name: wanted.name,
@@ -77,17 +83,17 @@ export const importing = Command.make(
     }))
     const tellPlan = (isApplied: boolean) =>
       isJson
-        ? Console.log(jsonLine({ applied: isApplied, steps: told, variables, kept_secrets: plan.kept }))
+        ? Console.log(jsonLine({ applied: isApplied, steps: planned, variables, kept_secrets: plan.kept }))
         : Effect.void
     if (todo.length === 0) return yield* tellPlan(true)
     if (asked.plan) {
       yield* tellPlan(false)
-      return yield* new CliFailure({ code: "differs", message: "the gateway is not as the file says" })
+      return yield* new CliFailure({ code: "differs", message: "the gateway differs from the file" })
     }
     if (!asked.yes) {
       if (!process.stdin.isTTY || asked.file === "-") return yield* usage(`${summary}: say --yes to do it`)
-      const isAgreed = yield* Prompt.run(Prompt.Confirm({ message: "Do this?" }))
-      if (!isAgreed) return yield* new CliFailure({ code: "failed", message: "nothing was done" })
+      const isAgreed = yield* Prompt.run(Prompt.Confirm({ message: "Apply these changes?" }))
+      if (!isAgreed) return yield* new CliFailure({ code: "failed", message: "nothing was changed" })
     }
     let done = 0
     const warnings: Array<string> = []
@@ -114,6 +120,4 @@ export const importing = Command.make(
     yield* tellPlan(true)
     return yield* isJson ? Effect.void : say(`${done} done`)
   })
-).pipe(
-  Command.withDescription("Makes the gateway as a file says: what it names is created or changed, nothing is deleted")
-)
+).pipe(Command.withDescription("Creates or updates the resources in a file; deletes nothing"))

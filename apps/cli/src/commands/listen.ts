@@ -21,29 +21,31 @@ const maxSources = 32
 
 const flags = {
   target: Argument.String("port").pipe(
-    Argument.withDescription("The app's port, or its URL on this machine: 3000, http://localhost:3000/base")
+    Argument.withDescription("Port of your app, or its URL on this machine: 3000, http://localhost:3000/base")
   ),
   source: Flag.String("source").pipe(
     Flag.atMost(100),
     Flag.withMetavar("name|id"),
-    Flag.withDescription("Whose events are wanted; several with commas. local-<user> unless told, which is made")
+    Flag.withDescription("Names or ids of sources, separated by commas (default: local-<user>, which is created)")
   ),
   create: Flag.Boolean("create").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Make the sources that --source names and that are not there")
+    Flag.withDescription("Creates the sources of --source that do not exist")
   ),
   path: Flag.String("path").pipe(
     Flag.withDefault("/"),
-    Flag.withDescription("Comes before the path that senders post to")
+    Flag.withDescription("Prefix for the path that senders post to")
   ),
   filter: Flag.String("filter").pipe(
     Flag.optional,
     Flag.withMetavar("json"),
-    Flag.withDescription('Only what meets this filter rule: {"body":{"type":"order.created"}}')
+    Flag.withDescription('Delivers only events that match this filter: {"body":{"type":"order.created"}}')
   ),
   name: Flag.String("name").pipe(
     Flag.optional,
-    Flag.withDescription("Whose listener this is, cli-<user> unless told: one of a name listens at a time")
+    Flag.withDescription(
+      "Name of this listener (default: cli-<user>). A second listener of the same name replaces the first"
+    )
   ),
   maxConnections: Flag.Int("max-connections").pipe(
     Flag.withDefault(50),
@@ -51,11 +53,11 @@ const flags = {
       (count) => count >= 1 && count <= 50,
       () => "must be from 1 to 50"
     ),
-    Flag.withDescription("Deliveries to the app at once")
+    Flag.withDescription("Maximum number of concurrent deliveries to your app")
   ),
   healthcheck: Flag.Boolean("healthcheck").pipe(
     Flag.withDefault(true),
-    Flag.withDescription("--no-healthcheck: do not look whether the app is there")
+    Flag.withDescription("--no-healthcheck does not check whether your app is reachable")
   )
 }
 
@@ -166,17 +168,17 @@ const isThere = (target: URL): Promise<boolean> =>
   })
 
 /** Reports when the app becomes reachable or unreachable. */
-const watched = (target: URL, told: (event: object, words: string) => void, signal: AbortSignal) =>
+const watched = (target: URL, print: (event: object, words: string) => void, signal: AbortSignal) =>
   (async () => {
     for (let before: boolean | null = null; !signal.aborted;) {
       const is = await isThere(target)
       if (is !== before) {
         if (!is)
-          told(
+          print(
             { type: "app", reachable: false },
-            `nothing listens at ${target.href} yet: events fail with 502 until it does`
+            `nothing listens at ${target.href} yet: events fail with 502 until your app does`
           )
-        else if (before !== null) told({ type: "app", reachable: true }, `the app at ${target.href} is there`)
+        else if (before !== null) print({ type: "app", reachable: true }, `the app at ${target.href} is reachable`)
       }
       before = is
       await sleeping(is ? healthyMs : downMs, signal)
@@ -194,14 +196,14 @@ const wordsOf = (
     case "ready":
       return {
         record: { type: "ready", cli_id: event.cliId },
-        words: "ready: events are delivered from here on (Ctrl-C ends it)"
+        words: "ready: events are delivered from now on (Ctrl-C to stop)"
       }
     case "disconnected": {
       const { code, reason, retryInMs } = event
       const why = reason === "" ? "" : ` (${plain(reason)})`
       return {
         record: { type: "disconnected", code, reason, retry_in_ms: Math.round(retryInMs) },
-        words: `the connection is lost${why}: again in ${(retryInMs / 1000).toFixed(1)} s; events wait`
+        words: `the connection is lost${why}: retrying in ${(retryInMs / 1000).toFixed(1)} s; events wait`
       }
     }
     default: {
@@ -244,7 +246,7 @@ export const listen = Command.make(
     const paint = (status: number, text: string): string =>
       canColor ? (status < 400 ? good : bad).replace("#", text) : text
     // Does not wait for a slow reader of our output.
-    const told = (json: object, words: string): void =>
+    const print = (json: object, words: string): void =>
       void (isJson ? process.stdout.write(`${jsonLine(json)}\n`) : process.stdout.write(`${words}\n`))
 
     for (const { connection, destination, source } of wires) {
@@ -269,8 +271,8 @@ export const listen = Command.make(
           const line = wordsOf(event, paint)
           if (line === null) return
           // With several sources, each line names its source.
-          if (wires.length === 1) told(line.record, line.words)
-          else told({ source, ...line.record }, `${plain(source)}: ${line.words}`)
+          if (wires.length === 1) print(line.record, line.words)
+          else print({ source, ...line.record }, `${plain(source)}: ${line.words}`)
         }
       })
     return yield* untilStopped(
@@ -279,7 +281,7 @@ export const listen = Command.make(
           // If one tunnel ends, the others end, too.
           const ending = new AbortController()
           const all = AbortSignal.any([signal, ending.signal])
-          if (asked.healthcheck) void watched(target, told, all)
+          if (asked.healthcheck) void watched(target, print, all)
           const tunnels = wires.map(({ destination, source }) => tunnel(destination.id, source.name, all))
           return Promise.all(tunnels).finally(() => ending.abort())
         },
@@ -294,14 +296,14 @@ export const listen = Command.make(
 ).pipe(
   Command.withDescription("Delivers a source's events to an app on this machine, until Ctrl-C"),
   Command.withExamples([
-    { command: "tidegate listen 3000", description: "A source of your own, to http://localhost:3000" },
+    { command: "tidegate listen 3000", description: "Delivers events of your own source to http://localhost:3000" },
     {
       command: "tidegate listen 3000 --source shop,till",
-      description: "The events of two sources that are there"
+      description: "Delivers the events of two existing sources"
     },
     {
       command: `tidegate listen 3000 --source shop --path /webhooks --filter '{"body":{"type":"order.created"}}'`,
-      description: "Some of a source's events, beside whoever else gets them"
+      description: "Delivers some events of a source; its other connections still get all of them"
     }
   ])
 )

@@ -35,10 +35,8 @@ export const login = Command.make("login", {}, () =>
     const file = yield* writeCredentials({ url: baseUrl, key, ...(team === undefined ? {} : { team }) })
     yield* tell({ url: baseUrl, file }, `signed in to ${baseUrl}; the key is kept in ${file}`)
   })
-).pipe(
-  Command.withDescription("Checks an API key (asked for, piped in, or TIDEGATE_API_KEY) and keeps it for this user")
-)
+).pipe(Command.withDescription("Checks an API key (typed, piped in, or TIDEGATE_API_KEY) and stores it for this user"))
 
 export const logout = Command.make("logout", {}, () =>
   Effect.andThen(removeCredentials, Console.error("the key is forgotten here; the gateway still takes it"))
-).pipe(Command.withDescription("Forgets the key that login has kept"))
+).pipe(Command.withDescription("Deletes the key that login has stored"))

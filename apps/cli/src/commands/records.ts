@@ -13,7 +13,7 @@ const limit = Flag.Int("limit").pipe(
     (limit) => limit >= 1 && limit <= most,
     () => `must be from 1 to ${most}`
   ),
-  Flag.withDescription("How many, the newest first")
+  Flag.withDescription("Number of records, newest first")
 )
 
 /** The first `limit` items of a list; further pages are requested only as needed. */
@@ -47,7 +47,10 @@ export const requestRow =
 export const requests = Command.make(
   "requests",
   {
-    id: Argument.String("id").pipe(Argument.optional, Argument.withDescription("One request, req_…, whole, as JSON")),
+    id: Argument.String("id").pipe(
+      Argument.optional,
+      Argument.withDescription("Id of a request, req_…: prints all of it as JSON")
+    ),
     ...requestFilters,
     limit
   },
@@ -77,7 +80,7 @@ export const requests = Command.make(
     )
     return yield* rows(found, requestRow(sources))
   })
-).pipe(Command.withDescription("What was received: of the last 24 hours unless told"))
+).pipe(Command.withDescription("Lists received requests (default: of the last 24 hours)"))
 
 export const eventRow =
   (sources: Names, destinations: Names) =>
@@ -106,9 +109,12 @@ export const eventRow =
 export const events = Command.make(
   "events",
   {
-    id: Argument.String("id").pipe(Argument.optional, Argument.withDescription("One event, evt_…, whole, as JSON")),
+    id: Argument.String("id").pipe(
+      Argument.optional,
+      Argument.withDescription("Id of an event, evt_…: prints all of it as JSON")
+    ),
     ...eventFilters,
-    request: Flag.String("request").pipe(Flag.optional, Flag.withDescription("Only of this request, req_…")),
+    request: Flag.String("request").pipe(Flag.optional, Flag.withDescription("Only events of this request, req_…")),
     limit
   },
   Effect.fn(function* ({ connection, destination, from, id, limit, request, search, source, status, to }) {
@@ -140,4 +146,4 @@ export const events = Command.make(
     )
     return yield* rows(found, eventRow(sources, destinations))
   })
-).pipe(Command.withDescription("What is, was or will be delivered: of the last 24 hours unless told"))
+).pipe(Command.withDescription("Lists events and their deliveries (default: of the last 24 hours)"))

@@ -21,7 +21,7 @@ export const retry = Command.make(
     ids: Argument.String("id").pipe(
       Argument.variadic({ min: 1, max: 1_000 }),
       Argument.withDescription(
-        "Events (evt_…: delivered once more) or requests (req_…: sent through the rules of today)"
+        "Ids of events (evt_…, delivered again) or requests (req_…, routed again by the present rules)"
       )
     )
   },
@@ -44,4 +44,4 @@ export const retry = Command.make(
       ? Effect.void
       : Effect.fail(failureOf(new Error(`${failed.length} of ${ids.length} were not retried`)))
   })
-).pipe(Command.withDescription("Delivers events again, or replays requests; says the id of each one's retry"))
+).pipe(Command.withDescription("Delivers events again, or replays requests, and prints the id of each retry"))

@@ -13,37 +13,41 @@ const largestBody = 10 * 1024 * 1024
 const largestAnswer = 64 * 1024
 
 const flags = {
-  source: Argument.String("source").pipe(Argument.withDescription("The source's name or id")),
+  source: Argument.String("source").pipe(Argument.withDescription("Name or id of the source")),
   file: Argument.String("file").pipe(
     Argument.optional,
-    Argument.withDescription("What is sent; - or nothing: standard input")
+    Argument.withDescription("File to send; - or no file reads standard input")
   ),
   fixture: Flag.String("fixture").pipe(
     Flag.optional,
-    Flag.withDescription("A fixture of the gateway, fix_…, instead of a file")
+    Flag.withDescription("Id of a fixture to send instead of a file, fix_…")
   ),
   data: Flag.String("data").pipe(
     Flag.withAlias("d"),
     Flag.optional,
-    Flag.withDescription("This text instead of a file")
+    Flag.withDescription("Text to send instead of a file")
   ),
-  method: Flag.String("method").pipe(Flag.withAlias("X"), Flag.optional, Flag.withDescription("POST unless told")),
+  method: Flag.String("method").pipe(
+    Flag.withAlias("X"),
+    Flag.optional,
+    Flag.withDescription("HTTP method (default: POST)")
+  ),
   path: Flag.String("path").pipe(
     Flag.withDefault(""),
-    Flag.withDescription("Behind the source's URL, with a query: /orders?a=1")
+    Flag.withDescription("Path and query to append to the source's URL: /orders?a=1")
   ),
   header: Flag.String("header").pipe(
     Flag.withAlias("H"),
     Flag.atMost(100),
-    Flag.withDescription('"name: value"; can be repeated')
+    Flag.withDescription('Header, as "name: value"; can be repeated')
   ),
   secretEnv: Flag.String("secret-env").pipe(
     Flag.withDefault("TIDEGATE_SENDER_SECRET"),
     Flag.withDescription(
-      "The variable that has the source's secret: with it the request is signed as the source's provider does"
+      "Name of the environment variable with the source's secret; the request is signed as the source's provider signs"
     )
   ),
-  sign: Flag.Boolean("sign").pipe(Flag.withDefault(true), Flag.withDescription("--no-sign sends it unsigned"))
+  sign: Flag.Boolean("sign").pipe(Flag.withDefault(true), Flag.withDescription("--no-sign sends the request unsigned"))
 }
 
 interface Sent {
@@ -56,7 +60,7 @@ interface Sent {
 const parsedHeader = (text: string): Effect.Effect<readonly [string, string], CliFailure> => {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([\t\x20-\x7e\x80-\xff]*)$/.exec(text) ?? []
   return name === undefined || value === undefined
-    ? Effect.fail(usage(`"${text}" is no header: write "name: value"`))
+    ? Effect.fail(usage(`"${text}" is not a header: write "name: value"`))
     : Effect.succeed([name.toLowerCase(), value.trimEnd()])
 }
 
@@ -99,18 +103,16 @@ const signed = (
   const unsigned = { headers: {}, body: request.body }
   if (auth_type === null) return Effect.succeed(unsigned)
   const name = signingSecretOf({ type: source.type, auth_type })
-  if (name === null) return Effect.fail(usage(`requests of ${source.type} cannot be signed here: say --no-sign`))
+  if (name === null) return Effect.fail(usage(`requests of ${source.type} cannot be signed here: add --no-sign`))
   if (secret === undefined) {
     return Effect.fail(
-      usage(`${source.name} verifies its senders: put its ${name} into TIDEGATE_SENDER_SECRET, or say --no-sign`)
+      usage(`${source.name} verifies its senders: put its ${name} into TIDEGATE_SENDER_SECRET, or add --no-sign`)
     )
   }
   const sign = signerOf({ type: source.type, auth_type, auth: { ...auth, [name]: secret } })
   const made = sign?.(request) ?? null
   return made === null
-    ? Effect.fail(
-        usage(`${source.type}: this secret signs nothing, or the body is not the JSON object that it has to be`)
-      )
+    ? Effect.fail(usage(`${source.type}: the secret is not valid, or the body is not a JSON object`))
     : Effect.succeed(made)
 }
 

@@ -15,7 +15,7 @@ const betweenLooksMs = 1_000
 /** How far back each poll reads, by the gateway's clock, so that records which are stored late are found. */
 const lookBack = "now-10s"
 
-type Told = (json: object, words: string) => void
+type Print = (json: object, words: string) => void
 
 /** The names of destinations, as far as known. */
 const destinationNames = (client: Client, signal: AbortSignal) => {
@@ -30,26 +30,27 @@ const destinationNames = (client: Client, signal: AbortSignal) => {
   }
 }
 
-const requestTold =
-  (told: Told, source: { readonly id: string; readonly name: string }) =>
+const requestPrinter =
+  (print: Print, source: { readonly id: string; readonly name: string }) =>
   (request: Schemas["CapturedRequest"]): void => {
     const { created_at, data, id, status } = request
     const size = data === null ? "" : ` ${data.size_bytes} B`
     const what = data === null ? "" : ` ${data.method} ${data.path === "" ? "/" : data.path}`
-    told(
+    print(
       { type: "request", source_id: source.id, request },
       `${created_at} request ${id} ${status}${what}${size} at ${source.name}`
     )
   }
 
 /** Shows new events and attempts of these sources. It resolves after the first poll, and only records that are new since then are shown. */
-const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
+const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, print: Print, signal: AbortSignal) => {
   const isWanted = new Set(sourceIds)
   const destinations = destinationNames(client, signal)
   const found: Array<Schemas["Event"]> = []
   const looks = {
     isWanted: ({ source_id }: { readonly source_id: string }) => isWanted.has(source_id),
-    skipped: () => told({ type: "skipped" }, "more came than is told here: the lists have it all")
+    skipped: () =>
+      print({ type: "skipped" }, "some records are not shown, because too many arrived; the lists have all of them")
   }
   const lookAtEvents = looker<Schemas["Event"]>({
     ...looks,
@@ -60,7 +61,7 @@ const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told:
     tell: (attempt) => {
       const { attempt_number, error_code, event_id, response_status, status } = attempt
       const answer = error_code ?? String(response_status ?? "")
-      told(
+      print(
         { type: "attempt", attempt },
         `${attempt.delivered_at} attempt ${attempt_number} of ${event_id} ${status} ${answer}`
       )
@@ -73,7 +74,7 @@ const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told:
     await destinations.learn(news.map(({ destination_id }) => destination_id))
     for (const event of news) {
       const { created_at, destination_id, id, request_id } = event
-      told(
+      print(
         { type: "event", event },
         `${created_at} event   ${id} of ${request_id} to ${destinations.of(destination_id)}`
       )
@@ -91,7 +92,7 @@ const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told:
         if (signal.aborted) return
         const failure = failureOf(error)
         if (failure.code !== "unavailable") throw error
-        told({ type: "unavailable", message: failure.message }, `${failure.message}: again in a moment`)
+        print({ type: "unavailable", message: failure.message }, `${failure.message}: retrying`)
       }
     }
   }
@@ -113,9 +114,9 @@ export const tail = Command.make(
       return yield* usage(`more than ${maxSources} sources cannot be watched: name them with --source`)
     const who = yield* access
     const isJson = yield* Json
-    const told: Told = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
+    const print: Print = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
     if (!isJson)
-      yield* say(`watching ${sources.length} ${sources.length === 1 ? "source" : "sources"} (Ctrl-C ends it)`)
+      yield* say(`watching ${sources.length} ${sources.length === 1 ? "source" : "sources"} (Ctrl-C to stop)`)
     return yield* untilStopped(
       Effect.tryPromise({
         try: async (signal) => {
@@ -124,27 +125,31 @@ export const tail = Command.make(
           const watchRecords = await recordsOf(
             new Client(who),
             sources.map(({ id }) => id),
-            told,
+            print,
             both
           )
           const isNew = once()
           const streams = sources.map((source) => {
             const sourceId = source.id
-            const tellRequest = requestTold(told, source)
+            const printRequest = requestPrinter(print, source)
             return streamRequests({
               ...who,
               sourceId,
               signal: both,
               onRequest: (request) => {
-                if (isNew(request.id)) tellRequest(request)
+                if (isNew(request.id)) printRequest(request)
               },
-              onSkipped: () => told({ type: "skipped" }, "more came than is told here: the lists have it all"),
+              onSkipped: () =>
+                print(
+                  { type: "skipped" },
+                  "some records are not shown, because too many arrived; the lists have all of them"
+                ),
               onChange: (change) => {
                 if (change.type !== "disconnected")
-                  return told({ type: "watching", source_id: sourceId }, `watching ${source.name}`)
-                told(
+                  return print({ type: "watching", source_id: sourceId }, `watching ${source.name}`)
+                print(
                   { ...change, source_id: sourceId },
-                  `the connection is lost: again in ${(change.retryInMs / 1000).toFixed(1)} s`
+                  `the connection is lost: retrying in ${(change.retryInMs / 1000).toFixed(1)} s`
                 )
               }
             })
@@ -155,4 +160,4 @@ export const tail = Command.make(
       })
     )
   })
-).pipe(Command.withDescription("Tells of requests, events and attempts as they come, until Ctrl-C"))
+).pipe(Command.withDescription("Shows requests, events and attempts as they arrive, until Ctrl-C"))

@@ -20,8 +20,8 @@ export const compare = operation({
   label: "Compare dates",
   description: "How long it is from one date to another. Days are of 24 hours",
   fields: {
-    start_date: mapped(moment("Start", { help: "Now, unless told" })),
-    end_date: mapped(moment("End", { help: "Now, unless told" })),
+    start_date: mapped(moment("Start", { help: "Default: now" })),
+    end_date: mapped(moment("End", { help: "Default: now" })),
     from_timezone: zone("Time zone of what names none"),
     start_format: fromFormat("Format of the start"),
     end_format: fromFormat("Format of the end"),

@@ -24,7 +24,7 @@ export const format = operation({
     decimals: integer("Decimals", {
       minimum: 0,
       maximum: 10,
-      help: "As many as there are, unless told; halves are rounded away from zero"
+      help: "Default: all digits; halves are rounded away from zero"
     }),
     input_decimal_mark: option(select("Decimal mark of the input", { ".": "Point", ",": "Comma" }, ".")),
     output_format: option(select("Format", { "0": "1,234.5", "1": "1.234,5", "2": "1 234.5", "3": "1 234,5" }, "0")),

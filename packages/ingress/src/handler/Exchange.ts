@@ -4,7 +4,7 @@ import { isId, prefixes } from "@tidegate/model/Ids"
 import { ingressPath, isSlug } from "@tidegate/model/Ingress"
 import type { InboundRequest } from "../InboundRequest.ts"
 import type { Reply } from "../Reply.ts"
-import type { SourceSnapshot } from "../SourceSnapshots.ts"
+import type { SourceSnapshot } from "../SourceSnapshot.ts"
 import type { FramedMessage } from "../wire/FramedMessage.ts"
 
 /** What a request's URL names. */

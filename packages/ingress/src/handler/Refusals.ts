@@ -5,7 +5,7 @@ import type { IngestLimit } from "../IngestLimits.ts"
 import type { IngressTelemetry, ShedReason } from "../IngressTelemetry.ts"
 import { rejectedReply } from "../Reply.ts"
 import type { Rejection } from "../Routing.ts"
-import type { SourceSnapshot } from "../SourceSnapshots.ts"
+import type { SourceSnapshot } from "../SourceSnapshot.ts"
 import { noHeaders, reply } from "./Exchange.ts"
 
 const json = "application/json; charset=utf-8"

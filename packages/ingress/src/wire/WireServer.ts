@@ -53,7 +53,7 @@ const limits = {
  * The ingress handler: it gets the requests whose path begins with `prefix`. Upgrades are ignored for them, and their answers count as
  * another party's content (`foreignHeaders`).
  */
-export interface Door {
+export interface IngressRoute {
   readonly prefix: string
   /**
    * Host (with a port unless it is the scheme's default) that is reserved for ingress. Requests with another `Host` do not reach ingress, and
@@ -70,10 +70,13 @@ export interface Door {
  *
  * Requests that are not for ingress go to the server's own listeners.
  */
-export const wireServer = (door: Door | null, { capacity = usual, proxies = nobody }: WireOptions = {}): Server => {
-  const isForDoor = (path: string): boolean => door !== null && path.startsWith(door.prefix)
+export const wireServer = (
+  ingress: IngressRoute | null,
+  { capacity = usual, proxies = nobody }: WireOptions = {}
+): Server => {
+  const isIngress = (path: string): boolean => ingress !== null && path.startsWith(ingress.prefix)
   /** Whether a request names the wrong host: the ingress host for another path, or another host for an ingress path. */
-  const ownHost = door === null || door.host === null ? null : hostOf(door.host)
+  const ownHost = ingress === null || ingress.host === null ? null : hostOf(ingress.host)
   const isElsewhere = ({ headers }: IncomingMessage, isIts: boolean): boolean =>
     ownHost !== null && isIts !== (hostOf(headers.host) === ownHost)
   const arriving = new Arriving()
@@ -101,7 +104,7 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
     IncomingMessage: FramedMessage,
     ServerResponse: Answer,
     // Some HTTP clients offer h2c with every request. For senders the offer is ignored, and the request is accepted.
-    shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !isForDoor(pathOf(url))
+    shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !isIngress(pathOf(url))
   })
   let openInAll = 0
   // Node drops headers above the limit without an error, including trailers; one more than allowed shows that there were too many.
@@ -163,7 +166,7 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
         const response = args[1] as Answer
         if (!admit(request, response, event === "checkExpectation")) return true
         request.url = pathOf(request.url!)
-        const isIts = isForDoor(request.url)
+        const isIts = isIngress(request.url)
         if (isElsewhere(request, isIts)) {
           request.discard(response)
           refuseRequest(response, isIts ? notTheDoors : onlyTheDoors)
@@ -171,7 +174,7 @@ export const wireServer = (door: Door | null, { capacity = usual, proxies = nobo
         }
         if (!isIts) return emit(event, ...args)
         response.isForeign = true
-        door!.handle(request, response)
+        ingress!.handle(request, response)
         return true
       }
       case "upgrade": {

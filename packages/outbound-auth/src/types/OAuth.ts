@@ -40,7 +40,7 @@ const client = {
   token_auth_method: optional(
     OneOf(methods).annotate({
       description:
-        "How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them"
+        "How the client's secret is sent: `client_secret_basic` (default) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them"
     })
   )
 }

@@ -31,10 +31,10 @@ const differs = (reason: string): Verdict => ({ kind: "differs", reason: cut(rea
 
 const difference = (fresh: Measured, sealed: Measured): string => {
   const [inFresh, inSealed] = [inWords(fresh.ended), inWords(sealed.ended)]
-  if (inFresh !== inSealed) return `in a sealed realm it ends ${inSealed}, in a fresh one ${inFresh}`
+  if (inFresh !== inSealed) return `in a reused isolate it ends ${inSealed}, in a fresh one ${inFresh}`
   return isSameEnd(fresh.ended, sealed.ended)
-    ? "what it logs is not the same in a sealed realm"
-    : "what it returns is not the same in a sealed realm"
+    ? "what it logs is not the same in a reused isolate"
+    : "what it returns is not the same in a reused isolate"
 }
 
 /**

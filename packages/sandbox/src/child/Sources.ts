@@ -27,16 +27,16 @@ export const sources = (
   let at = 0
 
   const start = (): void => {
-    const told = ask("clock")
+    const answer = ask("clock")
     at = 0
-    if (told === "live" || told === "recorded") {
-      clock = told
-      tape = told === "live" ? null : []
+    if (answer === "live" || answer === "recorded") {
+      clock = answer
+      tape = answer === "live" ? null : []
       return
     }
     clock = "replayed"
     tape = []
-    const parts: Array<string> = apply(split, told, [","])
+    const parts: Array<string> = apply(split, answer, [","])
     for (let i = 0; i < parts.length; i++) defineProperty(tape, i, { value: integer(parts[i]!, 10), writable: true })
   }
 

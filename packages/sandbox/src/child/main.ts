@@ -81,7 +81,7 @@ const run = (
   const { body: returned, ...rest } = settled
   const { system, user } = process.cpuUsage(before)
   const { cpuMs, durationMs, logs, memoryBytes, warnings } = ran !== null && "ended" in ran ? ran : unused
-  const told: Ran = {
+  const summary: Ran = {
     ...rest,
     logs,
     warnings,
@@ -93,7 +93,7 @@ const run = (
     isSealed,
     verdict
   }
-  return [JSON.stringify(told), returned]
+  return [JSON.stringify(summary), returned]
 }
 
 const runBatch = (

@@ -9,7 +9,7 @@ export const fanOutAndJoin = template({
   bindings: [
     { key: "first", type: "destination", description: "One system" },
     { key: "second", type: "destination", description: "The other system" },
-    { key: "report", type: "destination", description: "Told how both have answered" }
+    { key: "report", type: "destination", description: "Receives the answers of both" }
   ],
   sample: { id: "o_1", total: 120 },
   graph: ({ first, report, second }) => ({

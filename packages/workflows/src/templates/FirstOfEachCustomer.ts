@@ -6,7 +6,7 @@ export const firstOfEachCustomer = template({
   updated_at: "2026-01-01T00:00:00.000Z",
   name: "Welcome each customer once",
   description: "Counts the orders of each customer, and tells another system of the first one only.",
-  bindings: [{ key: "welcome", type: "destination", description: "Told of each new customer" }],
+  bindings: [{ key: "welcome", type: "destination", description: "Receives a message for each new customer" }],
   sample: { id: "o_1", customer: { id: "cus_1", email: "ada@example.com" } },
   graph: ({ welcome }) => ({
     steps: [

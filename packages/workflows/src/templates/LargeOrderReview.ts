@@ -8,7 +8,7 @@ export const largeOrderReview = template({
   description: "Sends every order on, and tells people of those of 1,000 and more, with the sum of their lines.",
   bindings: [
     { key: "orders", type: "destination", description: "Takes every order" },
-    { key: "review", type: "destination", description: 'Told of large ones, as {"text": …}' }
+    { key: "review", type: "destination", description: 'Receives a message for each large order, as {"text": …}' }
   ],
   sample: { id: "o_1", total: 1200, lines: [{ price: 700 }, { price: 500 }] },
   graph: ({ orders, review }) => ({

@@ -89,7 +89,7 @@ const it = base.extend("standIn", async ({}, { onCleanup }) => {
   }
 })
 
-it("makes what it needs, says where to post, delivers, comes back, and ends cleanly", async ({
+it("Listen command creates a source and a tunnel, delivers, reconnects and ends cleanly", async ({
   standIn,
   starting,
   target
@@ -138,7 +138,7 @@ it("makes what it needs, says where to post, delivers, comes back, and ends clea
 it.for<[string, object, string]>([
   ["/v1/destinations", { type: "HTTP" }, "is there already, of type HTTP"],
   ["/v1/connections", { source: { id: "src_1" }, destination: { id: "des_2" } }, "leads elsewhere"]
-])("makes no tunnel of what somebody else has made: %j", async ([list, row, message], { standIn, starting }) => {
+])("Listen command does not reuse what somebody else made: %j", async ([list, row, message], { standIn, starting }) => {
   standIn.there["/v1/sources"] = [{ id: "src_1", name: "shop" }]
   standIn.there["/v1/destinations"] = [{ id: "des_1", name: "ada-shop", type: "CLI" }]
   standIn.there[list] = [{ id: "x_1", name: "ada-shop", ...row }]
@@ -153,14 +153,14 @@ it.for<[string, string]>([
   ["strpie", "tidegate: there is no source strpie; did you mean stripe?; --create makes it\n"],
   ["stripe,till", "tidegate: there is no source till; --create makes it\n"],
   ["src_2", "tidegate: there is no source src_2\n"]
-])("makes no source that is misspelt: %s", async ([source, message], { standIn, starting }) => {
+])("Listen command does not create a misspelt source: %s", async ([source, message], { standIn, starting }) => {
   standIn.there["/v1/sources"] = [{ id: "src_1", name: "stripe" }]
   const listening = starting(["listen", "3000", "--source", source], { env: { TIDEGATE_URL: standIn.origin } })
   expect(await listening.ended).toEqual({ code: 4, said: "", complained: message })
   expect(standIn.calls).toEqual([])
 })
 
-it("listens to several sources at once, and a terminal that is closed ends it cleanly", async ({
+it("Listen command serves several sources and ends cleanly when the terminal closes", async ({
   standIn,
   starting,
   target
@@ -187,7 +187,7 @@ it("listens to several sources at once, and a terminal that is closed ends it cl
   ])
 })
 
-it("says in plain words what happens, and that nobody is there", async ({ standIn, starting }) => {
+it("Listen command reports in plain words that nothing listens at the local port", async ({ standIn, starting }) => {
   const nobody = createServer()
   await new Promise<void>((resolve) => void nobody.listen(0, "127.0.0.1", resolve))
   const { port } = nobody.address() as AddressInfo
@@ -212,7 +212,7 @@ it.for<[ReadonlyArray<string>, string]>([
   [["listen", "http://example.com"], "the local URL must be http or https on localhost"],
   [["listen", "3000", "--filter", "nothing"], "--filter must be a JSON object"],
   [["listen", "3000", "--max-connections", "51"], "must be from 1 to 50"]
-])("refuses %j", async ([words, message], { standIn, starting }) => {
+])("CLI refuses the arguments %j", async ([words, message], { standIn, starting }) => {
   const { code, complained, said } = await starting(words, { env: { TIDEGATE_URL: standIn.origin } }).ended
   expect(said + complained).toContain(message)
   expect([code, standIn.calls]).toEqual([2, []])

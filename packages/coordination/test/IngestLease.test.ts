@@ -148,8 +148,8 @@ const load = (world: World, ms: number, rates: ReadonlyArray<number>): void => {
 
 const inFirst = (world: World): number => world.accepted.get(1) ?? 0
 
-describe("doors with leases of one limit", () => {
-  it.prop("accept the limit, and no more than a lease beyond it", [seed, limits], ([seed, limit]) => {
+describe("Ingress processes with leases of one limit", () => {
+  it.prop("Leased limit accepts its number of requests and at most one lease more", [seed, limits], ([seed, limit]) => {
     const world = new World({ seed, limit, doors: 2 })
     world.start()
     const rate = limit / 4
@@ -159,7 +159,7 @@ describe("doors with leases of one limit", () => {
     expect(inFirst(world)).toBeGreaterThanOrEqual(limit)
   })
 
-  it.prop("share it by demand, whatever that is", [seed, limits], ([seed, limit]) => {
+  it.prop("Leased limit is shared by demand", [seed, limits], ([seed, limit]) => {
     const world = new World({ seed, limit, doors: 3 })
     world.start()
     load(world, 20_000, [limit / 4, limit / 100, 0])
@@ -168,7 +168,7 @@ describe("doors with leases of one limit", () => {
     expect(inFirst(world)).toBeGreaterThanOrEqual(limit - world.lease)
   })
 
-  it.prop("accept it once although its actor dies, whenever that is", [seed, limits], ([seed, limit]) => {
+  it.prop("Leased limit accepts its number of requests once if its actor dies", [seed, limits], ([seed, limit]) => {
     const world = new World({ seed, limit, doors: 2 })
     world.start()
     const rates = [limit / 10, limit / world.random.between(5, 50)]
@@ -186,8 +186,8 @@ describe("doors with leases of one limit", () => {
   })
 })
 
-describe("a door without an answer", () => {
-  it.for([12, 100, 1_000])("goes no further than its lease when it has asked but once, of %d", (limit) => {
+describe("Ingress process without an answer of the limit's actor", () => {
+  it.for([12, 100, 1_000])("Ingress process that has asked once stays within its lease of a limit of %d", (limit) => {
     const world = new World({ seed: 1, limit, doors: 2 })
     world.start()
     world.request(1)
@@ -200,7 +200,7 @@ describe("a door without an answer", () => {
     expect(inFirst(world)).toBeLessThanOrEqual(limit + 2 * world.slack)
   })
 
-  it.prop("goes on by its share, period after period", [seed, limits], ([seed, limit]) => {
+  it.prop("Ingress process without an actor continues with its share", [seed, limits], ([seed, limit]) => {
     const world = new World({ seed, limit, doors: 2, period: "second" })
     world.start()
     load(world, 5_000, [2 * limit, 2 * limit])
@@ -214,7 +214,7 @@ describe("a door without an answer", () => {
     expect(each).toBeGreaterThanOrEqual(limit / 3)
   })
 
-  it("takes the whole limit when it has never had one, after it has waited for a second", () => {
+  it("Ingress process that never had a lease uses the whole limit after it has waited for a second", () => {
     const world = new World({ seed: 1, limit: 80, doors: 1 })
     load(world, 900, [1_000])
     expect(inAll(world)).toBe(world.lease)
@@ -225,8 +225,8 @@ describe("a door without an answer", () => {
   })
 })
 
-describe("asking", () => {
-  it.prop("costs few messages, however many requests come", [seed], ([seed]) => {
+describe("Messages for leases", () => {
+  it.prop("Leases cost few messages, however many requests arrive", [seed], ([seed]) => {
     const world = new World({ seed, limit: 3_000, doors: 2 })
     world.start()
     load(world, 59_000, [300, 300])
@@ -235,7 +235,7 @@ describe("asking", () => {
     expect(world.asked).toBeLessThanOrEqual(2 * (2 * 59 + 80))
   })
 
-  it("is at rest when no requests come", () => {
+  it("Leases cost no messages while no requests arrive", () => {
     const world = new World({ seed: 1, limit: 100, doors: 1, period: "hour" })
     world.start()
     world.request(0)
@@ -246,8 +246,8 @@ describe("asking", () => {
   })
 })
 
-describe("a changed limit", () => {
-  it("lowered, holds for the next request", () => {
+describe("Changed leased limit", () => {
+  it("Lowered leased limit applies to the next request", () => {
     const world = new World({ seed: 1, limit: 800, doors: 1 })
     world.start()
     load(world, 2_000, [200])

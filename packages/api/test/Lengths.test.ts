@@ -118,7 +118,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("Length of n
         ["a list's search", 200, (q) => call("GET", `/requests?q=${encodeURIComponent(q)}`)],
         ["a search of the activity", 200, (q) => call("GET", `/workflow-activity?q=${encodeURIComponent(q)}`)],
         [
-          "a trial's seed",
+          "a formatter test's seed",
           200,
           (seed) =>
             call("POST", "/workflow-formatter/test", {

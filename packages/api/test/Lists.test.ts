@@ -295,8 +295,8 @@ layer(Histories.layer, { excludeTestServices: true })("Lists of records", (it) =
         body_encoding: "text",
         response_headers: { "content-type": "text/plain" }
       })
-      for (const hint of ["", `?request_id=${request.id}`, "?request_id=req_wrong"]) {
-        expect((yield* call("GET", `/attempts/${attempt.id}${hint}`)).body).toEqual(attempt)
+      for (const query of ["", `?request_id=${request.id}`, "?request_id=req_wrong"]) {
+        expect((yield* call("GET", `/attempts/${attempt.id}${query}`)).body).toEqual(attempt)
       }
       const ofRequest = (yield* call("GET", `/attempts?request_id=${request.id}`)).body.models
       expect(ofRequest).toContainEqual(attempt)

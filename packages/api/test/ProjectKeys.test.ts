@@ -130,20 +130,20 @@ layer(world, { excludeTestServices: true })("Project keys", (it) => {
         execute_grants: ["POST:/v1/workflow-formatter/test", "POST:/v1/filters/test"]
       })
       const source = { name: "s" }
-      const trial = { config: { operation: "text.lowercase" }, inputs: { input: "A" } }
+      const formatterTest = { config: { operation: "text.lowercase" }, inputs: { input: "A" } }
       const as = (key: { readonly api_key: string }, method: string, to: string, body?: unknown) =>
         call(method, to, { key: key.api_key, ...(body === undefined ? {} : { body }) })
 
       expect((yield* as(reader, "GET", "/sources")).status).toBe(200)
       expect((yield* as(reader, "GET", "/v1/workflow-formatter/catalog")).status).toBe(200)
       expect((yield* as(editor, "POST", "/sources", source)).status).toBe(200)
-      expect((yield* as(runner, "POST", "/workflow-formatter/test", trial)).status).toBe(200)
+      expect((yield* as(runner, "POST", "/workflow-formatter/test", formatterTest)).status).toBe(200)
 
       for (const [answer, required] of [
         [yield* as(reader, "POST", "/sources", source), "control:edit"],
         [yield* as(editor, "GET", "/sources"), "control:read"],
         [yield* as(runner, "GET", "/sources"), "control:read"],
-        [yield* as(reader, "POST", "/workflow-formatter/test", trial), "control:execute"],
+        [yield* as(reader, "POST", "/workflow-formatter/test", formatterTest), "control:execute"],
         // What answers stored payloads is read by it, whatever else it does.
         [yield* as(editor, "POST", `/requests/req_${"0".repeat(26)}/share`, {}), "control:read"],
         [yield* as(editor, "POST", "/request-fixtures", { request_id: "req_1", name: "f" }), "control:read"],

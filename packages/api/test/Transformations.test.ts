@@ -306,8 +306,8 @@ layer(server, { excludeTestServices: true })("Transformation calls", (it) => {
       })
 
       const { request_id } = first.body.models[0]
-      for (const hint of ["", `?request_id=${request_id}`, "?request_id=req_stale", "?request_id="]) {
-        expect(yield* call("GET", `${list}/${ids[0]}${hint}`)).toMatchObject({
+      for (const query of ["", `?request_id=${request_id}`, "?request_id=req_stale", "?request_id="]) {
+        expect(yield* call("GET", `${list}/${ids[0]}${query}`)).toMatchObject({
           status: 200,
           body: {
             ...first.body.models[0],

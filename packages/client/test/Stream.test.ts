@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from "ws"
 import { eventually } from "../../../test/support/Waiting.ts"
 import { streamRequests } from "../src/Stream.ts"
 
-/** The stream's client beside a stand-in for the gateway. */
+/** The stream's client with a mock of the gateway. */
 
 const it = test.extend("gateway", async ({}, { onCleanup }) => {
   const server = createServer()

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { type WebSocket, WebSocketServer } from "ws"
 import { localTarget, openTunnel, type TunnelEvent, type TunnelOptions } from "../src/Tunnel.ts"
 
-/** The tunnel's client beside a stand-in for the gateway that speaks its protocol, and an app of the same machine. */
+/** The tunnel's client with a mock of the gateway that speaks its protocol, and an app on the same machine. */
 
 interface Result {
   readonly type: string

@@ -26,7 +26,7 @@ import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { answer } from "./answers.ts"
 
-/** A subscription of AWS SNS at the real door, with the hosts of AWS and the database played by the test. */
+/** A subscription of AWS SNS at the real ingress, with mocks of the hosts of AWS and of the database. */
 
 /** When the certificates of the fixtures are in force. */
 const now = Date.UTC(2030, 0, 1)
@@ -181,7 +181,7 @@ interface Told {
   readonly body: string
 }
 
-/** A door in a world of its own, and how to post to it. */
+/** An ingress with its own mocks, and how to post to it. */
 const open = Effect.gen(function* () {
   yield* TestClock.setTime(now)
   const world: World = { aws: { ...healthy }, database: "committed", log: [], records: [], told: [] }

@@ -239,7 +239,7 @@ layer(Histories.layer, { excludeTestServices: true })("Lists of records", (it) =
     })
   )
 
-  it.effect("Records show their data, summaries, detail and trace only on request", () =>
+  it.effect("Requests, events and attempts show their data, summaries, details and traces", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { models } = (yield* call("GET", "/requests?limit=100&include=data,event_summary")).body

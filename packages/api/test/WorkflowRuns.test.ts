@@ -388,7 +388,7 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
-  it.effect("Workflow run with many large outputs is shown without them and does not delay other calls", () =>
+  it.effect("Workflow run with many large outputs is shown in an answer of limited size", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 30 }, (_, i) => `step${String(i).padStart(2, "0")}`)
       const destination = yield* createDestination

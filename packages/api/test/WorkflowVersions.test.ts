@@ -116,7 +116,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow ve
     })
   )
 
-  it.effect("Filter step without its deleted filter still tests the request that the step is given", () =>
+  it.effect("Filter step keeps testing its own input after its filter is deleted", () =>
     Effect.gen(function* () {
       const headers = { "X-Kind": { $in: ["paid", "free"] } }
       const filter = { name: unique("kind").replace(" ", "-"), conditions: { headers, query: { a: ["1", "2"] } } }

@@ -27,7 +27,7 @@ describe("CHAT_WEBHOOK texts", () => {
     JSON.parse(sent(opened("CHAT_WEBHOOK", { url, ...config }), event(payload)).text) as Made
   const embeds = (layout: unknown): Config => ({ content_template: "", embeds: JSON.stringify(layout) })
 
-  it("CHAT_WEBHOOK message may have only embeds or only text, but not neither", () => {
+  it("CHAT_WEBHOOK message may omit its text or its embeds, but not both", () => {
     expect(made(embeds({ title: "{{payload.a}}" }), { a: "x" })).toEqual({
       embeds: [{ title: "x" }],
       allowed_mentions: { parse: [] }
@@ -257,7 +257,7 @@ describe("CHAT_BOT texts", () => {
     expect(blocks.map(({ text }) => text.length)).toEqual([7_000, 5_000])
   })
 
-  it("CHAT_BOT message keeps values in rich texts and tables unescaped and omits empty ones", () => {
+  it("CHAT_BOT message keeps values in rich texts and tables unescaped and leaves none empty", () => {
     const link = "https://example.com/?a=1&b=<2>"
     const text = (written: string) => ({ type: "text", text: written })
     const section = (...elements: ReadonlyArray<object>) => ({ type: "rich_text_section", elements })

@@ -19,7 +19,7 @@ const payload = tests("packages/storage/test/reads/Payload.test.ts")
 const filtered = lists(
   'List of ${table} returns exactly the rows where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}'
 )
-const shown = lists("Records show their data, summaries, detail and trace only on request")
+const shown = lists("Requests, events and attempts show their data, summaries, details and traces")
 const planned = bulk("is a plan where it is not confirmed, which does nothing until it is told to run")
 const resolved = bulk("tells what it has resolved, and does not send it again")
 const everything = bulk("of everything has to be asked for as such")

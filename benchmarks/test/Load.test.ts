@@ -23,7 +23,7 @@ const server = (answer: (at: number) => { readonly status: number; readonly afte
     (made) => Effect.sync(() => made.closeAllConnections()).pipe(Effect.andThen(Effect.sync(() => made.close())))
   ).pipe(Effect.map((made) => `http://127.0.0.1:${(made.address() as AddressInfo).port}/`))
 
-it.live("what is sent arrives once, and again when sent again", () =>
+it.live("Benchmark target counts each sent request once, and repeated requests again", () =>
   Effect.gen(function* () {
     const { port, drained, report } = yield* target
     const { saturate } = yield* generator
@@ -41,7 +41,7 @@ it.live("what is sent arrives once, and again when sent again", () =>
   })
 )
 
-it.live("what is about one customer is sent one after the other, and what overtakes it is counted", () =>
+it.live("Load generator sends each customer's requests in order, and the target counts inversions", () =>
   Effect.gen(function* () {
     const { port, report } = yield* target
     const { saturate } = yield* generator
@@ -66,7 +66,7 @@ it.live("what is about one customer is sent one after the other, and what overta
   })
 )
 
-it.live("what is missing is waited for in vain and reported", () =>
+it.live("Benchmark target stops waiting for missing requests and reports how many arrived", () =>
   Effect.gen(function* () {
     const { drained } = yield* target
     const arrived = yield* Effect.promise(() =>
@@ -76,7 +76,7 @@ it.live("what is missing is waited for in vain and reported", () =>
   })
 )
 
-it.live("a body that is not the one sent is counted", () =>
+it.live("Benchmark target counts bodies that the generator did not send", () =>
   Effect.gen(function* () {
     const { port, report } = yield* target
     yield* Effect.promise(async () => {
@@ -88,7 +88,7 @@ it.live("a body that is not the one sent is counted", () =>
   })
 )
 
-it.live("a stall of the subject is charged to every request that should have been sent meanwhile", () =>
+it.live("Load generator adds a stall of the server to the latency of every request that waited", () =>
   Effect.gen(function* () {
     // Only the first answer is late, but the one connection makes the others wait behind it.
     const url = yield* server((at) => ({ status: 200, afterMillis: at === 0 ? 300 : 0 }))
@@ -101,7 +101,7 @@ it.live("a stall of the subject is charged to every request that should have bee
   })
 )
 
-it.live("refusals are counted and named", () =>
+it.live("Load generator counts refused requests and reports the first refusal", () =>
   Effect.gen(function* () {
     const url = yield* server((at) => ({ status: at % 2 === 0 ? 503 : 200, afterMillis: 0 }))
     const { saturate } = yield* generator

@@ -5,7 +5,7 @@ import { makePayload, nowMicros, PAYLOAD_BYTES, readStamp, STAMP_BYTES } from ".
 const upTo = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
 
 it.prop(
-  "a payload is 1 KB of JSON that gives its stamp back",
+  "Benchmark payload is 1 KB of JSON and returns the values of its stamp",
   [upTo(Number.MAX_SAFE_INTEGER), upTo(9_999), upTo(99_999_999), upTo(999_999)],
   ([sentAt, run, sequence, customer]) => {
     const bytes = makePayload({ sentAt, run, sequence, customer })
@@ -20,12 +20,12 @@ it.prop(
   }
 )
 
-it("bytes that are no payload have no stamp", () => {
+it("Bytes that are not a benchmark payload have no stamp", () => {
   expect(readStamp(Buffer.from("x".repeat(PAYLOAD_BYTES)))).toBe(undefined)
   expect(readStamp(Buffer.from(`{"other":"${" ".repeat(200)}"}`))).toBe(undefined)
 })
 
-it("the clock is the machine's monotonic clock in microseconds", () => {
+it("Benchmark clock is the machine's monotonic clock in microseconds", () => {
   const before = Number(process.hrtime.bigint() / 1000n)
   const now = nowMicros()
   const after = Number(process.hrtime.bigint() / 1000n)

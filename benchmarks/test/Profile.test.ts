@@ -6,7 +6,7 @@ const node = (id: number, functionName: string, url = "file:///srv/packages/rule
   callFrame: { functionName, url, lineNumber: 9 }
 })
 
-it("self time is summed over stacks, without idle time", () => {
+it("Profile sums self time over stacks and leaves out idle time", () => {
   const found = selfTimes({
     nodes: [node(1, "(root)", ""), node(2, "match"), node(3, "match"), node(4, "(idle)", ""), node(5, "")],
     samples: [1, 2, 3, 4, 5],

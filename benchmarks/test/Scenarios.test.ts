@@ -55,9 +55,9 @@ const settings: Settings = {
   records: []
 }
 
-describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
+describe.runIf(process.platform === "linux")("Benchmark scenarios with a PostgreSQL server", () => {
   layer(Fixture.layer, { excludeTestServices: true })((it) => {
-    it.effect("the bare pipeline stores, delivers and records every event, in few statements", () =>
+    it.effect("Reference pipeline stores, delivers and records every event with few statements", () =>
       Effect.gen(function* () {
         const { bench } = yield* Fixture
         const databaseUrl = yield* bench.postgres.database("stored")
@@ -96,7 +96,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
       })
     )
 
-    it.effect("every scenario measures a gateway that keeps to the contract", () =>
+    it.effect("Benchmark scenarios measure a gateway that keeps to the contract", () =>
       Effect.gen(function* () {
         const { bench, home } = yield* Fixture
         const lines: Array<string> = []
@@ -149,7 +149,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
       })
     )
 
-    it.effect("a row is measured of both versions, and what one cannot do is no figure", () =>
+    it.effect("Benchmark row measures both versions and has no value for what a version cannot do", () =>
       Effect.gen(function* () {
         const { bench, home } = yield* Fixture
         const gatewayEntry = fileURLToPath(new URL("FakeGateway.ts", import.meta.url))
@@ -193,7 +193,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
       })
     )
 
-    it.effect("a call to a worker that dies fails instead of waiting", () =>
+    it.effect("Call to a benchmark worker that dies fails instead of waiting", () =>
       Effect.gen(function* () {
         const worker = yield* Worker.start<TargetCommands>("./Target.ts")
         yield* worker.call("port", undefined)

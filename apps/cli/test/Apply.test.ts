@@ -32,18 +32,18 @@ const created = async (...answers: ReadonlyArray<Response | Error>): Promise<Rea
   return asked
 }
 
-it("what a write leaves open is told in words, whatever else stands there", () => {
+it("Import reads the warning messages of an answer and ignores malformed warnings", () => {
   const warnings = [{ code: "NOT_VERIFIED", message: "everybody can send", path: "config.auth" }, 1, { message: null }]
   expect(warningsOf({ id: "src_1", warnings })).toEqual(["everybody can send", ""])
   expect(warningsOf({ id: "src_1" })).toEqual([])
 })
 
-it("what somebody else has made meanwhile is not overwritten", async () => {
+it("Import does not overwrite a resource that somebody else created in the meantime", async () => {
   const taken = Response.json({ code: "RESOURCE_ALREADY_EXISTS", message: "the name is taken" }, { status: 409 })
   expect(await created(taken)).toEqual(["POST", "f:3: source shop: the name is taken"])
 })
 
-it("what nobody has answered may be done, and is written by its name", async () => {
+it("Import repeats a create without an answer as an upsert by name", async () => {
   const made = () => Response.json({ id: "src_1", name: "shop", url: "http://gateway/e/src_1" })
   expect(await created(new TypeError("fetch failed"), made())).toEqual(["POST", "PUT"])
   expect(await created(made())).toEqual(["POST"])

@@ -6,6 +6,6 @@ it.each<[Error, string]>([
   [new TypeError("terminated", { cause: { code: "UND_ERR_SOCKET" } }), "unavailable"],
   [new TypeError("x is not a function"), "failed"],
   [new TypeError("Cannot convert argument to a ByteString"), "failed"]
-])("%o is %s", (error, code) => {
+])("CLI error %o has the code %s", (error, code) => {
   expect(failureOf(error).code).toBe(code)
 })

@@ -21,7 +21,7 @@ const list = (count: number, isMine: (index: number) => boolean, first = 0) => {
   }
 }
 
-it("what was there is not told, and what comes is told once", async () => {
+it("Record watcher reports only new records, and each of them once", async () => {
   const { look, told } = watching()
   await look(list(3, () => true))
   await look(list(5, () => true))
@@ -29,14 +29,14 @@ it("what was there is not told, and what comes is told once", async () => {
   expect(told).toEqual(["5", "4"])
 })
 
-it("what others have does not hide what is watched", async () => {
+it("Record watcher finds matching records among many records that do not match", async () => {
   const { look, told } = watching()
   await look(list(0, () => true))
   await look(list(4_000, (index) => index % 2_000 === 1_999))
   expect(told).toEqual(["2001", "1"])
 })
 
-it("a look ends, whatever there is", async () => {
+it("Record watcher reads a limited number of records and then reports that there are more", async () => {
   const { look, told } = watching()
   await look(list(0, () => true))
   const mine = list(100_000, () => true)

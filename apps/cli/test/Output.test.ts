@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { jsonLine } from "../src/Output.ts"
 
-it("JSON has nothing in it that a terminal obeys, and says the same to a program", () => {
+it("JSON output contains no terminal control characters and parses to the same value", () => {
   const value = {
     "na\u009bme": "\u001b[31m \u009b31m \u007f \u0085 \u202eevil\u2066 \u061c ünser 🎉",
     list: ["\u200f"]

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { expect, it } from "vitest"
 import { writeOwnFile } from "../src/OwnFile.ts"
 
-it("is its owner's alone, whatever was there, and leaves nothing beside it", async () => {
+it("Credentials file is readable by its owner alone and is written without leftover files", async () => {
   const folder = await mkdtemp(join(tmpdir(), "own-"))
   try {
     const path = join(folder, "a")

@@ -32,8 +32,8 @@ const shop: Entry = {
   config: { auth_type: "HMAC", auth: { webhook_secret_key: "****cret" }, mode: "webhook" }
 }
 
-describe("a plan", () => {
-  it("creates, changes and leaves; what is not said stays as it is", () => {
+describe("Import plan", () => {
+  it("Import plan creates, updates and keeps resources, and keeps settings that the file does not name", () => {
     const file = [
       "version: 1",
       "sources:",
@@ -54,7 +54,7 @@ describe("a plan", () => {
     ])
   })
 
-  it("compares secrets by their masks, and keeps those whose variable is not set", () => {
+  it("Import plan compares secrets by their masks and keeps secrets whose variable is not set", () => {
     const file = "version: 1\nsources: [{name: shop, config: {auth: {webhook_secret_key: {$env: SHOP}}}}]"
     const has = inventory({ sources: [shop] })
     const actions = ["a long secret", "another one", ""].map((SHOP) => {
@@ -69,7 +69,7 @@ describe("a plan", () => {
     expect(faults(file)).toBe("f:2: the variable SHOP is not set, and the gateway has no such secret yet")
   })
 
-  it("says which variables go where, and where a destination leads from now on; the key of who imports goes nowhere", () => {
+  it("Import plan lists the variables that it reads and the changed URLs, and refuses the CLI's own API key", () => {
     const file = (variable: string) =>
       `version: 1\ndestinations: [{name: orders, config: {url: https://new.example, auth: {token: {$env: ${variable}}}}}]`
     const orders: Entry = { name: "orders", type: "HTTP", config: { url: "https://old.example" } }
@@ -86,7 +86,7 @@ describe("a plan", () => {
     )
   })
 
-  it("tells all that is wrong, each with its line", () => {
+  it("Import plan reports every fault of a file with its line", () => {
     const file = [
       "version: 2",
       "filters: [{name: a}]",
@@ -124,7 +124,7 @@ describe("a plan", () => {
     expect(faults("version: 1\nsources: 1")).toBe("f:2: sources must be a list")
   })
 
-  it("takes rules as the gateway keeps them, so that what is written by hand is the same when it is read back", () => {
+  it("Rules of a file are normalized like stored rules, and a second normalization changes nothing", () => {
     const written = [
       { type: "retry", strategy: "linear", count: 3, interval: 1_000 },
       { type: "transformation", transformation: "add" },
@@ -147,10 +147,10 @@ describe("a plan", () => {
   })
 })
 
-describe("what rules refer to", () => {
+describe("Exported rules", () => {
   const names = { transformations: new Map([["trs_1", "add"]]), filters: new Map([["flt_1", "paid"]]) }
 
-  it("is told by its name, without the gateway's copies of it", () => {
+  it("Exported rules name filters and transformations and omit the gateway's copies of them", () => {
     const rules = [
       { type: "transform", transformation_id: "trs_1" },
       { type: "filter", filter_id: "flt_1", filter_snapshot: { name: "paid" }, body: { a: 1 } },
@@ -164,7 +164,7 @@ describe("what rules refer to", () => {
     ])
   })
 
-  it("conditions are replaced whole: what they no longer say is a change", () => {
+  it("Filter conditions are replaced as a whole, so a removed condition is a change", () => {
     const has = inventory({ filters: [{ name: "paid", conditions: { body: { a: 1 }, path: "/" } }] })
     const actions = ["{body: {a: 1}, path: /}", "{body: {a: 1}}"].map(
       (conditions) => plan(`version: 1\nfilters: [{name: paid, conditions: ${conditions}}]`, has).steps[0]!.action
@@ -173,8 +173,8 @@ describe("what rules refer to", () => {
   })
 })
 
-describe("secrets", () => {
-  it("are replaced by references of different names, and found again", () => {
+describe("Exported secrets", () => {
+  it("Exported secrets become variable references with unique names", () => {
     const { hide } = referrer()
     const config = {
       auth: { key: "****", name: "ada", list: ["****1234"] },
@@ -215,7 +215,7 @@ describe("secrets", () => {
     ["as it is: ****", "as it is: 1234", false],
     [null, {}, false],
     [{}, {}, true]
-  ])("%o covers %o: %o", (current, wanted, is) => {
+  ])("Stored value %o covers the wanted value %o: %o", (current, wanted, is) => {
     expect(covers(current as never, wanted as never)).toBe(is)
   })
 })

@@ -13,8 +13,8 @@ const refused = (text: string | Uint8Array): string => {
   return "taken"
 }
 
-describe("a file", () => {
-  it("is what was printed, and says where things are", () => {
+describe("YAML file", () => {
+  it("Printed YAML parses to the same value, and the parser knows the line of each path", () => {
     const value = {
       version: 1,
       sources: [{ name: "a", code: "one\ntwo\n", yes: "yes", number: "012", none: null, on: true }]
@@ -26,7 +26,7 @@ describe("a file", () => {
     )
   })
 
-  it("keeps the digits of every number, however long, and texts of digits stay texts", () => {
+  it("YAML keeps all digits of numbers, and texts of digits stay texts", () => {
     const written = ["12345678901234567891", "-0.1000000000000000055", "1e+400", "9007199254740993", "1.5", "12"]
     const value = { numbers: written.map(readNumber), texts: written }
     const text = printYaml(value)
@@ -44,7 +44,7 @@ describe("a file", () => {
     expect(writeJson(parse(byHand).value)).toBe(`[${digits},${digits},0.${digits},${digits},31]`)
   })
 
-  it("tells a terminal nothing, and says the same", () => {
+  it("Printed YAML contains no terminal control characters and parses to the same value", () => {
     const hostile = ["\u009b31mred", "\u007f", "a\u202eb", "one\n\u009dtwo\n", "\u001b[31m", "\\u009b", "\u0085"]
     const value = { version: 1, sources: hostile.map((name) => ({ name, code: name, [name]: { [name]: name } })) }
     const text = printYaml(value)
@@ -54,19 +54,19 @@ describe("a file", () => {
   })
 
   it.each<[string, string | Uint8Array, string]>([
-    ["no YAML", "version: 1\nsources: [", "file.yaml:2: "],
+    ["text that is not YAML", "version: 1\nsources: [", "file.yaml:2: "],
     ["a name twice", "version: 1\nversion: 2", "file.yaml:2: version is there twice"],
     ["an anchor", "a: &x 1\nb: 2", "file.yaml:1: anchors and aliases"],
     ["an alias", "a: 1\nb: *x", "file.yaml:2: "],
     ["a tag", "a: !!js/function 'x'", "file.yaml:1: "],
-    ["a name that is none", "? [a]\n: 1", "file.yaml:1: a name must be a text"],
+    ["a name that is not a text", "? [a]\n: 1", "file.yaml:1: a name must be a text"],
     ["no number", "a: .inf", "file.yaml:1: is no number"],
     ["no text", new Uint8Array([0xff, 0xfe]), "file.yaml is not UTF-8 text"]
-  ])("is refused with its line: %s", (_, text, message) => {
+  ])("YAML parser refuses a file and names the line: %s", (_, text, message) => {
     expect(refused(text)).toContain(message)
   })
 
-  it("cannot be made to cost more than it weighs", () => {
+  it("YAML parser limits aliases, nesting and the size of a file", () => {
     const laughs = [
       "a: &a [x,x,x,x,x,x,x,x,x]",
       ..."bcdefgh".split("").map((name, n) => `${name}: &${name} [${`*${"abcdefgh"[n]},`.repeat(9)}]`)
@@ -84,7 +84,7 @@ describe("a file", () => {
     expect(refused(Array.from({ length: 60_000 }, (_, n) => `k${n}: 1`).join("\n"))).toBe("taken")
   })
 
-  it("names what there is nowhere else", () => {
+  it("YAML parser keeps the name __proto__ as an ordinary member", () => {
     expect(parse("__proto__: {a: 1}").value).toEqual(JSON.parse('{"__proto__":{"a":1}}'))
     expect(({} as { a?: number }).a).toBeUndefined()
   })

@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest"
 import { admin } from "../../../test/support/Admin.ts"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 
-describe("the operators' command where there is no installation", () => {
+describe("Admin command without an installation", () => {
   it.each<[string, Record<string, string>]>([
     ["a folder without one", {}],
     ["a database without the keys of what is in it", { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }]
-  ])("makes none, and says so: %s", async (_, settings) => {
+  ])("Admin command creates no installation and reports that there is none: %s", async (_, settings) => {
     const { found, run } = await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {

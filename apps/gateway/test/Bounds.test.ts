@@ -5,21 +5,21 @@ import { deliveryBounds, meansOfProcess } from "../src/Bounds.ts"
 const gigabyte = 1024 ** 3
 const unlimited = Number.POSITIVE_INFINITY
 
-describe("the bounds of deliveries", () => {
+describe("Delivery limits", () => {
   it.each([
     ["many descriptors, much memory", { files: 1_048_576, memory: 64 * gigabyte }, 8_192, 160],
     ["a container of a gigabyte", { files: 1_048_576, memory: gigabyte }, 1_024, 128],
     ["a shell's 1,024 descriptors", { files: 1_024, memory: 16 * gigabyte }, 256, 160],
     ["no limit of descriptors", { files: unlimited, memory: 4 * gigabyte }, 4_096, 160],
     ["next to nothing", { files: 100, memory: gigabyte / 16 }, 64, 8]
-  ])("follow what the process has: %s", (_, means, deliveries, megabytes) => {
+  ])("Delivery limits follow the descriptors and the memory of the process: %s", (_, means, deliveries, megabytes) => {
     const bounds = deliveryBounds(means)
     expect(bounds.deliveries).toBe(deliveries)
     expect(bounds.windowBytes).toBe(megabytes * 1024 * 1024)
     expect(bounds.connections).toBeGreaterThan(bounds.deliveries)
   })
 
-  it("are read of this process", () => {
+  it("Descriptor and memory limits of this process are readable", () => {
     const { files, memory } = meansOfProcess()
     expect(files).toBeGreaterThan(0)
     expect(memory).toBeGreaterThan(64 * 1024 * 1024)
@@ -27,8 +27,8 @@ describe("the bounds of deliveries", () => {
   })
 })
 
-describe("the bounds of caches and of runs in hand", () => {
-  it.each([256, 512, 2_048])("are an eighth of a heap of %i MB each", (heapMb) => {
+describe("Limits of caches and of workflow runs in memory", () => {
+  it.each([256, 512, 2_048])("Caches and runs get an eighth of a heap of %i MB each", (heapMb) => {
     const bounds = new URL("../src/Bounds.ts", import.meta.url).href
     const program = `import { cacheBytes, runBytes } from "${bounds}"; console.log(JSON.stringify([cacheBytes(), runBytes()]))`
     const args = [`--max-old-space-size=${heapMb}`, "--max-semi-space-size=1", "--input-type=module", "-e", program]

@@ -13,8 +13,8 @@ const refusal = (env: Record<string, string>) =>
     return error.message
   })
 
-describe("the settings of the gateway", () => {
-  it.effect("send the calls of an API elsewhere", () =>
+describe("Gateway settings", () => {
+  it.effect("Setting TIDEGATE_API_ORIGINS redirects the calls of known APIs", () =>
     Effect.gen(function* () {
       const pairs = [...knownOrigins].map((origin, i) => `${origin}=http://127.0.0.1:${9000 + i}`)
       const { apiOrigins } = yield* read({ TIDEGATE_API_ORIGINS: pairs.join(", ") })
@@ -23,7 +23,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("say in a sentence which variable is wrong, and how, without its value", () =>
+  it.effect("Error of a wrong setting names the variable and the fault, without the value", () =>
     Effect.gen(function* () {
       expect(yield* refusal({ PORT: "eighty" })).toBe("PORT: expected an integer")
       expect(yield* refusal({ TIDEGATE_ROLE: "worker" })).toBe('TIDEGATE_ROLE: expected "all" | "edge" | "runner"')
@@ -34,7 +34,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("make a URL of the host that can be called, unless they say one", () =>
+  it.effect("Public URL is made of a callable host and port unless it is set", () =>
     Effect.gen(function* () {
       const urlAt = (env: Record<string, string>) => Effect.map(read(env), ({ publicUrl }) => publicUrl)
       expect(yield* urlAt({})).toBe("http://localhost:8080")
@@ -48,7 +48,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("refuse an API that nothing calls, and tell those that are known", () =>
+  it.effect("Setting TIDEGATE_API_ORIGINS refuses an unknown origin and lists the known ones", () =>
     Effect.gen(function* () {
       for (const origin of ["https://api.slack.com", "http://slack.com", "https://slack.com:444"]) {
         const message = yield* refusal({ TIDEGATE_API_ORIGINS: `${origin}=http://127.0.0.1:9000` })
@@ -59,7 +59,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("take the domains that the service sends from", () =>
+  it.effect("Setting TIDEGATE_SENDER_DOMAINS takes domains and refuses anything else", () =>
     Effect.gen(function* () {
       expect((yield* read({})).senderDomains.size).toBe(0)
       const { senderDomains } = yield* read({ TIDEGATE_SENDER_DOMAINS: "service.example, Mail.example" })
@@ -70,7 +70,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("say how many calls a workflow's runs have under way", () =>
+  it.effect("Setting TIDEGATE_WORKFLOW_CONCURRENCY takes whole numbers from 1 to 1000", () =>
     Effect.gen(function* () {
       expect((yield* read({})).workflowConcurrency).toBe(10)
       expect((yield* read({ TIDEGATE_WORKFLOW_CONCURRENCY: "1000" })).workflowConcurrency).toBe(1_000)
@@ -80,7 +80,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("take an origin for sources alone, which is another than that of the API", () =>
+  it.effect("Setting TIDEGATE_INGRESS_URL must have another host than the public URL", () =>
     Effect.gen(function* () {
       const env = { PUBLIC_URL: "https://api.example.com/", TIDEGATE_INGRESS_URL: "https://hooks.example.com/in/" }
       expect(yield* read(env)).toMatchObject({
@@ -94,7 +94,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("take the proxies that are trusted, and not everybody", () =>
+  it.effect("Setting TIDEGATE_TRUSTED_PROXIES takes networks and refuses to trust every address", () =>
     Effect.gen(function* () {
       const { trustedProxies } = yield* read({ TIDEGATE_TRUSTED_PROXIES: "10.0.0.0/8, fd00::/8, 192.0.2.1" })
       expect(["10.1.2.3", "fd00::1", "192.0.2.1", "192.0.2.2"].map((ip) => trustedProxies.trusts(ip))).toEqual([
@@ -110,7 +110,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("take the origins of pages that may call, and nothing that is more or less than one", () =>
+  it.effect("Setting TIDEGATE_CORS_ORIGINS takes exact origins and refuses anything else", () =>
     Effect.gen(function* () {
       expect((yield* read({})).corsOrigins.size).toBe(0)
       const { corsOrigins } = yield* read({ TIDEGATE_CORS_ORIGINS: "https://App.example.com, http://localhost:5173/" })
@@ -128,7 +128,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it.effect("bound what leads back to the gateway", () =>
+  it.effect("Loop settings limit the hops and the descendants of a request", () =>
     Effect.gen(function* () {
       expect((yield* read({})).loops).toEqual({ hops: 10, descendants: 1_000 })
       const env = { TIDEGATE_LOOP_HOPS: "3", TIDEGATE_LOOP_DESCENDANTS: "50" }
@@ -137,7 +137,7 @@ describe("the settings of the gateway", () => {
     })
   )
 
-  it("know every origin that a type asks for", () => {
+  it("Known origins include every origin that a destination type asks for", () => {
     for (const row of connectors) {
       const asked: Array<string> = []
       const settings = Result.getOrThrow(settingsOf(row, (row.example["config"] ?? {}) as Config))

@@ -103,7 +103,7 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
     /^TIDEGATE_METRICS_PORT: another process listens at 127\.0\.0\.1:\d+; end it, or set another TIDEGATE_METRICS_PORT$/
   ],
   [
-    "the host is none of this machine",
+    "the host is not an address of this machine",
     () => Effect.all({ DATABASE_URL: database, PORT: free, HOST: Effect.succeed("203.0.113.5") }),
     /^HOST: 203\.0\.113\.5 is no address of this machine$/
   ],
@@ -128,12 +128,12 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
     /^DATABASE_URL: this is PostgreSQL 14; 15 or later is needed$/
   ],
   [
-    "a parameter of that URL is none",
+    "the database URL has an unknown parameter",
     () => Effect.map(database, (url) => ({ DATABASE_URL: `${url}?sslmode=perhaps` })),
     /^DATABASE_URL: .*sslmode/
   ],
   [
-    "a network is none",
+    "an allowed network is invalid",
     () => Effect.map(database, (DATABASE_URL) => ({ DATABASE_URL, TIDEGATE_EGRESS_ALLOW: "10.0.0.0/33" })),
     /^TIDEGATE_EGRESS_ALLOW: "10\.0\.0\.0\/33" is not a network such as 10\.0\.0\.0\/8 or fd00::\/8: .+$/
   ],
@@ -143,7 +143,7 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
     /^TIDEGATE_SECRET_KEYS: secret key 1 has 5 bytes; 32 are needed$/
   ],
   [
-    "the home is a file, and the keys are to be there",
+    "the home folder for the keys is a file",
     (folder) =>
       Effect.gen(function* () {
         const TIDEGATE_HOME = join(folder, "file")
@@ -153,7 +153,7 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
     /^the secret keys cannot be read or made in \S+\/file \(\w+\): TIDEGATE_HOME must be a folder that this user may write to$/
   ],
   [
-    "the home is a file, and the database is to be there",
+    "the home folder for the database is a file",
     (folder) =>
       Effect.gen(function* () {
         const TIDEGATE_HOME = join(folder, "file")
@@ -163,12 +163,12 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
     /^The folder \S+\/file\/postgres cannot be used for PostgreSQL: TIDEGATE_HOME must be one that this user may write to \(ENOTDIR\)$/
   ],
   [
-    "the home cannot be made where it is to be",
+    "the home folder cannot be created",
     () => Effect.succeed({ TIDEGATE_HOME: "/proc/tidegate/home" }),
     /^TIDEGATE_HOME: the folder \/proc\/tidegate\/home cannot be made \(\w+\); it must be one that this user may write to$/
   ],
   [
-    "the home is below a file",
+    "the path of the home folder contains a file",
     (folder) =>
       Effect.gen(function* () {
         const file = join(folder, "file")
@@ -179,8 +179,8 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
   ]
 ]
 
-describe("a gateway that cannot start says why in a sentence", () => {
-  it.for(faults)("%s", async ([, making, sentence]) => {
+describe("Gateway that cannot start", () => {
+  it.for(faults)("Gateway does not start and says why in one sentence: %s", async ([, making, sentence]) => {
     const { code, complained, said } = await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
@@ -199,7 +199,7 @@ describe("a gateway that cannot start says why in a sentence", () => {
   })
 })
 
-it("a start tells of its migrations in a line, and where it is at the end; other keys are refused", async () => {
+it("Gateway prints its migrations and its address at start, and refuses a database with other keys", async () => {
   expect(inject("postgresUrl")).toMatch(/^postgres/)
   await Effect.runPromise(
     Effect.scoped(

@@ -6,14 +6,14 @@ import { telemetrySettings } from "../src/TelemetrySettings.ts"
 const read = (env: Record<string, string>) =>
   Effect.provideService(telemetrySettings, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
 
-describe("the settings of telemetry", () => {
-  it.effect("leave everything off", () =>
+describe("Telemetry settings", () => {
+  it.effect("Telemetry is off by default", () =>
     Effect.gen(function* () {
       expect(yield* read({})).toEqual({ metricsServer: null, metricsKey: null, otlp: null, logSample: 10 })
     })
   )
 
-  it.effect("give the metrics a port on loopback, or with a key anywhere", () =>
+  it.effect("Metrics port listens on loopback, or on any address if a key is set", () =>
     Effect.gen(function* () {
       const own = yield* read({ TIDEGATE_METRICS_PORT: "9464" })
       expect(own.metricsServer).toEqual({ host: "127.0.0.1", port: 9464 })
@@ -26,7 +26,7 @@ describe("the settings of telemetry", () => {
     })
   )
 
-  it.effect("name a collector", () =>
+  it.effect("OTLP settings set the collector's endpoint, headers, protocol and sampling", () =>
     Effect.gen(function* () {
       const { otlp } = yield* read({
         OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.example:4318/otlp/",
@@ -64,7 +64,7 @@ describe("the settings of telemetry", () => {
     ["OTEL_TRACES_SAMPLER", { OTEL_TRACES_SAMPLER: "jaeger_remote" }],
     ["OTEL_TRACES_SAMPLER_ARG", { OTEL_TRACES_SAMPLER_ARG: "1.5" }]
   ]
-  it.effect.each(wrong)("refuse a wrong %s, and do not repeat what may be a key", ([name, env]) =>
+  it.effect.each(wrong)("Telemetry settings refuse a wrong %s and do not repeat its value", ([name, env]) =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(read(env))
       expect(message).toContain(name)

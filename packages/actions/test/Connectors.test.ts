@@ -60,10 +60,10 @@ const failing = (provider: keyof typeof credentials, inputs: Schema.JsonObject) 
   return Result.isFailure(call) ? call.failure : null
 }
 
-describe("a type of destinations as an action", () => {
+describe("Destination type as an action", () => {
   const tricky = "{{payload}} {{headers.authorization}} {{{ {{ }} {{event_id}}"
 
-  it("sends what inputs were resolved to, and reads no template in it", () => {
+  it("Action of a destination type sends its resolved inputs and reads no templates in them", () => {
     const chat = sent("chat_webhook", { content_template: tricky, payload: { secret: 1 } })
     expect(JSON.parse(chat.text)).toMatchObject({ content: tricky })
     const bot = sent("chat_bot", { channel: "C1", text_template: tricky })
@@ -87,7 +87,7 @@ describe("a type of destinations as an action", () => {
     expect(JSON.parse(sheet.text)).toMatchObject({ values: [[tricky, 12.5, true, "", '{"a":1}', "=1+1"]] })
   })
 
-  it("takes the JSON itself where a setting is a text of JSON", () => {
+  it("Action takes JSON directly where the destination's setting is a text of JSON", () => {
     const blocks = [{ type: "section", text: { type: "mrkdwn", text: "{{payload}}" } }]
     for (const blocks_template of [blocks, JSON.stringify(blocks)]) {
       expect(JSON.parse(sent("chat_bot", { channel: "C1", text_template: "x", blocks_template }).text)).toMatchObject({
@@ -99,7 +99,7 @@ describe("a type of destinations as an action", () => {
     })
   })
 
-  it("sends the payload where the type does", () => {
+  it("Action of a storage destination sends the payload as its body", () => {
     const store = { region: "eu-central-1", bucket: "archive", key_template: "a/{{b}}.json", include_metadata: false }
     const { request, text } = sent("object_store_s", { ...store, payload: { id: "{{payload}}" } })
     expect(new URL(request.url).pathname).toBe("/a/%7B%7Bb%7D%7D.json")
@@ -107,7 +107,7 @@ describe("a type of destinations as an action", () => {
     expect(sent("object_store_s", { ...store, payload: "as it is" }).text).toBe("as it is")
   })
 
-  it("names its secrets, and shows none of them", () => {
+  it("Action lists its secrets and shows none of them in its URL", () => {
     const made = [
       sent("chat_webhook", { content_template: "x" }),
       sent("messenger_message", { chat_id: "1", text_template: "x" })
@@ -124,7 +124,7 @@ describe("a type of destinations as an action", () => {
     }
   })
 
-  it("refuses what the type does, by the input's name", () => {
+  it("Action refuses what its destination type refuses and names the input", () => {
     expect(failing("email_api_email", { from: "a@example.com", to: "nobody", subject: "x" })).toMatchObject({
       code: "INPUT_INVALID",
       message: expect.stringMatching(/^to: /)
@@ -135,8 +135,8 @@ describe("a type of destinations as an action", () => {
   })
 })
 
-describe("what inputs may amount to", () => {
-  it("is told before anything looks into them", () => {
+describe("Size of action inputs", () => {
+  it("Action inputs with too many values are refused before they are read", () => {
     const many = Array.from({ length: 1_001 }, () => "a@example.com")
     for (const to of [many, [many], { many }]) {
       expect(failing("email_api_email", { from: "a@example.com", to })?.message).toBe(
@@ -155,13 +155,13 @@ describe("what inputs may amount to", () => {
   })
 })
 
-describe("credentials", () => {
+describe("Action credentials", () => {
   const judge = (provider: string, mode: string, values: Schema.JsonObject) =>
     providerOf(provider)!
       .auth.find(({ key }) => key === mode)!
       .judge(values)
 
-  it("are complete, and nothing else", () => {
+  it("Action credentials must have every required field and no other", () => {
     expect(Result.isSuccess(judge("chat_bot", "chat_bot_token", { bot_token: "xoxb-1" }))).toBe(true)
     const wrong = [
       ["chat_bot", "chat_bot_token", {}, "bot_token"],

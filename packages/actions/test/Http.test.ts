@@ -6,8 +6,8 @@ import { noCredentials } from "@tidegate/actions/Provider"
 
 const request = { provider_key: "http", action_key: "request", version: "1.0.0" }
 
-describe("a request", () => {
-  it("is made of its inputs and its credentials", () => {
+describe("HTTP action", () => {
+  it("HTTP action builds its request from inputs and credentials", () => {
     const call = Result.getOrThrow(
       callOf(
         request,
@@ -33,7 +33,7 @@ describe("a request", () => {
     })
   })
 
-  it("has numbers with all their digits in its query and its headers", () => {
+  it("HTTP action keeps all digits of numbers in its query and its headers", () => {
     const id = readNumber("12345678901234567891") as unknown as number
     const call = Result.getOrThrow(
       callOf(
@@ -50,7 +50,7 @@ describe("a request", () => {
     })
   })
 
-  it("is refused with the input that is wrong", () => {
+  it("HTTP action refuses a wrong input and names it", () => {
     expect(callOf(request, { url: "ftp://example.com" }, noCredentials)).toEqual(
       Result.fail({ code: "INPUT_INVALID", message: "url: must be an absolute http or https URL" })
     )

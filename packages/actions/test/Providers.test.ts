@@ -13,8 +13,8 @@ const everyAction = providers.flatMap((provider) =>
   provider.actions.map((action) => [`${provider.key} ${action.key}`, provider, action] as const)
 )
 
-describe("the list of providers", () => {
-  it("has each key once, and each type of destinations that does not forward", () => {
+describe("List of action providers", () => {
+  it("List of providers has each key once, and every destination type except forwarding ones", () => {
     const keys = providers.map(({ key }) => key)
     expect(new Set(keys).size).toBe(keys.length)
     expect(new Set(everyAction.map(([name]) => name)).size).toBe(everyAction.length)
@@ -23,7 +23,7 @@ describe("the list of providers", () => {
     expect(everyAction.filter(([, { key }]) => key === "formatter")).toHaveLength(45)
   })
 
-  it("is JSON", () => {
+  it("List of providers is plain JSON", () => {
     expect(JSON.parse(JSON.stringify(manifest))).toEqual(manifest)
   })
 })
@@ -35,8 +35,8 @@ const faultsOf = (schema: Schema.JsonObject, value: unknown) => {
   return judge.errors ?? []
 }
 
-describe.each(everyAction)("%s", (_name, provider, action) => {
-  it("has samples that its own schemas take", () => {
+describe.each(everyAction)("Action %s", (_name, provider, action) => {
+  it("Samples of an action match its own schemas", () => {
     expect(faultsOf(action.input, action.sample.inputs)).toEqual([])
     expect(faultsOf(action.output, action.sample.output)).toEqual([])
     // A step that asks for any of them is not warned.
@@ -47,7 +47,7 @@ describe.each(everyAction)("%s", (_name, provider, action) => {
     }
   })
 
-  it("takes the inputs that its schema has, and no others", () => {
+  it("Action takes the inputs of its schema and refuses others", () => {
     expect([...(action.action.inputs ?? [])].toSorted()).toEqual(
       Object.keys(action.input["properties"] as object).toSorted()
     )
@@ -58,7 +58,7 @@ describe.each(everyAction)("%s", (_name, provider, action) => {
     expect(Result.isFailure(call) && call.failure.code).toBe("INPUT_INVALID")
   })
 
-  it("can be written into a step when it needs no credentials", () => {
+  it("Action that needs no credentials can be defined inside a step", () => {
     if (action.call === null) return
     const name = { provider_key: provider.key, action_key: action.key, version: action.version }
     const step = { invocation_inputs: action.sample.inputs, config: {} } as unknown as Step
@@ -69,7 +69,7 @@ describe.each(everyAction)("%s", (_name, provider, action) => {
   })
 })
 
-it("names of headers and of parameters may be those that objects have of their own", () => {
+it("Names of headers and parameters may be names of built-in object properties", () => {
   const publish = providers.find(({ key }) => key === "gateway")!.actions.find(({ key }) => key === "publish")!
   const names = ["__proto__", "constructor", "toString"]
   const headers = Object.fromEntries(names.map((name) => [name, "a"]))

@@ -253,8 +253,8 @@ const hostile: ReadonlyArray<string> = [
   ""
 ]
 
-describe("the credentials of a saved action go where it was saved for", () => {
-  it("every provider that has some is looked at", () => {
+describe("Credentials of saved actions", () => {
+  it("Test table covers every provider that has credentials", () => {
     expect(Object.keys(rows).toSorted()).toEqual(withCredentials.map(({ key }) => key).toSorted())
   })
 
@@ -272,7 +272,7 @@ describe("the credentials of a saved action go where it was saved for", () => {
       const isSaved = (inputs: Inputs): boolean => of(inputs) !== null && of(inputs) === of(row.inputs)
       const changed = (input: string, value: Schema.Json): Inputs => ({ ...row.inputs, [input]: value })
 
-      it(`${key}.${action.key}: of ${row.stay.length === 0 ? "its API alone" : row.stay.join(", ")}`, () => {
+      it(`Saved credentials of ${key}.${action.key} are bound to ${row.stay.length === 0 ? "its API alone" : row.stay.join(", ")}`, () => {
         expect(target(row.inputs)).not.toBeNull()
         expect(Object.keys(row.others).toSorted(), "each input has another value here").toEqual(inputsOf.toSorted())
         const moving = inputsOf.filter((input) => !isSaved(changed(input, row.others[input]!)))
@@ -285,7 +285,7 @@ describe("the credentials of a saved action go where it was saved for", () => {
         }
       })
 
-      it(`${key}.${action.key}: no value of an input leads it elsewhere`, () => {
+      it(`No input value sends the saved credentials of ${key}.${action.key} to another target`, () => {
         for (const input of inputsOf) {
           for (const value of [...hostile, ...hostile.map((one) => [one])]) {
             const inputs = changed(input, value)
@@ -332,9 +332,9 @@ const withHeaders: ReadonlyArray<readonly [provider: string, action: string, inp
   ["gateway", "publish", { source_id: "src_1" }]
 ]
 
-describe("headers of a step", () => {
+describe("Headers of a step", () => {
   for (const [provider, action, inputs] of withHeaders) {
-    it(`${provider}.${action}: none frames a request, or says what the gateway says`, () => {
+    it(`Step headers of ${provider}.${action} cannot set headers that HTTP or the gateway sets`, () => {
       for (const name of reserved.flatMap(spelled)) {
         for (const value of ["x", ["x"], 1]) {
           const headers = { [name]: value }
@@ -345,7 +345,7 @@ describe("headers of a step", () => {
     })
   }
 
-  it("stand behind those of the credentials, however they are written", () => {
+  it("Headers of credentials replace step headers of the same name in any spelling", () => {
     for (const headers of [{ Authorization: "Bearer mine" }, { AUTHORIZATION: ["a", "b"] }, { authorization: "x" }]) {
       const call = Result.getOrThrow(
         callOf(nameOf("http", "request"), { url: "https://api.example.com", headers }, token)
@@ -360,7 +360,7 @@ describe("headers of a step", () => {
   })
 })
 
-describe("the header of a credential", () => {
+describe("Header of a credential", () => {
   const modes = withCredentials.flatMap(({ auth, key }) =>
     auth.flatMap((mode) =>
       ["name", "header_name"].flatMap((field) =>
@@ -370,7 +370,7 @@ describe("the header of a credential", () => {
   )
   const secret = { api_key: "a-secret-key", value: "a-secret-value" }
 
-  it("is of the modes that let it be chosen", () => {
+  it("Header name of a credential can be chosen in the modes api_key and custom_header only", () => {
     expect(modes.map(([key, mode]) => `${key} ${mode.key}`)).toEqual([
       "http api_key",
       "http custom_header",
@@ -380,7 +380,7 @@ describe("the header of a credential", () => {
   })
 
   for (const [key, mode, field] of modes) {
-    it(`${key}, ${mode.key}: is none that HTTP or the gateway sets`, () => {
+    it(`Header of the credential ${key} ${mode.key} cannot be one that HTTP or the gateway sets`, () => {
       const written = Object.fromEntries(
         Object.entries(secret).filter(([name]) => mode.fields.some((one) => one.key === name))
       )
@@ -399,7 +399,7 @@ describe("the header of a credential", () => {
     })
   }
 
-  it("takes the place of the one that a request would have", () => {
+  it("Header of a credential replaces the request's own header of the same name", () => {
     const values = { header_name: "Content-Type", value: "application/vnd.key" }
     const call = Result.getOrThrow(
       callOf(

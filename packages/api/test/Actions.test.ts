@@ -26,9 +26,9 @@ const body = (name: string) => ({
 const fieldsOf = (answer: { readonly body: { readonly data?: { readonly fields?: unknown } } }) =>
   answer.body.data?.fields
 
-layer(server, { excludeTestServices: true })("actions", (it) => {
+layer(server, { excludeTestServices: true })("Saved actions", (it) => {
   for (const prefix of ["", "/v1"]) {
-    it.effect(`the life of one of ${prefix}/actions`, () =>
+    it.effect(`Action can be created, read, changed, disabled and deleted under ${prefix}/actions`, () =>
       Effect.gen(function* () {
         const list = `${prefix}/actions`
         const name = named("life")
@@ -92,7 +92,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     )
   }
 
-  it.effect("credentials are sealed, and read back by nobody but the call", () =>
+  it.effect("Credentials of an action are stored encrypted, and only its calls can read them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { body: created } = yield* call("POST", "/actions", { body: body(named("sealed")) })
@@ -119,7 +119,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
   )
 
   it.effect(
-    "An action whose inputs hold a credential is refused, and one that was saved before is shown with a mask",
+    "Action with a credential in its inputs is refused, and an older action with one is shown with a mask instead",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -153,7 +153,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
       })
   )
 
-  it.effect("until when a target takes nothing more is shown, and lifted by a change of the action", () =>
+  it.effect("Pause time of an action's target is shown as held_until and ends when the action is changed", () =>
     Effect.gen(function* () {
       const { body: action } = yield* call("POST", "/actions", { body: body(named("held")) })
       const one = `/actions/${action.id}`
@@ -191,7 +191,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("credentials stay with the origin that they were written for", () =>
+  it.effect("Credentials of an action are bound to the origin for which they were written", () =>
     Effect.gen(function* () {
       const elsewhere = { url: "https://{{trigger.body.host}}/entries" }
       for (const inputs of [elsewhere, {}, { url: "https://ledger.example.com{{trigger.body.rest}}" }]) {
@@ -262,7 +262,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("all that is wrong with one is told, and no credential with it", () =>
+  it.effect("Refused action reports every fault and repeats no credential", () =>
     Effect.gen(function* () {
       const wrong: ReadonlyArray<readonly [change: object, path: string]> = [
         [{ provider_key: "nobody" }, "provider_key"],
@@ -309,7 +309,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("an operation of the formatter, and a type of destinations, can be saved too", () =>
+  it.effect("Formatter operation and a destination type can be saved as actions", () =>
     Effect.gen(function* () {
       const formatter = { provider_key: "formatter", action_key: "text.titlecase", inputs: { input: "a tale" } }
       expect(yield* call("POST", "/actions", { body: { name: named("title"), ...formatter } })).toMatchObject({
@@ -328,7 +328,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("a step may name one, which then cannot be deleted, and runs keep what it was", () =>
+  it.effect("Action in use by a workflow cannot be deleted, and runs keep the version that they started with", () =>
     Effect.gen(function* () {
       const { body: source } = yield* call("POST", "/sources", { body: { name: named("shop") } })
       const { body: saved } = yield* call("POST", "/actions", { body: body(named("used")) })
@@ -384,7 +384,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("the catalog has every provider, and is not sent twice", () =>
+  it.effect("Action catalog lists every provider and is not sent again to a caller that has it", () =>
     Effect.gen(function* () {
       const { body: catalog, headers, status } = yield* call("GET", "/v1/action-providers")
       expect(status).toBe(200)
@@ -398,7 +398,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("what inputs can be chosen from comes in pages, of this team alone", () =>
+  it.effect("Options for action inputs come in pages and belong to the caller's team alone", () =>
     Effect.gen(function* () {
       const shop = named("choice")
       const ids: Array<string> = []
@@ -449,7 +449,7 @@ layer(server, { excludeTestServices: true })("actions", (it) => {
     })
   )
 
-  it.effect("of what one was, the last hundred are kept, however often it is saved", () =>
+  it.effect("Versions of an action are limited to the last hundred", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const saved = (yield* call("POST", "/actions", { body: body(named("often")) })).body

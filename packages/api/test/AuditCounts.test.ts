@@ -14,8 +14,8 @@ const decision = (route: string, more: Partial<Decision> = {}): Decision => ({
 
 const start = Date.UTC(2026, 0, 1)
 
-describe("the decisions of a process", () => {
-  it("of one kind are one count in five minutes, with their first and last", () => {
+describe("Audit counts of a process", () => {
+  it("Audit decisions of one kind are counted per five minutes, with their first and last time", () => {
     const counts = new AuditCounts(10)
     for (const at of [0, 7_000, 299_999, 300_000]) counts.note(decision("GET:/v1/sources"), start + at)
     expect(counts.due()).toMatchObject([
@@ -24,7 +24,7 @@ describe("the decisions of a process", () => {
     ])
   })
 
-  it("are of different kinds by key, route, permission, decision and reason", () => {
+  it("Audit decisions differ by key, route, permission, decision and reason", () => {
     const counts = new AuditCounts(10)
     for (const one of [
       decision("a"),
@@ -39,7 +39,7 @@ describe("the decisions of a process", () => {
     expect(counts.size).toBe(6)
   })
 
-  it("add up exactly, whatever is written twice, fails to be, or is forgotten to make room", () => {
+  it("Audit counts add up exactly after repeated writes, failed writes and dropped counts", () => {
     const random = new Random(3)
     const counts = new AuditCounts(8)
     const stored = new Map<string, number>()
@@ -79,7 +79,7 @@ describe("the decisions of a process", () => {
     expect(Object.fromEntries(sums)).toEqual(Object.fromEntries(noted))
   })
 
-  it("are bounded in number: beyond it they are let go, and that is told", () => {
+  it("Audit counts are limited in number, and counts over the limit are dropped and reported", () => {
     const counts = new AuditCounts(3)
     for (let i = 0; i < 10; i++) counts.note(decision(`r${i}`), start)
     expect([counts.size, counts.lost]).toEqual([3, 7])
@@ -90,7 +90,7 @@ describe("the decisions of a process", () => {
     expect(counts.due()).toMatchObject([{ route_key: "later" }])
   })
 
-  it("are forgotten when their window is over and they are written, and not before", () => {
+  it("Audit counts are removed after their window has ended and they are written", () => {
     const counts = new AuditCounts(100)
     counts.note(decision("a"), start)
     const some = counts.due()

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { routeOf } from "../src/CallTelemetry.ts"
 
-it("a call is told by the route that answers it, whatever else its path would match", () => {
+it("Telemetry names an API call by the route that answers it, even if other routes match", () => {
   for (const path of [
     "/workflows/test",
     "/workflows/aggregate",

@@ -8,7 +8,7 @@ import { askOwner, read, upsert } from "../src/handlers/Calls.ts"
 
 const unavailable = { _tag: "GatewayError", code: "QUEUE_UNAVAILABLE" }
 
-it.effect("an owner that does not answer is a 503 after fifteen seconds, not before", () =>
+it.effect("Call to an actor that does not answer fails with 503 after exactly fifteen seconds", () =>
   Effect.gen(function* () {
     const call = yield* Effect.forkChild(Effect.flip(askOwner(Effect.never)))
     yield* TestClock.adjust("14 seconds")
@@ -18,7 +18,7 @@ it.effect("an owner that does not answer is a 503 after fifteen seconds, not bef
   })
 )
 
-it.effect("a read that does not come back is a 503", () =>
+it.effect("Database read that never returns fails with 503", () =>
   Effect.gen(function* () {
     const call = yield* Effect.forkChild(Effect.flip(read(Effect.never)))
     yield* TestClock.adjust("15 seconds")
@@ -26,7 +26,7 @@ it.effect("a read that does not come back is a 503", () =>
   })
 )
 
-it.effect("a database that cannot be reached is a 503", () =>
+it.effect("Database that cannot be reached fails a read with 503", () =>
   Effect.gen(function* () {
     const reason = new SqlError.ConnectionError({ message: "refused", cause: undefined })
     const call = yield* Effect.forkChild(Effect.flip(read(Effect.fail(new SqlError.SqlError({ reason })))))
@@ -35,7 +35,7 @@ it.effect("a database that cannot be reached is a 503", () =>
   })
 )
 
-it.effect("a resource without an owner is a 503, its own error its own", () =>
+it.effect("Unavailable actor fails a call with 503, and an actor's own error is passed on", () =>
   Effect.gen(function* () {
     const full = new ClusterError.PersistenceError({ cause: new Error("storage is gone") })
     expect(yield* Effect.flip(askOwner(Effect.fail(full)))).toMatchObject(unavailable)
@@ -44,7 +44,7 @@ it.effect("a resource without an owner is a 503, its own error its own", () =>
   })
 )
 
-it.effect("an owner that is interrupted, because its shard has gone elsewhere, is asked again where it is now", () =>
+it.effect("Call to an actor whose shard has moved is sent again to the new owner", () =>
   Effect.gen(function* () {
     let asked = 0
     const owner = Effect.suspend(() => (++asked < 3 ? Effect.interrupt : Effect.succeed("stored")))
@@ -55,7 +55,7 @@ it.effect("an owner that is interrupted, because its shard has gone elsewhere, i
   })
 )
 
-it.effect("an owner that is interrupted again and again is a 503 before the deadline", () =>
+it.effect("Call to an actor that is interrupted again and again fails with 503 before the deadline", () =>
   Effect.gen(function* () {
     const call = yield* Effect.forkChild(Effect.flip(askOwner(Effect.interrupt)))
     yield* TestClock.adjust("5 seconds")
@@ -63,7 +63,7 @@ it.effect("an owner that is interrupted again and again is a 503 before the dead
   })
 )
 
-it.effect("a command goes on when its caller has hung up", () =>
+it.effect("Command continues when its caller disconnects", () =>
   Effect.gen(function* () {
     const started = yield* Deferred.make<void>()
     const proceed = yield* Deferred.make<void>()
@@ -85,7 +85,7 @@ it.effect("a command goes on when its caller has hung up", () =>
   })
 )
 
-it.effect("an upsert that loses the race to create updates what the winner made", () =>
+it.effect("Upsert that loses the race to create updates the resource that the winner created", () =>
   Effect.gen(function* () {
     const finds = [null, "src_1"]
     const answer = yield* upsert({

@@ -22,8 +22,8 @@ const chain = Effect.fnUntraced(function* (name: string) {
   return { source, destination, connection: connection.body }
 })
 
-layer(server, { excludeTestServices: true })("commands", (it) => {
-  it.effect("a source created over HTTP is a row, and reads back", () =>
+layer(server, { excludeTestServices: true })("Resource commands", (it) => {
+  it.effect("Source created over HTTP is stored as a row and can be read back", () =>
     Effect.gen(function* () {
       const created = yield* call("POST", "/v1/sources", { body: { name: "orders" } })
       expect(created).toMatchObject({ status: 200, body: { name: "orders", type: "WEBHOOK", status: "enabled" } })
@@ -40,7 +40,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
     ["destinations", { ...http("life"), description: "one" }]
   ] as const) {
     for (const prefix of ["", "/v1"]) {
-      it.effect(`the life of one of ${prefix}/${kind}`, () =>
+      it.effect(`Resource can be created, changed, disabled and deleted under ${prefix}/${kind}`, () =>
         Effect.gen(function* () {
           const list = `${prefix}/${kind}`
           const created = yield* call("PUT", list, { body })
@@ -79,7 +79,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
     }
   }
 
-  it.effect("a replaced destination has the given config alone, a patched one keeps the rest", () =>
+  it.effect("Replaced destination has the given config alone, and a patched destination keeps the rest", () =>
     Effect.gen(function* () {
       const { body } = yield* call("POST", "/destinations", {
         body: { name: "replaced", config: { url, rate_limit: 5, rate_limit_period: "minute" } }
@@ -92,7 +92,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
   )
 
   for (const prefix of ["", "/v1"]) {
-    it.effect(`the life of one of ${prefix}/connections`, () =>
+    it.effect(`Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections`, () =>
       Effect.gen(function* () {
         const name = `chain${prefix.length}`
         const { connection, destination, source } = yield* chain(name)
@@ -133,7 +133,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
     )
   }
 
-  it.effect("upserts of one name at once all succeed, with one resource", () =>
+  it.effect("Concurrent upserts of one name all succeed and create one resource", () =>
     Effect.gen(function* () {
       const answers = yield* Effect.all(
         Array.from({ length: 8 }, () => call("PUT", "/sources", { body: { name: "contended" } })),
@@ -144,7 +144,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
     })
   )
 
-  it.effect("retrying an event makes a new one", () =>
+  it.effect("Retry of an event creates a new event", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { connection, destination, source } = yield* chain("retried")
@@ -183,7 +183,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
     })
   )
 
-  it.effect("the derived client carries a source through its life", () =>
+  it.effect("Derived Effect client creates, reads, lists, changes and deletes a source", () =>
     Effect.gen(function* () {
       const api = yield* client
       const created = yield* api.sources.create({ query: {}, payload: { name: "client" } })
@@ -213,7 +213,7 @@ layer(server, { excludeTestServices: true })("commands", (it) => {
     })
   )
 
-  it.effect("the contract is served, with and without /v1, and a page to try it", () =>
+  it.effect("OpenAPI document and its page are served with and without /v1", () =>
     Effect.gen(function* () {
       for (const prefix of ["", "/v1"]) {
         const { body, status } = yield* call("GET", `${prefix}/openapi.json`, { key: null })

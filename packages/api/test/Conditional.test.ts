@@ -2,8 +2,8 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, layer as server } from "./ControlServer.ts"
 
-layer(server, { excludeTestServices: true })("a read", (it) => {
-  it.effect("has a tag, and is 304 to who has it, until something of it changes", () =>
+layer(server, { excludeTestServices: true })("Conditional read", (it) => {
+  it.effect("Read has an entity tag and answers 304 until the resource changes", () =>
     Effect.gen(function* () {
       const { body: made } = yield* call("POST", "/sources", { body: { name: "a", type: "WEBHOOK" } })
       for (const path of [`/sources/${made.id}`, "/sources", `/sources?id=${made.id}&limit=1`, "/auth/me"]) {
@@ -24,7 +24,7 @@ layer(server, { excludeTestServices: true })("a read", (it) => {
     })
   )
 
-  it.effect("that fails has none, nor has what a change answers", () =>
+  it.effect("Failed reads and changes have no entity tag", () =>
     Effect.gen(function* () {
       const missing = yield* call("GET", "/sources/src_00000000000000000000000000", {
         headers: { "if-none-match": "*" }
@@ -35,7 +35,7 @@ layer(server, { excludeTestServices: true })("a read", (it) => {
     })
   )
 
-  it.effect("is no condition of a change: what cannot be kept is refused, and nothing is changed", () =>
+  it.effect("Conditional change is refused and changes nothing", () =>
     Effect.gen(function* () {
       const { body: made } = yield* call("POST", "/sources", { body: { name: "c", type: "WEBHOOK" } })
       const path = `/sources/${made.id}`

@@ -10,10 +10,10 @@ import { describe as describeOperation, failures } from "../src/contract/Operati
 const generated = (schema: Schema.Top): unknown =>
   Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }).schema
 
-describe("describedAs", () => {
+describe("Function describedAs", () => {
   const Shown = Schema.Union([Schema.Struct({ kind: Schema.Literal("a") }), Schema.Int])
 
-  it("changes what is described and not what is taken", () => {
+  it("Function describedAs changes the described schema and not the accepted values", () => {
     const lax = Schema.Json.pipe(describedAs(Shown))
     expect(Schema.decodeUnknownSync(lax)({ kind: "b", more: [1] })).toEqual({ kind: "b", more: [1] })
     expect(resolveMarks(generated(lax))).toEqual({
@@ -24,13 +24,13 @@ describe("describedAs", () => {
     })
   })
 
-  it("replaces whatever stood there, and keeps what is said of it", () => {
+  it("Function describedAs replaces the whole described schema and keeps its description", () => {
     const text = Schema.String.check(Schema.isMaxLength(5)).pipe(describedAs(Schema.Int)).annotate({ description: "n" })
     expect(resolveMarks(generated(text))).toEqual({ type: "integer", description: "n" })
     expect(resolveMarks(generated(Schema.JsonObject.pipe(describedAs(Schema.Boolean))))).toEqual({ type: "boolean" })
   })
 
-  it("points to the components of the document", () => {
+  it("Function describedAs refers to the components of the document", () => {
     expect(resolveMarks({ allOf: [{ "x-described-as": { $ref: "#/$defs/A" }, description: "an A" }] })).toEqual({
       $ref: "#/components/schemas/A",
       description: "an A"
@@ -38,10 +38,10 @@ describe("describedAs", () => {
   })
 })
 
-describe("objects", () => {
+describe("Object schemas", () => {
   const members = { type: "object", properties: { a: { type: "string" } }, required: ["a"] }
 
-  it("are open unless they are closed, at every level", () => {
+  it("Object schema allows other members at every level unless it is closed", () => {
     const Inner = Schema.Struct({ a: Schema.String })
     expect(resolveMarks(generated(Inner))).toEqual(members)
     expect(resolveMarks(generated(Inner.check(closed)))).toEqual({ ...members, additionalProperties: false })
@@ -52,19 +52,19 @@ describe("objects", () => {
     expect(Schema.decodeUnknownSync(Inner.check(closed))({ a: "x", b: 1 })).toEqual({ a: "x" })
   })
 
-  it("with other checks keep these", () => {
+  it("Closed object schema keeps its other checks", () => {
     const two = Schema.Struct({ a: Schema.String }).check(closed, Schema.isMinProperties(2))
     expect(resolveMarks(generated(two))).toEqual({ ...members, minProperties: 2, additionalProperties: false })
   })
 
-  it("whose names follow a pattern take no others", () => {
+  it("Object schema with a pattern for names takes no other names", () => {
     const Names = Schema.Record(Schema.String.check(Schema.isPattern(/^[a-z]+$/u)), Schema.String)
     const shape = { type: "object", patternProperties: { "^[a-z]+$": { type: "string" } } }
     expect(resolveMarks({ ...shape, additionalProperties: false })).toEqual({ ...shape, additionalProperties: false })
     expect(resolveMarks(generated(Names))).toMatchObject(shape)
   })
 
-  it("with a rest say so in one place", () => {
+  it("Object schema with a rest type describes it in one place", () => {
     const rest = Schema.StructWithRest(Schema.Struct({ a: Schema.Int }), [Schema.Record(Schema.String, Schema.Int)])
     expect(resolveMarks(generated(rest))).toEqual({
       type: "object",
@@ -74,7 +74,7 @@ describe("objects", () => {
     })
   })
 
-  it("examples are left as they are", () => {
+  it("Examples in a schema stay unchanged", () => {
     const example = { additionalProperties: false, minimum: Number.MAX_SAFE_INTEGER, $ref: "#/$defs/x" }
     expect(resolveMarks({ type: "object", examples: [example], example, default: example })).toEqual({
       type: "object",
@@ -85,10 +85,10 @@ describe("objects", () => {
   })
 })
 
-describe("operations", () => {
+describe("Described operations", () => {
   const json = (schema: object) => ({ content: { "application/json": { schema } } })
 
-  it("have their own failures of all that are declared, and their examples", () => {
+  it("Described operation has its own errors and examples only", () => {
     const described = describeOperation({
       body: { a: 1 },
       answer: { b: 2 },
@@ -114,7 +114,7 @@ describe("operations", () => {
     expect(described.requestBody).toEqual({ content: { "application/json": { schema: {}, example: { a: 1 } } } })
   })
 
-  it("name each code once, with the headers of its status", () => {
+  it("Described errors name each code once, with the headers of their status", () => {
     expect(failures(["RATE_LIMITED", "NOT_FOUND", "RATE_LIMITED"])).toEqual({
       404: {
         description: "The team has no such resource.",

@@ -16,8 +16,8 @@ const world = Credentials.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))))
 )
 
-layer(world, { excludeTestServices: true })("credentials", (it) => {
-  it.effect("what becomes of one between its look and the wait is a change, and so is what comes later", () =>
+layer(world, { excludeTestServices: true })("Credential changes", (it) => {
+  it.effect("Credential watch reports changes from before the wait and changes during the wait", () =>
     Effect.gen(function* () {
       yield* migrate
       const sql = yield* SqlClient.SqlClient

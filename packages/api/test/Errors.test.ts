@@ -31,7 +31,7 @@ const table: ReadonlyArray<
     [401, "UNAUTHENTICATED"]
   ],
   ["a wrong key", "GET", "/sources", { key: "gwk_wrong_key_1234" }, [401, "INVALID_API_KEY"]],
-  ["no key goes before a bad body", "POST", "/sources", { key: null, body: "{" }, [401, "UNAUTHENTICATED"]],
+  ["no key with a bad body", "POST", "/sources", { key: null, body: "{" }, [401, "UNAUTHENTICATED"]],
   ["another team", "GET", "/sources", { headers: { "x-team-id": teams.b.id } }, [403, "TEAM_FORBIDDEN"]],
   ["another team in the query", "GET", `/sources?team_id=${teams.b.id}`, {}, [403, "TEAM_FORBIDDEN"]],
   [
@@ -41,29 +41,23 @@ const table: ReadonlyArray<
     {},
     [403, "TEAM_FORBIDDEN"]
   ],
-  ["no such route", "GET", "/nowhere", {}, [404, "ROUTE_NOT_FOUND"]],
-  ["v1 twice", "GET", "/v1/v1/sources", {}, [404, "ROUTE_NOT_FOUND"]],
+  ["an unknown route", "GET", "/nowhere", {}, [404, "ROUTE_NOT_FOUND"]],
+  ["a path with /v1 twice", "GET", "/v1/v1/sources", {}, [404, "ROUTE_NOT_FOUND"]],
   ["a wrong method", "DELETE", "/sources", {}, [405, "METHOD_NOT_ALLOWED"]],
   ["a wrong method below a resource", "PATCH", `/events/${unknown}/retry`, {}, [405, "METHOD_NOT_ALLOWED"]],
   ["an unknown source", "GET", `/sources/${unknown}`, {}, [404, "NOT_FOUND"]],
   ["an unknown source to disable", "PUT", `/sources/${unknown}/disable`, {}, [404, "NOT_FOUND"]],
-  ["what is no id", "DELETE", "/sources/nonsense", {}, [404, "NOT_FOUND"]],
+  ["an invalid id", "DELETE", "/sources/nonsense", {}, [404, "NOT_FOUND"]],
   ["an event's id for a source", "GET", "/sources/evt_00000000000000000000000000", {}, [404, "NOT_FOUND"]],
   ["an unknown destination", "PATCH", `/destinations/${unknown}`, { body: {} }, [404, "NOT_FOUND"]],
   ...(["source", "destination"] as const).flatMap((name) => [
-    [
-      `an unknown ${name} goes before a bad body`,
-      "PATCH",
-      noneOf(name),
-      { body: { name: 1 } },
-      [404, "NOT_FOUND"]
-    ] as const,
-    [`an unknown ${name} for a bad body`, "PUT", noneOf(name), { body: { config: [] } }, [404, "NOT_FOUND"]] as const
+    [`an unknown ${name} with a bad body`, "PATCH", noneOf(name), { body: { name: 1 } }, [404, "NOT_FOUND"]] as const,
+    [`an unknown ${name} with a bad config`, "PUT", noneOf(name), { body: { config: [] } }, [404, "NOT_FOUND"]] as const
   ]),
   ...(["connection", "transformation"] as const).map(
     (name) =>
       [
-        `a bad body goes before an unknown ${name}`,
+        `a bad body for an unknown ${name}`,
         "PATCH",
         noneOf(name),
         { body: { name: 1 } },
@@ -79,8 +73,8 @@ const table: ReadonlyArray<
   ["an unknown attempt", "GET", "/attempts/att_1", {}, [404, "NOT_FOUND"]],
   ["broken JSON", "POST", "/sources", json("{"), [400, "INVALID_JSON"]],
   ["no body", "POST", "/sources", {}, [400, "INVALID_JSON"]],
-  ["not UTF-8", "POST", "/sources", json(Buffer.from([0x7b, 0xff, 0x7d])), [400, "INVALID_JSON"]],
-  ["a list", "POST", "/sources", json("[]"), [400, "VALIDATION_ERROR"]],
+  ["a body that is not UTF-8", "POST", "/sources", json(Buffer.from([0x7b, 0xff, 0x7d])), [400, "INVALID_JSON"]],
+  ["a list as the body", "POST", "/sources", json("[]"), [400, "VALIDATION_ERROR"]],
   ["null", "PUT", "/connections", json("null"), [400, "VALIDATION_ERROR"]],
   ["no name", "POST", "/sources", { body: {} }, [400, "VALIDATION_ERROR", "name"]],
   ["no name to upsert by", "PUT", "/destinations", { body: {} }, [400, "VALIDATION_ERROR", "name"]],
@@ -108,7 +102,7 @@ const table: ReadonlyArray<
     json('{"name":"a","rate_limit":1e999}'),
     [400, "VALIDATION_ERROR", "config.rate_limit"]
   ],
-  ["too deep", "POST", "/sources", json(nested(5_000)), [400, "VALIDATION_ERROR"]],
+  ["a body that is nested too deeply", "POST", "/sources", json(nested(5_000)), [400, "VALIDATION_ERROR"]],
   [
     "too many values",
     "POST",
@@ -116,7 +110,7 @@ const table: ReadonlyArray<
     json(`{"name":"x","x":[${"0,".repeat(100_000)}0]}`),
     [400, "VALIDATION_ERROR"]
   ],
-  ["too large", "POST", "/destinations", { body: { name: "x".repeat(1024 * 1024) } }, [413, "PAYLOAD_TOO_LARGE"]],
+  ["a large body", "POST", "/destinations", { body: { name: "x".repeat(1024 * 1024) } }, [413, "PAYLOAD_TOO_LARGE"]],
   [
     "text",
     "POST",
@@ -146,7 +140,7 @@ const table: ReadonlyArray<
     [415, "UNSUPPORTED_CONTENT_TYPE"]
   ],
   ["a limit that is no number", "GET", "/sources?limit=ten", {}, [400, "VALIDATION_ERROR", "limit"]],
-  ["a limit of nothing", "GET", "/events?limit=0", {}, [400, "VALIDATION_ERROR", "limit"]],
+  ["a limit of zero", "GET", "/events?limit=0", {}, [400, "VALIDATION_ERROR", "limit"]],
   ["a fraction for a limit", "GET", "/attempts?limit=1.5", {}, [400, "VALIDATION_ERROR", "limit"]],
   ["two limits", "GET", "/sources?limit=1&limit=2", {}, [400, "VALIDATION_ERROR", "limit"]],
   ["a strange order", "GET", "/sources?order_by=id", {}, [400, "VALIDATION_ERROR", "order_by"]],
@@ -174,18 +168,18 @@ const table: ReadonlyArray<
   ["a strange status", "GET", "/events?status=DONE", {}, [400, "VALIDATION_ERROR", "status"]],
   ["a strange request status", "GET", "/requests?status=maybe", {}, [400, "VALIDATION_ERROR", "status"]],
   ["a strange include", "GET", "/requests?include=everything", {}, [400, "VALIDATION_ERROR", "include"]],
-  ["a time that is none", "GET", "/requests?from=yesterday", {}, [400, "VALIDATION_ERROR", "from"]],
-  ["a day that is none", "GET", "/events/count?to=2026-02-31", {}, [400, "VALIDATION_ERROR", "to"]],
-  ["a window backwards", "GET", "/requests?from=now&to=now-1h", {}, [400, "INVALID_TIME_RANGE"]],
-  ["a cursor that is none", "GET", "/requests?cursor=abc", {}, [400, "INVALID_CURSOR"]],
+  ["an invalid time", "GET", "/requests?from=yesterday", {}, [400, "VALIDATION_ERROR", "from"]],
+  ["an invalid day", "GET", "/events/count?to=2026-02-31", {}, [400, "VALIDATION_ERROR", "to"]],
+  ["a time range that ends before it begins", "GET", "/requests?from=now&to=now-1h", {}, [400, "INVALID_TIME_RANGE"]],
+  ["an invalid cursor", "GET", "/requests?cursor=abc", {}, [400, "INVALID_CURSOR"]],
   ["a cursor of another shape", "GET", "/events?cursor=eyJhIjoxfQ", {}, [400, "INVALID_CURSOR"]],
-  ["both directions", "GET", "/attempts?next=a&prev=b", {}, [400, "INVALID_CURSOR"]],
+  ["cursors in both directions", "GET", "/attempts?next=a&prev=b", {}, [400, "INVALID_CURSOR"]],
   ["a NUL in the path", "GET", "/sources/%00", {}, [400, "VALIDATION_ERROR"]],
   ["a NUL in the query", "GET", "/events?q=%00", {}, [400, "VALIDATION_ERROR"]],
   ["broken percent-encoding", "GET", "/sources/%zz", {}, [400, "VALIDATION_ERROR"]],
   ["bytes that are not UTF-8 in the query", "GET", "/requests?q=%ff", {}, [400, "VALIDATION_ERROR"]],
-  ["an endless id", "GET", `/sources/${"x".repeat(5_000)}`, {}, [404, "ROUTE_NOT_FOUND"]],
-  ["an endless search", "GET", `/requests?q=${"x".repeat(5_000)}`, {}, [400, "VALIDATION_ERROR", "q"]],
+  ["a very long id", "GET", `/sources/${"x".repeat(5_000)}`, {}, [404, "ROUTE_NOT_FOUND"]],
+  ["a very long search text", "GET", `/requests?q=${"x".repeat(5_000)}`, {}, [400, "VALIDATION_ERROR", "q"]],
   [
     "endless values",
     "GET",
@@ -195,10 +189,10 @@ const table: ReadonlyArray<
   ]
 ]
 
-layer(server, { excludeTestServices: true })("errors", (it) => {
+layer(server, { excludeTestServices: true })("API errors", (it) => {
   for (const [name, method, path, options, [status, code, field]] of table) {
     for (const prefix of ["", "/v1"]) {
-      it.effect(`${name}${prefix === "" ? "" : ", below /v1"}`, () =>
+      it.effect(`API answers ${code} to ${name}${prefix === "" ? "" : ", below /v1"}`, () =>
         Effect.gen(function* () {
           const answer = yield* call(method, prefix + path, options)
           expect(answer).toMatchObject({
@@ -213,7 +207,7 @@ layer(server, { excludeTestServices: true })("errors", (it) => {
     }
   }
 
-  it.effect("a wrong method is told the right ones", () =>
+  it.effect("Call with a wrong method gets the allowed methods in its answer", () =>
     Effect.gen(function* () {
       expect((yield* call("DELETE", "/v1/sources")).headers.get("allow")).toBe("GET, POST, PUT, HEAD, OPTIONS")
       const options = yield* call("OPTIONS", "/v1/sources/", { key: null })
@@ -221,14 +215,14 @@ layer(server, { excludeTestServices: true })("errors", (it) => {
     })
   )
 
-  it.effect("HEAD answers like GET, without a body", () =>
+  it.effect("HEAD request is answered like GET, without a body", () =>
     Effect.gen(function* () {
       expect(yield* call("HEAD", "/v1/sources")).toMatchObject({ status: 200 })
       expect(yield* call("HEAD", "/v1/sources", { key: null })).toMatchObject({ status: 401 })
     })
   )
 
-  it.effect("a create with a name that is taken tells whose it is", () =>
+  it.effect("Create with a name that is taken returns the id of the existing resource", () =>
     Effect.gen(function* () {
       for (const [path, type] of [
         ["/sources", "source"],
@@ -245,7 +239,7 @@ layer(server, { excludeTestServices: true })("errors", (it) => {
     })
   )
 
-  it.effect("a key that was rotated is dead at once", () =>
+  it.effect("Rotated API key stops working at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = { key: teams.b.key }
@@ -257,7 +251,7 @@ layer(server, { excludeTestServices: true })("errors", (it) => {
     })
   )
 
-  it.effect("the key's own team may be named", () =>
+  it.effect("Call may name the team of its own key", () =>
     Effect.gen(function* () {
       expect((yield* call("GET", "/sources", { headers: { "x-team-id": teams.a.id } })).status).toBe(200)
       expect((yield* call("GET", `/sources?team_id=${teams.a.id}`)).status).toBe(200)
@@ -267,7 +261,7 @@ layer(server, { excludeTestServices: true })("errors", (it) => {
     })
   )
 
-  it.effect("a fault of ours tells nothing of itself", () =>
+  it.effect("Internal error reveals no details", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { body } = yield* call("POST", "/sources", { body: { name: "damaged" } })
@@ -279,7 +273,7 @@ layer(server, { excludeTestServices: true })("errors", (it) => {
     })
   )
 
-  it.effect("a body without an end in sight is refused when it is too long", () =>
+  it.effect("Request body without a known length is refused when it is too long", () =>
     Effect.gen(function* () {
       const { hostname, port } = new URL(yield* BaseUrl)
       const answer = yield* Effect.callback<string>((resume) => {

@@ -63,8 +63,8 @@ const twoOf: Readonly<Record<string, readonly [string, string]>> = {
   include_counts: ["true", "false"]
 }
 
-layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
-  it.effect("has a row in the table", () =>
+layer(Worlds.layer, { excludeTestServices: true })("Every list", (it) => {
+  it.effect("Every list of the API has a row in the test table", () =>
     Effect.sync(() => {
       expect(lists.map(({ path }) => path).toSorted()).toEqual(declared.toSorted())
       expect(lists.length).toBeGreaterThanOrEqual(14)
@@ -74,7 +74,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
   for (const list of lists) {
     const { also = [], byDefault, clamps, cursors, dir, envelope, filters, most, orders, path } = list
 
-    it.effect(`${path} takes what its row says, and nothing else`, () =>
+    it.effect(`List ${path} takes the documented parameters and no others`, () =>
       Effect.sync(() => {
         const taken = document.paths[path].get.parameters
           .filter((parameter: { in: string }) => parameter.in === "query")
@@ -94,7 +94,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
       })
     )
 
-    it.effect(`${path} takes one thing under two names of it, and not two`, () =>
+    it.effect(`List ${path} takes a parameter and its alias with equal values only`, () =>
       Effect.gen(function* () {
         const { a } = yield* Worlds
         for (const { description = "", name, schema } of document.paths[path].get.parameters) {
@@ -109,7 +109,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
       })
     )
 
-    it.effect(`${path} is narrowed by each of its filters`, () =>
+    it.effect(`List ${path} is narrowed by each of its filters`, () =>
       Effect.gen(function* () {
         const { a } = yield* Worlds
         const whole = yield* all(list, a)
@@ -124,7 +124,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
       })
     )
 
-    it.effect(`${path} has its envelope, its order and its limits`, () =>
+    it.effect(`List ${path} has the documented envelope, order and limits`, () =>
       Effect.gen(function* () {
         const { a } = yield* Worlds
         const { body } = yield* call("GET", url(list, a))
@@ -171,7 +171,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
     )
 
     if (cursors === "none") {
-      it.effect(`${path} has no pages, and refuses cursors`, () =>
+      it.effect(`List ${path} has no pages and refuses cursors`, () =>
         Effect.gen(function* () {
           const { a } = yield* Worlds
           for (const name of ["cursor", "next", "prev"]) yield* refused(url(list, a, `${name}=x`), "VALIDATION_ERROR")
@@ -187,7 +187,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
         return cursor
       })
 
-    it.effect(`${path} takes a cursor of its own, unchanged, with its filters and its team`, () =>
+    it.effect(`List ${path} takes only its own unchanged cursor, with the same filters and team`, () =>
       Effect.gen(function* () {
         const { a } = yield* Worlds
         const cursor = yield* cursorOf(a)
@@ -237,7 +237,7 @@ layer(Worlds.layer, { excludeTestServices: true })("every list", (it) => {
       })
     )
 
-    it.effect(`${path} shows each row once while others come and go`, () =>
+    it.effect(`List ${path} shows each row once while rows are added and removed`, () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { a } = yield* Worlds

@@ -96,9 +96,9 @@ const unseen: ReadonlyArray<readonly [what: string, name: string, status: number
   ["letters of other scripts", "\u0637\u0644\u0628\u0627\u062a \u05e9\u05dc\u05d5\u05dd \u6ce8\u6587", 200]
 ]
 
-layer(server, { excludeTestServices: true })("what is told of a fault", (it) => {
+layer(server, { excludeTestServices: true })("Field errors", (it) => {
   for (const [method, path, body, message] of sentences) {
-    it.effect(message, () =>
+    it.effect(`API reports the field error: ${message}`, () =>
       Effect.gen(function* () {
         const answer = yield* call(method, path, body === undefined ? {} : { body })
         expect([answer.status, answer.body.message]).toEqual([400, message])
@@ -108,7 +108,7 @@ layer(server, { excludeTestServices: true })("what is told of a fault", (it) => 
   }
 
   for (const [method, path, body, code, fields] of manyFaults) {
-    it.effect(`all of ${method} ${path}: ${fields.join(", ")}`, () =>
+    it.effect(`API reports all faults of ${method} ${path}: ${fields.join(", ")}`, () =>
       Effect.gen(function* () {
         const answer = yield* call(method, path, { body })
         expect([answer.status, answer.body.code]).toEqual([400, code])
@@ -121,7 +121,7 @@ layer(server, { excludeTestServices: true })("what is told of a fault", (it) => 
     )
   }
 
-  it.effect("a change in part tells all faults, too", () =>
+  it.effect("PATCH reports all faults of the changed fields", () =>
     Effect.gen(function* () {
       const { body } = yield* call("POST", "/destinations", { body: { name: "part", type: "MOCK_API" } })
       const answer = yield* call("PATCH", `/destinations/${body.id}`, {
@@ -133,7 +133,7 @@ layer(server, { excludeTestServices: true })("what is told of a fault", (it) => 
   )
 
   for (const [what, name, status] of unseen) {
-    it.effect(`${status === 400 ? "refuses" : "takes"} a name with ${what}`, () =>
+    it.effect(`API ${status === 400 ? "refuses" : "accepts"} a name with ${what}`, () =>
       Effect.gen(function* () {
         const ends = { source_id: "src_1", destination_id: "des_1" }
         const inline = { type: "transform", transformation: { name, code: "x" } }
@@ -154,8 +154,8 @@ layer(server, { excludeTestServices: true })("what is told of a fault", (it) => 
   }
 })
 
-layer(server, { excludeTestServices: true })("variables of a transformation", (it) => {
-  it.effect("an owner reads them, others see that they are there", () =>
+layer(server, { excludeTestServices: true })("Variables of a transformation", (it) => {
+  it.effect("Variables of a transformation are shown to owners and masked for other roles", () =>
     Effect.gen(function* () {
       const env = { TOKEN: "a long secret", EMPTY: "", SHORT: "abc" }
       const { body } = yield* call("POST", "/transformations", { body: { name: "env", code: "x", env } })

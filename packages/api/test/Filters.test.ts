@@ -36,9 +36,9 @@ const connected = Effect.fnUntraced(function* (rules: ReadonlyArray<object>) {
   return yield* call("POST", "/connections", { body })
 })
 
-layer(server, { excludeTestServices: true })("filters", (it) => {
+layer(server, { excludeTestServices: true })("Stored filters", (it) => {
   for (const prefix of ["", "/v1"]) {
-    it.effect(`the life of one of ${prefix}/filters`, () =>
+    it.effect(`Filter can be created, read, changed and deleted under ${prefix}/filters`, () =>
       Effect.gen(function* () {
         const list = `${prefix}/filters`
         const name = named("life")
@@ -84,7 +84,7 @@ layer(server, { excludeTestServices: true })("filters", (it) => {
     )
   }
 
-  it.effect("are refused with a code of their own for what is wrong", () =>
+  it.effect("Invalid filter is refused with a specific error code", () =>
     Effect.gen(function* () {
       const wrong: ReadonlyArray<readonly [object, string, object]> = [
         [{ name: "no name", conditions }, "INVALID_FILTER_NAME", { path: "name" }],
@@ -101,7 +101,7 @@ layer(server, { excludeTestServices: true })("filters", (it) => {
     })
   )
 
-  it.effect("are listed by name, without their connections, and narrowed by id and name", () =>
+  it.effect("Filters are listed by name without their connections, and narrowed by id and name", () =>
     Effect.gen(function* () {
       const names = ["b", "a", "c"].map((name) => named(`list-${name}`))
       const ids: Array<string> = []
@@ -120,7 +120,7 @@ layer(server, { excludeTestServices: true })("filters", (it) => {
     })
   )
 
-  it.effect("are linked by rules, which read their conditions and can be written back as they were read", () =>
+  it.effect("Linked filter provides a rule's conditions, and a rule can be written back as it was read", () =>
     Effect.gen(function* () {
       const { id, name } = (yield* call("POST", "/filters", { body: { name: named("linked"), conditions } })).body
       const created = yield* connected([{ type: "filter", filter_id: id }])
@@ -157,7 +157,7 @@ layer(server, { excludeTestServices: true })("filters", (it) => {
     })
   )
 
-  it.effect("are written by owners who are signed in, read and tried by members and keys", () =>
+  it.effect("Signed-in owners write filters, and members and API keys read and test them", () =>
     Effect.gen(function* () {
       const { id } = (yield* call("POST", "/filters", { body: { name: named("roles"), conditions } })).body
       const writes: ReadonlyArray<readonly [string, string, object?]> = [
@@ -191,7 +191,7 @@ layer(server, { excludeTestServices: true })("filters", (it) => {
     })
   )
 
-  it.effect("are tried on a request, and what matched is explained", () =>
+  it.effect("Filter test on a sample explains which conditions matched", () =>
     Effect.gen(function* () {
       const body = {
         conditions: { body: { total: { $gte: 100 } } },
@@ -229,7 +229,7 @@ layer(server, { excludeTestServices: true })("filters", (it) => {
     })
   )
 
-  it.effect("are tried on a request that was received, as long as it is stored", () =>
+  it.effect("Filter can be tested on a received request while that request is stored", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = (yield* call("POST", "/sources", { body: { name: named("received") } })).body

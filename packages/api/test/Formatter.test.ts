@@ -13,8 +13,8 @@ const body = {
   anchor_at: "2026-01-01T00:00:00.000Z"
 }
 
-layer(server, { excludeTestServices: true })("the formatter", (it) => {
-  it.effect("the catalog has every operation, and is not sent twice", () =>
+layer(server, { excludeTestServices: true })("Formatter calls", (it) => {
+  it.effect("Formatter catalog lists every operation and is not sent again to a caller that has it", () =>
     Effect.gen(function* () {
       const answer = yield* call("GET", `/v1${catalog}`)
       expect(answer.status).toBe(200)
@@ -32,7 +32,7 @@ layer(server, { excludeTestServices: true })("the formatter", (it) => {
     })
   )
 
-  it.effect("an operation is tried with a sample, and nothing is stored", () =>
+  it.effect("Formatter test runs an operation on a sample and is not cached", () =>
     Effect.gen(function* () {
       for (const prefix of ["", "/v1"]) {
         const answer = yield* call("POST", prefix + test, { body })
@@ -51,7 +51,7 @@ layer(server, { excludeTestServices: true })("the formatter", (it) => {
     })
   )
 
-  it.effect("takes texts that cannot be stored, as a run does", () =>
+  it.effect("Formatter test accepts texts that cannot be stored, like a run does", () =>
     Effect.gen(function* () {
       const config = { operation: "text.uppercase" }
       const torn = yield* call("POST", test, { body: { config, inputs: { input: "a\ud800b" } } })
@@ -61,7 +61,7 @@ layer(server, { excludeTestServices: true })("the formatter", (it) => {
     })
   )
 
-  it.effect("what gives no value is 422, with the stage and the resolved inputs", () =>
+  it.effect("Formatter operation without a result is answered 422 with the stage and the resolved inputs", () =>
     Effect.gen(function* () {
       const answer = yield* call("POST", test, {
         body: { config: { operation: "date.format", options: { to_format: "YYYY" } }, inputs: { input: "32.13.2026" } }
@@ -84,7 +84,7 @@ layer(server, { excludeTestServices: true })("the formatter", (it) => {
     })
   )
 
-  it.effect("a body that is none, or too large, has the formatter's own codes", () =>
+  it.effect("Malformed or too large formatter body has error codes of the formatter", () =>
     Effect.gen(function* () {
       const large = { ...body, context: { trigger: "x".repeat(262_144) } }
       expect(yield* call("POST", test, { body: large })).toMatchObject({
@@ -106,7 +106,7 @@ layer(server, { excludeTestServices: true })("the formatter", (it) => {
     })
   )
 
-  it.effect("is asked with anything, and never fails itself", () =>
+  it.effect("Formatter test never fails with an internal error for random inputs", () =>
     Effect.gen(function* () {
       const random = Context.get(Context.empty(), Random.Random)
       const one = <A>(of: ReadonlyArray<A>): A => of[Math.floor(random.nextDoubleUnsafe() * of.length)]!

@@ -33,8 +33,8 @@ const verifier = Effect.fnUntraced(function* ({ issuer }: OpenIdProvider) {
 const codeOf = <A>(effect: Effect.Effect<A, { readonly code: string; readonly message: string }>) =>
   Effect.map(Effect.flip(effect), ({ code, message }) => `${code} ${message}`)
 
-describe("an ID token", () => {
-  it.effect("of the provider says who somebody is", () =>
+describe("ID token", () => {
+  it.effect("ID token of the provider identifies the person", () =>
     Effect.gen(function* () {
       const provider = yield* withProvider
       const verify = yield* verifier(provider)
@@ -50,7 +50,7 @@ describe("an ID token", () => {
     })
   )
 
-  it.effect("is refused when anything of it is wrong", () =>
+  it.effect("ID token is refused when any part of it is wrong", () =>
     Effect.gen(function* () {
       const provider = yield* withProvider
       const stranger = yield* withProvider
@@ -92,7 +92,7 @@ describe("an ID token", () => {
     })
   )
 
-  it.effect("is taken after the provider has changed its keys, and of the old key no more", () =>
+  it.effect("ID tokens follow a change of the provider's keys, and tokens of the old key are refused", () =>
     Effect.gen(function* () {
       const provider = yield* withProvider
       const verify = yield* verifier(provider)
@@ -109,7 +109,7 @@ describe("an ID token", () => {
     })
   )
 
-  it.effect("is not taken while the provider's keys cannot be had, however it fails", () =>
+  it.effect("ID token is refused while the provider's keys are unavailable or malformed", () =>
     Effect.gen(function* () {
       const provider = yield* withProvider
       const token = yield* Effect.promise(() => provider.sign({}))

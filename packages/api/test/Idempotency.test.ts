@@ -11,8 +11,8 @@ const post = (path: string, key: string, body: unknown, more: { readonly key?: s
 
 const source = (name: string) => ({ name, type: "WEBHOOK" })
 
-layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key", (it) => {
-  it.effect("is carried out once, and answers the same again", () =>
+layer(withAdmins, { excludeTestServices: true })("Call with an idempotency key", (it) => {
+  it.effect("Call with an idempotency key is executed once and gets the same answer again", () =>
     Effect.gen(function* () {
       const first = yield* post("/sources", '"one"', source("one"))
       const again = yield* post("/v1/sources", "one", source("one"))
@@ -28,7 +28,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("shows a secret again to who was shown it once, and keeps it sealed", () =>
+  it.effect("Repeated answer of an idempotent call contains its secret, which is stored encrypted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rotated = yield* post("/project-secrets/rotate", "rotation", { rotate: ["signing_secret"] })
@@ -40,7 +40,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("is refused with another body, and with another call", () =>
+  it.effect("Idempotency key is refused for another body and for another call", () =>
     Effect.gen(function* () {
       yield* post("/sources", "three", source("three"))
       for (const [path, body] of [
@@ -57,7 +57,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("is one's own: another team's is another call", () =>
+  it.effect("Idempotency keys of two teams are independent", () =>
     Effect.gen(function* () {
       const ours = yield* post("/sources", "five", source("five"))
       const theirs = yield* post("/sources", "five", source("five"), { key: teams.b.key })
@@ -67,7 +67,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("is free again when it was refused, because nothing was done", () =>
+  it.effect("Idempotency key can be used again after a refused call", () =>
     Effect.gen(function* () {
       expect((yield* post("/sources", "six", { name: "six", typo: 1 })).status).toBe(400)
       expect((yield* post("/sources", "six", source("six"))).status).toBe(200)
@@ -77,7 +77,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("is answered once to however many come at once, and 409 while the first is under way", () =>
+  it.effect("Concurrent calls with one idempotency key run once, and others get 409 until the first ends", () =>
     Effect.gen(function* () {
       const sent = yield* Effect.all(
         Array.from({ length: 10 }, () => post("/sources", "eight", source("eight"))),
@@ -92,7 +92,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("makes the same thing when a process has died before it could say so", () =>
+  it.effect("Call with an idempotency key returns the same resource after its process died before it answered", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const first = yield* post("/sources", "nine", source("nine"))
@@ -105,7 +105,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
   )
 
   it.effect(
-    "makes one fixture, share, key of the project and team, too, whose secret is the one that was answered last",
+    "Repeated create of a fixture, share, project key or team makes only one, with the secret of the last answer",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -151,7 +151,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
       })
   )
 
-  it.effect("has to have a key that can be told", () =>
+  it.effect("Idempotency key must have a valid form", () =>
     Effect.gen(function* () {
       for (const key of ['""', '"a', "a b", "a,b", "x".repeat(256), '"\\x"']) {
         const { body, status } = yield* post("/sources", key, source("ten"))
@@ -166,7 +166,7 @@ layer(withAdmins, { excludeTestServices: true })("a call with an idempotency key
     })
   )
 
-  it.effect("needs a credential first, and is nothing to other methods", () =>
+  it.effect("Idempotency key is checked after the credential, and only for POST", () =>
     Effect.gen(function* () {
       const nobody = yield* call("POST", "/sources", { key: null, headers: { "idempotency-key": "a b" }, body: {} })
       expect(nobody.status).toBe(401)

@@ -266,8 +266,8 @@ const leaked = (answer: unknown, sent: Set<string>, { body, path }: Route): Read
   return telltale.filter((sign) => told.includes(sign))
 }
 
-layer(world, { excludeTestServices: true })("every route", (it) => {
-  it.effect("without a credential, or with one that is none, is answered 401 unless it is public", () =>
+layer(world, { excludeTestServices: true })("Isolation of every route", (it) => {
+  it.effect("Every route without a valid credential is answered 401 unless it is public", () =>
     Effect.gen(function* () {
       expect(secured.length).toBeGreaterThan(60)
       const dead = `ses_${"0".repeat(64)}`
@@ -297,7 +297,7 @@ layer(world, { excludeTestServices: true })("every route", (it) => {
     ...(Object.keys(projectKeys) as Array<ProjectKeyKind>)
   ] as const) {
     it.effect(
-      `is open to a ${who} as it is said to be, finds nothing by another team's ids, and changes nothing there`,
+      `Every route obeys its permission for a ${who}, finds nothing by another team's ids and changes nothing there`,
       () =>
         Effect.gen(function* () {
           const before = yield* theirs
@@ -320,7 +320,7 @@ layer(world, { excludeTestServices: true })("every route", (it) => {
     )
   }
 
-  it.effect("is shut to everybody who names the team of the bins that nobody has claimed", () =>
+  it.effect("Team of unclaimed bins is closed to everybody who names it", () =>
     Effect.gen(function* () {
       for (const { body, method, name, path } of secured) {
         for (const who of ["key", "owner", "admin"] as const) {
@@ -333,7 +333,7 @@ layer(world, { excludeTestServices: true })("every route", (it) => {
   )
 
   for (const who of ["key", "owner", "member", "reader"] as const) {
-    it.effect(`is shut to a ${who} that names another team, or one that there is not`, () =>
+    it.effect(`Every route is closed to a ${who} that names another team or an unknown team`, () =>
       Effect.gen(function* () {
         const before = yield* theirs
         for (const { body, method, name, path } of secured) {
@@ -350,7 +350,7 @@ layer(world, { excludeTestServices: true })("every route", (it) => {
     )
   }
 
-  it.effect("names things that the other team has, of each kind that a path can name", () =>
+  it.effect("Isolation test names an existing resource of the other team for each kind of path", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const tableOf: Readonly<Record<string, string>> = {

@@ -39,7 +39,7 @@ const burst = Effect.fnUntraced(function* (key: string, calls: number, times: nu
   return verdicts.filter(({ allowed }) => allowed).length
 })
 
-it.live("the limit of a key is counted by its actor, and nobody else is asked", () => {
+it.live("Rate limit of an API key is counted by its actor", () => {
   const asked: Array<string> = []
   return Effect.gen(function* () {
     expect(yield* burst("pak_1", 2, 60)).toBe(2)
@@ -56,7 +56,7 @@ it.live("the limit of a key is counted by its actor, and nobody else is asked", 
   }).pipe(Effect.provide(world(asked, null, KeyLimitBehaviour.layer)))
 })
 
-it.live("a Redis that answers counts instead", () => {
+it.live("Rate limit of an API key is counted by Redis when it answers", () => {
   const asked: Array<string> = []
   return Effect.gen(function* () {
     expect(yield* burst("pak_1", 2, 9)).toBe(2)
@@ -64,7 +64,7 @@ it.live("a Redis that answers counts instead", () => {
   }).pipe(Effect.provide(world(asked, true, KeyLimitBehaviour.layer)))
 })
 
-it.live("where no actor answers a process counts alone", () => {
+it.live("Rate limit of an API key is counted by the process alone when no actor answers", () => {
   const asked: Array<string> = []
   return Effect.gen(function* () {
     expect(yield* burst("pak_1", 2, 9)).toBe(2)

@@ -38,8 +38,8 @@ const unitChecks = ({
     return /is(?:Max|Min|Between)Length/.test(id ?? "") && payload?.minLength !== 1 ? [{ id, payload }] : []
   })
 
-describe("the schemas of what callers write", () => {
-  it("bound no text by its UTF-16 units", { timeout: 60_000 }, async () => {
+describe("Schemas of what callers write", () => {
+  it("Schemas do not limit any text by its UTF-16 units", { timeout: 60_000 }, async () => {
     const files = globSync([`${folders}/**/*.ts`, "api/src/contract/*.ts"], { cwd: `${import.meta.dirname}/../..` })
     const modules: ReadonlyArray<object> = await Promise.all(
       files.map((file) => import(/* @vite-ignore */ `../../${file}`))
@@ -66,8 +66,8 @@ const step = (
     ? { id: "only_paid", kind: "filter", name, config: { conditions: { body: { a: 1 } }, note: name } }
     : { id: "paths", kind: "branch", name: "", config: { paths } }
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("a name or a text", (it) => {
-  it.effect("may have as many characters as are stated, and not one more", () =>
+layer(server, { timeout: "60 seconds", excludeTestServices: true })("Length of names and texts", (it) => {
+  it.effect("Name or text may have the stated maximum of characters and not one more", () =>
     Effect.gen(function* () {
       const { token: key } = yield* somebody
       const source = yield* createSource
@@ -118,7 +118,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a name or a
         ["a list's search", 200, (q) => call("GET", `/requests?q=${encodeURIComponent(q)}`)],
         ["a search of the activity", 200, (q) => call("GET", `/workflow-activity?q=${encodeURIComponent(q)}`)],
         [
-          "a trial's seed",
+          "a formatter test's seed",
           200,
           (seed) =>
             call("POST", "/workflow-formatter/test", {
@@ -140,7 +140,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a name or a
     })
   )
 
-  it.effect("has at least as many characters as are stated", () =>
+  it.effect("Signing secret must have the stated minimum of characters", () =>
     Effect.gen(function* () {
       const secret = (times: number) =>
         call("PUT", "/project-secrets", { body: { signing_secret: "\u{1f4e6}".repeat(times) } })

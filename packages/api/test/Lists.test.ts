@@ -144,10 +144,10 @@ const lists: ReadonlyArray<
   ]
 ]
 
-layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
+layer(Histories.layer, { excludeTestServices: true })("Lists of records", (it) => {
   for (const [path, table, condition] of lists) {
     it.effect(
-      `${table} where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}`,
+      `List of ${table} returns exactly the rows where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}`,
       () =>
         Effect.gen(function* () {
           const { a } = yield* Histories
@@ -167,7 +167,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     )
   }
 
-  it.effect("pages have no gap and no repeat while rows come in", () =>
+  it.effect("Pages of requests have no gap and no repeat while rows are inserted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const before = yield* stored("requests", "true")
@@ -184,7 +184,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("attempts are read in both directions", () =>
+  it.effect("Attempts can be paged in both directions", () =>
     Effect.gen(function* () {
       const all = yield* stored("attempts", "true")
       const first = yield* call("GET", "/attempts?limit=100")
@@ -203,7 +203,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("a limit beyond the maximum is the maximum", () =>
+  it.effect("Limit above the maximum of a list is lowered to the maximum", () =>
     Effect.gen(function* () {
       expect((yield* call("GET", "/requests?limit=1000")).body).toMatchObject({
         limit: 100,
@@ -218,7 +218,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("a cursor is good for its own filters only", () =>
+  it.effect("Cursor is valid only for its own list, filters and team", () =>
     Effect.gen(function* () {
       const { body } = yield* call("GET", "/requests?limit=10&status=accepted")
       const invalid = { status: 400, body: { code: "INVALID_CURSOR" } }
@@ -231,7 +231,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("the window of the first page holds for the others", () =>
+  it.effect("Time range of the first page applies to the next pages", () =>
     Effect.gen(function* () {
       const { body } = yield* call("GET", "/events?limit=10&from=now-90m")
       const more = yield* call("GET", `/events?limit=10&from=now-90m&cursor=${body.next_cursor}`)
@@ -239,7 +239,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("what is shown on request: data, summaries, detail, trace", () =>
+  it.effect("Requests, events and attempts show their data, summaries, details and traces", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { models } = (yield* call("GET", "/requests?limit=100&include=data,event_summary")).body
@@ -295,8 +295,8 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
         body_encoding: "text",
         response_headers: { "content-type": "text/plain" }
       })
-      for (const hint of ["", `?request_id=${request.id}`, "?request_id=req_wrong"]) {
-        expect((yield* call("GET", `/attempts/${attempt.id}${hint}`)).body).toEqual(attempt)
+      for (const query of ["", `?request_id=${request.id}`, "?request_id=req_wrong"]) {
+        expect((yield* call("GET", `/attempts/${attempt.id}${query}`)).body).toEqual(attempt)
       }
       const ofRequest = (yield* call("GET", `/attempts?request_id=${request.id}`)).body.models
       expect(ofRequest).toContainEqual(attempt)
@@ -309,7 +309,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("an ignored request says why", () =>
+  it.effect("Ignored event shows its cause", () =>
     Effect.gen(function* () {
       const [id] = yield* stored("ignored_events", "true")
       const request = `req_${id!.slice(4)}`
@@ -331,7 +331,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("what waits reads by its connection's state", () =>
+  it.effect("Status of waiting events follows the state of their connection", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { a } = yield* Histories
@@ -363,7 +363,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("the latest input of a connection", () =>
+  it.effect("Latest input of a connection is the last accepted request of its source", () =>
     Effect.gen(function* () {
       const { a } = yield* Histories
       const [latest] = yield* stored("requests", `source_id = '${a.sources[1]}' and status = 'accepted'`)
@@ -374,7 +374,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("resources are listed by id, order and state", () =>
+  it.effect("Resources are listed by id, order and state", () =>
     Effect.gen(function* () {
       const { a } = yield* Histories
       const { body } = yield* call(
@@ -395,7 +395,7 @@ layer(Histories.layer, { excludeTestServices: true })("lists", (it) => {
     })
   )
 
-  it.effect("nothing of another team is found, whatever the route", () =>
+  it.effect("Routes of records find nothing of another team", () =>
     Effect.gen(function* () {
       const { b } = yield* Histories
       const [request] = yield* stored("requests", "status = 'accepted'", teams.b.id)

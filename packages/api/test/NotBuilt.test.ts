@@ -4,7 +4,7 @@ import { Api } from "../src/contract/Api.ts"
 import { isNotBuilt } from "../src/NotBuilt.ts"
 import { call, layer as server } from "./ControlServer.ts"
 
-layer(server, { excludeTestServices: true })("routes that are not built yet", (it) => {
+layer(server, { excludeTestServices: true })("Routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/sources/channel-alerts"],
     ["GET", "/sources/channels"],
@@ -12,7 +12,7 @@ layer(server, { excludeTestServices: true })("routes that are not built yet", (i
     ["GET", "/Sources/Channel-Metrics/"],
     ["HEAD", "/provider-accounts"]
   ] as const) {
-    it.effect(`${method} ${path} says so`, () =>
+    it.effect(`Route ${method} ${path} answers that it is not built yet`, () =>
       Effect.gen(function* () {
         for (const prefix of ["", "/v1"]) {
           const answer = yield* call(method, prefix + path)
@@ -25,7 +25,7 @@ layer(server, { excludeTestServices: true })("routes that are not built yet", (i
     )
   }
 
-  it.effect("no other route does", () =>
+  it.effect("Built and unknown routes do not answer that they are not built yet", () =>
     Effect.gen(function* () {
       const endpoints = Object.values(Api.groups).flatMap((group) => Object.values(group.endpoints))
       for (const { method, path } of endpoints) {

@@ -9,20 +9,20 @@ import { Authorization, CallableBy, leaksPayloads, permissionOf } from "../src/c
 
 const endpoints = Object.values(Api.groups).flatMap((group) => Object.values(group.endpoints))
 
-describe("every endpoint", () => {
-  it("says who may call it", () => {
+describe("Permission of every endpoint", () => {
+  it("Every endpoint declares who may call it", () => {
     expect(endpoints.length).toBeGreaterThan(50)
     for (const endpoint of endpoints) expect(() => permissionOf(endpoint)).not.toThrow()
   })
 
-  it("is behind the check of credentials unless it is public", () => {
+  it("Every endpoint checks credentials unless it is public", () => {
     const open = endpoints.filter(({ middlewares }) => !middlewares.has(Authorization as never))
     const shown = endpoints.filter((endpoint) => permissionOf(endpoint) === "public")
     const names = (some: typeof endpoints) => some.map(({ method, path }) => `${method} ${path}`).toSorted()
     expect(names(open)).toEqual(names(shown))
   })
 
-  it("that answers stored payloads asks project keys for the right to read: the schema of its answer says so", () => {
+  it("Endpoint whose answer schema holds stored payloads requires the scope to read", () => {
     const payloads = endpoints.filter((endpoint) => [...endpoint.success].some(holdsStoredPayload))
     const names = payloads.map(({ method, path }) => `${method} ${path}`)
     for (const one of ["POST /requests/:id/share", "POST /request-fixtures", "POST /filters/test", "GET /requests"]) {
@@ -33,7 +33,7 @@ describe("every endpoint", () => {
     expect(leaksPayloads({ ...share, annotations: Context.make(CallableBy, editing) })).toBe(true)
   })
 
-  it("that only reads asks project keys for no more than the right to read", () => {
+  it("Endpoint that only reads requires no project key scope beyond reading", () => {
     for (const endpoint of endpoints.filter(({ method }) => method === "GET")) {
       const permission = permissionOf(endpoint)
       if (permission !== "public") expect(["control:read", null]).toContain(permission.scope)

@@ -80,8 +80,8 @@ const sums = (rows: ReadonlyArray<Decided>): Record<string, number> => {
 
 const world = Layer.provide(server, Layer.succeed(RateLimits, { perKey: 6_000, failedPerAddress: 1_000_000 }))
 
-layer(world, { excludeTestServices: true })("project keys", (it) => {
-  it.effect("are shown once, and from then on by what they begin with", () =>
+layer(world, { excludeTestServices: true })("Project keys", (it) => {
+  it.effect("Project key is shown in full once and later only by its prefix", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const team = yield* freshTeam
@@ -121,7 +121,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("may do what their scopes say, and are told what is missing", () =>
+  it.effect("Project key can call what its scopes allow and is told which scope is missing", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const reader = yield* keyWith(team, ["control:read"])
@@ -130,20 +130,20 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
         execute_grants: ["POST:/v1/workflow-formatter/test", "POST:/v1/filters/test"]
       })
       const source = { name: "s" }
-      const trial = { config: { operation: "text.lowercase" }, inputs: { input: "A" } }
+      const formatterTest = { config: { operation: "text.lowercase" }, inputs: { input: "A" } }
       const as = (key: { readonly api_key: string }, method: string, to: string, body?: unknown) =>
         call(method, to, { key: key.api_key, ...(body === undefined ? {} : { body }) })
 
       expect((yield* as(reader, "GET", "/sources")).status).toBe(200)
       expect((yield* as(reader, "GET", "/v1/workflow-formatter/catalog")).status).toBe(200)
       expect((yield* as(editor, "POST", "/sources", source)).status).toBe(200)
-      expect((yield* as(runner, "POST", "/workflow-formatter/test", trial)).status).toBe(200)
+      expect((yield* as(runner, "POST", "/workflow-formatter/test", formatterTest)).status).toBe(200)
 
       for (const [answer, required] of [
         [yield* as(reader, "POST", "/sources", source), "control:edit"],
         [yield* as(editor, "GET", "/sources"), "control:read"],
         [yield* as(runner, "GET", "/sources"), "control:read"],
-        [yield* as(reader, "POST", "/workflow-formatter/test", trial), "control:execute"],
+        [yield* as(reader, "POST", "/workflow-formatter/test", formatterTest), "control:execute"],
         // What answers stored payloads is read by it, whatever else it does.
         [yield* as(editor, "POST", `/requests/req_${"0".repeat(26)}/share`, {}), "control:read"],
         [yield* as(editor, "POST", "/request-fixtures", { request_id: "req_1", name: "f" }), "control:read"],
@@ -184,7 +184,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("run transformations by a grant, and neither see nor write them", () =>
+  it.effect("Project key runs transformations by a grant and can neither read nor write them", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const execute_grants = ["POST:/v1/transformations/run"]
@@ -224,7 +224,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("save a connection with a transformation as they read it, and put no code into its rules", () =>
+  it.effect("Project key can save a connection with its transformation and cannot put code into its rules", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const key = (yield* keyWith(team, ["control:read", "control:edit"])).api_key
@@ -262,7 +262,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("are managed by the owners of the team, and by no key", () =>
+  it.effect("Project keys are managed by owners of the team and by no key", () =>
     Effect.gen(function* () {
       const [team, other] = [yield* freshTeam, yield* freshTeam]
       const { api_key, id } = yield* keyWith(team, ["control:read", "control:edit"])
@@ -293,7 +293,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("are refused what says nothing together, all faults at once", () =>
+  it.effect("Contradictory key policy is refused with all of its faults", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const faults = Effect.fnUntraced(function* (policy: object) {
@@ -336,7 +336,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("change from the next call on; what is left out stays, and rights are not dropped unasked", () =>
+  it.effect("Change of a project key applies to the next call and keeps what it does not name", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const key = yield* keyWith(team, ["control:read", "control:execute"], {
@@ -375,7 +375,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("are revoked for ever, by either call, as often as it is repeated", () =>
+  it.effect("Project key is revoked permanently by either call, and a repeat changes nothing", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       for (const [method, suffix] of [
@@ -400,7 +400,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("are at most so many in a team, also when they are made at once", () =>
+  it.effect("Team has at most the maximum number of project keys, even when they are made concurrently", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const answers = yield* Effect.all(
@@ -424,7 +424,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("make as many calls a minute as they may, and are told how many are left", () =>
+  it.effect("Project key is limited to its calls per minute and is told how many are left", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const { api_key, id } = yield* keyWith(team, ["control:read"], { rate_limit_per_minute: 20 })
@@ -460,7 +460,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("have every decision about them in their audit, exactly, under a thousand calls at once", () =>
+  it.effect("Audit of a project key counts each of a thousand concurrent decisions exactly", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const key = yield* keyWith(team, ["control:read"], { rate_limit_per_minute: 10_000 })
@@ -503,7 +503,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("show the API key of the team among them: it may all until it is narrowed", () =>
+  it.effect("API key of the team is listed as a project key and may do everything until it is restricted", () =>
     Effect.gen(function* () {
       const team = yield* freshTeam
       const [own] = (yield* call("GET", path, { key: team.owner })).body.data
@@ -537,7 +537,7 @@ layer(world, { excludeTestServices: true })("project keys", (it) => {
     })
   )
 
-  it.effect("before the cut-over, watch a team's API key, let it through, and are not changed", () =>
+  it.effect("API key of the team is audited but not restricted or changeable before the cut-over", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const team = yield* freshTeam

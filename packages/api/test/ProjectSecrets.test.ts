@@ -22,8 +22,8 @@ const freshTeam = Effect.fnUntraced(function* (id: string) {
   return { id, token }
 })
 
-layer(server, { excludeTestServices: true })("project secrets", (it) => {
-  it.effect("are made when they are first asked for, and never shown", () =>
+layer(server, { excludeTestServices: true })("Project secrets", (it) => {
+  it.effect("Project secrets are created at the first read and never shown", () =>
     Effect.gen(function* () {
       const { id, token } = yield* freshTeam("tm_lazy")
       expect(yield* signing(id)).toEqual([])
@@ -42,7 +42,7 @@ layer(server, { excludeTestServices: true })("project secrets", (it) => {
     })
   )
 
-  it.effect("rotated: the values are shown once, the old key is dead, the old signing secret signs on for a day", () =>
+  it.effect("Rotation shows new secrets once, ends the old key and keeps the old signing secret for a day", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id, token } = yield* freshTeam("tm_turn")
@@ -78,7 +78,7 @@ layer(server, { excludeTestServices: true })("project secrets", (it) => {
     })
   )
 
-  it.effect("provided: what is given replaces, what is left out stays", () =>
+  it.effect("Written project secrets replace the old ones, and omitted secrets stay", () =>
     Effect.gen(function* () {
       const { id, token } = yield* freshTeam("tm_give")
       const given = "a-key-of-my-own"

@@ -24,8 +24,8 @@ const delivering = Effect.fnUntraced(function* (id: string) {
   return settings!.destination
 })
 
-layer(server, { excludeTestServices: true })("a secret setting", (it) => {
-  it.effect("is read masked, and stored for nobody to read", () =>
+layer(server, { excludeTestServices: true })("Secret setting", (it) => {
+  it.effect("Secret setting is shown masked and stored encrypted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* create
@@ -42,7 +42,7 @@ layer(server, { excludeTestServices: true })("a secret setting", (it) => {
     })
   )
 
-  it.effect("stays what it was where its mask is written back, or it is not named", () =>
+  it.effect("Secret setting stays unchanged when its mask is written back or it is omitted", () =>
     Effect.gen(function* () {
       const { id, name } = yield* create
       const at = `/v1/destinations/${id}`
@@ -61,7 +61,7 @@ layer(server, { excludeTestServices: true })("a secret setting", (it) => {
     })
   )
 
-  it.effect("is no other one's, and a mask is never taken for it", () =>
+  it.effect("Mask of another secret setting is refused and never stored as the secret", () =>
     Effect.gen(function* () {
       const { id, name } = yield* create
       const at = `/v1/destinations/${id}`
@@ -82,7 +82,7 @@ layer(server, { excludeTestServices: true })("a secret setting", (it) => {
     })
   )
 
-  it.effect("goes when it is replaced, or the type is another", () =>
+  it.effect("Secret setting is removed when it is replaced or the type changes", () =>
     Effect.gen(function* () {
       const { id } = yield* create
       const at = `/v1/destinations/${id}`
@@ -100,7 +100,7 @@ layer(server, { excludeTestServices: true })("a secret setting", (it) => {
     })
   )
 
-  it.effect("of a row that is older than its secrecy is read masked, and sealed by the next write", () =>
+  it.effect("Secret setting of an older row is shown masked and encrypted by the next write", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* create

@@ -40,7 +40,7 @@ const mail = (name: string, from: string) => ({
   config: { from, to: "ops@example.com", auth_type: "EMAIL_API_KEY", auth: { api_key: "SG.0000" } }
 })
 
-layer(Layer.provide(server, settings), { excludeTestServices: true })("a domain of the service itself", (it) => {
+layer(Layer.provide(server, settings), { excludeTestServices: true })("Sender domains of the service", (it) => {
   it.effect.each([
     `orders@${own}`,
     `orders@${own.toUpperCase()}`,
@@ -49,7 +49,7 @@ layer(Layer.provide(server, settings), { excludeTestServices: true })("a domain 
     "orders@notify。service.example",
     "{{payload.who}}@bücher.example",
     "a@xn--bcher-kva.example"
-  ])("is not a team's to send as: %s", (from) =>
+  ])("Team may not send mail from a domain of the service: %s", (from) =>
     Effect.gen(function* () {
       const { body, status } = yield* call("POST", "/v1/destinations", { body: mail("mail", from) })
       expect([status, body.code]).toEqual([403, "ROLE_REQUIRED"])
@@ -58,7 +58,7 @@ layer(Layer.provide(server, settings), { excludeTestServices: true })("a domain 
     })
   )
 
-  it.effect("is no action's to send as, whoever saves it", () =>
+  it.effect("Action may not send mail from a domain of the service, whoever saves it", () =>
     Effect.gen(function* () {
       const saved = (from: string) => ({
         name: "mail",
@@ -77,7 +77,7 @@ layer(Layer.provide(server, settings), { excludeTestServices: true })("a domain 
     })
   )
 
-  it.effect("is told from domains that end likewise", () =>
+  it.effect("Domain that only ends like a domain of the service is allowed", () =>
     Effect.gen(function* () {
       for (const [i, from] of [`orders@not${own}`, `${own}@example.com`, `orders@${own}.example.com`].entries()) {
         expect((yield* call("POST", "/v1/destinations", { body: mail(`own-${i}`, from) })).status).toBe(200)
@@ -85,7 +85,7 @@ layer(Layer.provide(server, settings), { excludeTestServices: true })("a domain 
     })
   )
 
-  it.effect("is a site admin's, whose destination nobody else changes", () =>
+  it.effect("Site admin may send mail from a domain of the service, and nobody else changes that destination", () =>
     Effect.gen(function* () {
       const key = yield* siteAdmin
       const created = yield* call("POST", "/v1/destinations", { key, body: mail("service", `orders@${own}`) })

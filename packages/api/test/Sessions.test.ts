@@ -34,8 +34,8 @@ const somebody = Effect.fnUntraced(function* (
 
 const code = "addHandler('transform', (request) => request)"
 
-layer(server, { excludeTestServices: true })("sessions", (it) => {
-  it.effect("the demo login signs in the demo user, for a day, and keeps no token", () =>
+layer(server, { excludeTestServices: true })("User sessions", (it) => {
+  it.effect("Demo login signs in the demo user for a day and does not store the token in plain text", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`insert into teams (id, name) values (${demoTeam}, 'Demo') on conflict do nothing`
@@ -61,7 +61,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("under another host name nobody is the demo user", () =>
+  it.effect("Demo login is disabled under an unknown host name", () =>
     Effect.gen(function* () {
       // A page of another site, whose name has come to point here.
       const url = `${yield* BaseUrl}/auth/demo/login`
@@ -76,7 +76,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("a session ends by signing out, and by its time", () =>
+  it.effect("Session ends when the user signs out and when its time is over", () =>
     Effect.gen(function* () {
       const { token } = yield* somebody({ [teams.a.id]: "member" })
       expect((yield* call("POST", "/auth/logout", as(token))).body).toEqual({ ok: true })
@@ -93,7 +93,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("a user changes their own name, a key has none", () =>
+  it.effect("User can change the own name, and an API key has no name", () =>
     Effect.gen(function* () {
       const { id, token } = yield* somebody({ [teams.a.id]: "member" })
       const changed = yield* call("PATCH", "/auth/me", as(token, { body: { name: "  Grace " } }))
@@ -120,7 +120,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("acts on the team that is named, else on the session's, as what the user is there", () =>
+  it.effect("Session acts on the named team, else on its active team, with the user's role there", () =>
     Effect.gen(function* () {
       const { token } = yield* somebody({ [teams.a.id]: "member", [teams.b.id]: "owner" })
       const body = { name: "by-a-user", code }
@@ -142,7 +142,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("a member sees that a transformation has variables, and not what they hold", () =>
+  it.effect("Member sees the names of a transformation's variables and not their values", () =>
     Effect.gen(function* () {
       const { token } = yield* somebody({ [teams.a.id]: "member" })
       const body = { name: "with-env", code, env: { TOKEN: "planted-secret" } }
@@ -153,7 +153,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("a member saves no code by the rule of a connection, and names what is there", () =>
+  it.effect("Member cannot save code in a connection's rule but can name an existing transformation", () =>
     Effect.gen(function* () {
       const [member, owner] = [yield* somebody({ [teams.a.id]: "member" }), yield* somebody({ [teams.a.id]: "owner" })]
       const source = (yield* call("POST", "/sources", { body: { name: "code-in-rules" } })).body
@@ -179,7 +179,7 @@ layer(server, { excludeTestServices: true })("sessions", (it) => {
     })
   )
 
-  it.effect("who is no member any more can do nothing but sign out", () =>
+  it.effect("User without a membership can only read the own profile and sign out", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id, token } = yield* somebody({ [teams.a.id]: "owner" })

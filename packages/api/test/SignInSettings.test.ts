@@ -9,7 +9,7 @@ const settings: SignIn = {
   issuer: null
 }
 
-it("a site admin has the address of one, in any case, and no letter that only looks alike", () => {
+it("Site admin is recognized by the verified email address, in any case and without look-alike letters", () => {
   const is = (email: string | null, emailVerified = true) => isSiteAdmin(settings, { email, emailVerified })
   expect([is("kate@example.com"), is("KATE@Example.com")]).toEqual([true, true])
   expect([is("\u212Aate@example.com"), is(null), is("kate@example.com", false)]).toEqual([false, false, false])

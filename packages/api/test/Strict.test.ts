@@ -110,8 +110,8 @@ const world = Effect.gen(function* () {
   return calls
 })
 
-layer(withAdmins, { excludeTestServices: true })("members and parameters that nobody knows", (it) => {
-  it.effect("a parameter that nobody knows is 400 at every operation of the contract", () =>
+layer(withAdmins, { excludeTestServices: true })("Unknown members and parameters", (it) => {
+  it.effect("Unknown query parameter is refused with 400 at every operation", () =>
     Effect.gen(function* () {
       const { token } = yield* siteAdmin
       expect(operations.length).toBeGreaterThan(100)
@@ -125,7 +125,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("a member that nobody knows is 400 in every object of every body of the contract", () =>
+  it.effect("Unknown member is refused with 400 in every object of every body", () =>
     Effect.gen(function* () {
       const { token } = yield* siteAdmin
       const passed: Array<string> = []
@@ -143,7 +143,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("a member whose name is mistyped is told which one was probably meant, in every body", () =>
+  it.effect("Mistyped member gets a suggestion of the right name in every body", () =>
     Effect.gen(function* () {
       const { token } = yield* siteAdmin
       const others: Array<string> = []
@@ -172,7 +172,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("a body is 400 at every call that takes none, but for an empty one", () =>
+  it.effect("Body is refused with 400 at every call that takes none, unless it is empty", () =>
     Effect.gen(function* () {
       const { token } = yield* siteAdmin
       const bodyless = operations.filter(
@@ -215,7 +215,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("lenient handling leaves out whatever nobody knows at every operation, and its answer says so", () =>
+  it.effect("Lenient handling ignores unknown members at every operation and confirms it in the answer", () =>
     Effect.gen(function* () {
       const { token } = yield* siteAdmin
       for (const { method, operation, path } of operations) {
@@ -236,7 +236,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("the nearest name is told, with the place", () =>
+  it.effect("Unknown name is reported with its path and the nearest known name", () =>
     Effect.gen(function* () {
       const told = (method: string, path: string, body?: unknown) =>
         Effect.map(call(method, path, body === undefined ? {} : { body }), fieldsOf)
@@ -280,7 +280,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("a setting of another type of destination is unknown, not ignored", () =>
+  it.effect("Setting of another destination type is refused as unknown", () =>
     Effect.gen(function* () {
       const body = { name: "strict-type", type: "HTTP", config: { ...http.config, spreadsheet_id: "x" } }
       expect(yield* Effect.map(call("POST", "/destinations", { body }), fieldsOf)).toEqual([
@@ -296,7 +296,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("what was read can be changed and written back, with all that only reads have", () =>
+  it.effect("Resource can be written back as it was read, with its read-only members", () =>
     Effect.gen(function* () {
       const source = yield* call("POST", "/sources", {
         body: { name: "strict-read", type: "STRIPE", config: { auth: { webhook_secret_key: "whsec_0123456789" } } }
@@ -345,7 +345,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("a caller that prefers lenient handling has them left out, and is told so", () =>
+  it.effect("Lenient call ignores unknown members and gets a header that confirms it", () =>
     Effect.gen(function* () {
       const list = yield* call("GET", "/events?stauts=FAILED", { headers: lenient })
       expect([list.status, list.headers.get("preference-applied")]).toEqual([200, "handling=lenient"])
@@ -370,7 +370,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
   )
 
   it.effect(
-    "a number where there must be an object is refused, with however many digits and however it is handled",
+    "Number in place of an object is refused, however many digits it has and also with lenient handling of the call",
     () =>
       Effect.gen(function* () {
         const source = yield* call("POST", "/sources", { body: { name: "number" } })
@@ -392,7 +392,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
       })
   )
 
-  it.effect("a provider's source without its secret is made with a warning, which goes when it has one", () =>
+  it.effect("Source of a provider without its secret gets a warning until it has one", () =>
     Effect.gen(function* () {
       const made = yield* call("POST", "/sources", { body: { name: "unverified", type: "STRIPE" } })
       expect([made.status, made.body.warnings]).toEqual([
@@ -416,7 +416,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("a preference that is none, and one for strict handling, change nothing", () =>
+  it.effect("Unknown preferences and strict handling do not change the answer", () =>
     Effect.gen(function* () {
       for (const prefer of ["handling=strict, handling=lenient", "lenient", "(", "x".repeat(5_000)]) {
         const answer = yield* call("GET", "/events?stauts=FAILED", { headers: { prefer } })
@@ -428,7 +428,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("who is not let in is told that, and nothing of parameters", () =>
+  it.effect("Call without a valid credential or route reports only that and no unknown parameters", () =>
     Effect.gen(function* () {
       expect((yield* call("GET", "/events?stauts=FAILED", { key: null })).status).toBe(401)
       const elsewhere = yield* call("GET", `/nowhere/${newId(prefixes.source, 0)}?x=1`, { headers: lenient })
@@ -436,7 +436,7 @@ layer(withAdmins, { excludeTestServices: true })("members and parameters that no
     })
   )
 
-  it.effect("names without end are compared and told within bounds", () =>
+  it.effect("Comparison and report of unknown names are limited in time and size", () =>
     Effect.gen(function* () {
       const names = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`stauts_${i}`, i]))
       const since = performance.now()

@@ -126,8 +126,8 @@ const countOf = Effect.fnUntraced(function* (plural: string) {
 
 const bounded = resources.map(({ plural }) => [plural, teamLimits[plural]!] as const)
 
-layer(server, { excludeTestServices: true })("a team's resources that are counted", (it) => {
-  it.effect("are all that are declared", () =>
+layer(server, { excludeTestServices: true })("Limits on a team's resources", (it) => {
+  it.effect("Limits on a team's resources are declared for every limited kind", () =>
     Effect.sync(() => {
       expect(Object.fromEntries(bounded.map(([plural, { most }]) => [plural, most]))).toEqual({
         sources: 10_000,
@@ -143,7 +143,7 @@ layer(server, { excludeTestServices: true })("a team's resources that are counte
 
   for (const [plural, { code, most: count }] of bounded) {
     it.effect(
-      `${plural}: as many as they may be, however they are made, and also when the last ones are made at once`,
+      `Limit on ${plural} holds for every way to create them, also when the last ones are created at the same time`,
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

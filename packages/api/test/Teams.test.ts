@@ -45,8 +45,8 @@ const alone = Effect.gen(function* () {
   yield* sql`delete from memberships where team_id = ${teams.a.id}`
 })
 
-layer(world, { excludeTestServices: true })("a team", (it) => {
-  it.effect("is told its name and its days, and changes them within what the operator lets it keep", () =>
+layer(world, { excludeTestServices: true })("Teams and members", (it) => {
+  it.effect("Team shows its name and retention and can change them within the operator's limits", () =>
     Effect.gen(function* () {
       const { body } = yield* call("GET", "/team")
       expect(body).toMatchObject({
@@ -85,7 +85,7 @@ layer(world, { excludeTestServices: true })("a team", (it) => {
     })
   )
 
-  it.effect("is listed to who belongs to it, and founded by site admins", () =>
+  it.effect("Team is listed to its members and created by site admins", () =>
     Effect.gen(function* () {
       yield* alone
       const owner = yield* somebody("owner")
@@ -105,7 +105,7 @@ layer(world, { excludeTestServices: true })("a team", (it) => {
     })
   )
 
-  it.effect("takes members by their address, who are let in when they sign in", () =>
+  it.effect("Team adds members by email address, who get access when they sign in", () =>
     Effect.gen(function* () {
       yield* alone
       const owner = yield* somebody("owner")
@@ -143,7 +143,7 @@ layer(world, { excludeTestServices: true })("a team", (it) => {
     })
   )
 
-  it.effect("keeps an owner, whoever is changed or removed", () =>
+  it.effect("Team always keeps an owner when members are changed or removed", () =>
     Effect.gen(function* () {
       yield* alone
       const [owner, member] = [yield* somebody("owner"), yield* somebody("member")]
@@ -164,7 +164,7 @@ layer(world, { excludeTestServices: true })("a team", (it) => {
     })
   )
 
-  it.effect("is managed by its owners, and by no key; the demo user, who is everybody, makes nobody a member", () =>
+  it.effect("Team is managed by its owners and by no key, and the demo user cannot add members", () =>
     Effect.gen(function* () {
       yield* alone
       const member = yield* somebody("member")
@@ -193,7 +193,7 @@ layer(world, { excludeTestServices: true })("a team", (it) => {
     })
   )
 
-  it.effect("finds nobody of another team, by whatever id", () =>
+  it.effect("Team calls find no member of another team by any id", () =>
     Effect.gen(function* () {
       yield* alone
       const sql = yield* SqlClient.SqlClient

@@ -27,9 +27,9 @@ const used = Effect.fnUntraced(function* () {
   }
 })
 
-layer(server, { excludeTestServices: true })("transformations", (it) => {
+layer(server, { excludeTestServices: true })("Transformation calls", (it) => {
   for (const prefix of ["", "/v1"]) {
-    it.effect(`the life of one of ${prefix}/transformations`, () =>
+    it.effect(`Transformation can be created, read, changed and deleted under ${prefix}/transformations`, () =>
       Effect.gen(function* () {
         const list = `${prefix}/transformations`
         const body = { name: "life", code: "one", env: { A: "1" } }
@@ -75,7 +75,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     )
   }
 
-  it.effect("upserts of one name at once all succeed, with one resource", () =>
+  it.effect("Concurrent upserts of one transformation name all succeed and create one", () =>
     Effect.gen(function* () {
       const answers = yield* Effect.all(
         Array.from({ length: 6 }, () => call("PUT", "/transformations", { body: { name: "contended", code: "x" } })),
@@ -86,7 +86,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("one that a connection uses is kept, and the answer names the connection", () =>
+  it.effect("Transformation in use cannot be deleted, and the answer names the connection", () =>
     Effect.gen(function* () {
       const { connection, transformation } = yield* used()
       expect(yield* call("DELETE", `/transformations/${transformation.id}`)).toMatchObject({
@@ -98,7 +98,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("is listed by id, name, order and limit; counted only when asked", () =>
+  it.effect("Transformations are listed by id, name, order and limit, and counted on request only", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { transformation: first } = yield* used()
@@ -142,7 +142,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
   )
 
   for (const method of ["POST", "PUT"]) {
-    it.effect(`${method} runs code against a sample`, () =>
+    it.effect(`Call ${method} /transformations/run runs code on a sample`, () =>
       Effect.gen(function* () {
         const request = { headers: { "X-A": "1" }, body: { a: [1] }, query: { q: "1" }, path: "/p", method: "PATCH" }
         const run = (body: object) => call(method, "/v1/transformations/run", { body })
@@ -190,7 +190,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     )
   }
 
-  it.effect("code is looked at without running anything through it", () =>
+  it.effect("Validation of code reports its faults without an input", () =>
     Effect.gen(function* () {
       const validate = (body: object) => call("PUT", "/v1/transformations/validate", { body })
       const sound = { valid: true, runtime: "js-v1", handlers: ["transform"], error: null }
@@ -211,7 +211,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("what code may use is told", () =>
+  it.effect("Capabilities list what transformation code may use and its limits", () =>
     Effect.gen(function* () {
       const { body, status } = yield* call("GET", "/v1/transformations/capabilities")
       expect(status).toBe(200)
@@ -240,7 +240,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("code of the largest size is taken, with all that JSON escapes in it", () =>
+  it.effect("Code of the maximum size is accepted, also when JSON escapes most of it", () =>
     Effect.gen(function* () {
       const code = `//${"\n\t".repeat(512 * 1024 - 1)}`
       const created = yield* call("POST", "/transformations", { body: { name: "largest", code } })
@@ -262,7 +262,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("its executions, page by page and one by one", () =>
+  it.effect("Executions of a transformation are listed in pages and read one by one", () =>
     Effect.gen(function* () {
       const { connection, transformation } = yield* used()
       const where = { team: teams.a.id, connection, transformationId: transformation.id as string }
@@ -306,8 +306,8 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
       })
 
       const { request_id } = first.body.models[0]
-      for (const hint of ["", `?request_id=${request_id}`, "?request_id=req_stale", "?request_id="]) {
-        expect(yield* call("GET", `${list}/${ids[0]}${hint}`)).toMatchObject({
+      for (const query of ["", `?request_id=${request_id}`, "?request_id=req_stale", "?request_id="]) {
+        expect(yield* call("GET", `${list}/${ids[0]}${query}`)).toMatchObject({
           status: 200,
           body: {
             ...first.body.models[0],
@@ -326,7 +326,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("nothing of another team is found, whatever the route", () =>
+  it.effect("Transformation calls find nothing of another team", () =>
     Effect.gen(function* () {
       const { connection, transformation } = yield* used()
       const where = { team: teams.a.id, connection, transformationId: transformation.id as string }
@@ -353,7 +353,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("wrong methods are told the right ones", () =>
+  it.effect("Transformation call with a wrong method gets the allowed methods", () =>
     Effect.gen(function* () {
       for (const [method, path, allow] of [
         ["DELETE", "/v1/transformations", "GET, POST, PUT, HEAD, OPTIONS"],
@@ -368,7 +368,7 @@ layer(server, { excludeTestServices: true })("transformations", (it) => {
     })
   )
 
-  it.effect("the derived client runs, creates and lists", () =>
+  it.effect("Derived Effect client runs, creates and lists transformations", () =>
     Effect.gen(function* () {
       const api = yield* client
       const created = yield* api.transformations.create({ query: {}, payload: { name: "client", code: "x" } })

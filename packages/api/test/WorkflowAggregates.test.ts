@@ -13,8 +13,8 @@ const countOf = Effect.fnUntraced(function* (kind: string, name: string) {
   return (yield* call("GET", `/${kind}?name=${name}`)).body.count as number
 })
 
-layer(server, { excludeTestServices: true })("workflows with what they stand on", (it) => {
-  it.effect("a workflow and its source are made at once, and the workflow is changed by its id", () =>
+layer(server, { excludeTestServices: true })("Workflow with its source and actions in one call", (it) => {
+  it.effect("Workflow and its source are created in one call, and the workflow is changed by its id", () =>
     Effect.gen(function* () {
       const [name, shop] = [unique("flow"), unique("shop")]
       const first = yield* save({ source: { name: shop }, workflow: { name, steps, edges } })
@@ -52,7 +52,7 @@ layer(server, { excludeTestServices: true })("workflows with what they stand on"
     })
   )
 
-  it.effect("what it leaves open is told, of a source that it makes and of the workflow", () =>
+  it.effect("Combined call returns the warnings of the source that it creates and of the workflow", () =>
     Effect.gen(function* () {
       const body = {
         source: { name: unique("shop"), type: "STRIPE" },
@@ -87,7 +87,7 @@ layer(server, { excludeTestServices: true })("workflows with what they stand on"
     })
   )
 
-  it.effect("actions are saved with it, and its steps name them by their refs", () =>
+  it.effect("Actions are saved with a workflow, and its steps name them by reference", () =>
     Effect.gen(function* () {
       const [name, shop, ledger] = [unique("flow"), unique("shop"), unique("ledger")]
       const saved = {
@@ -127,7 +127,7 @@ layer(server, { excludeTestServices: true })("workflows with what they stand on"
     })
   )
 
-  it.effect("when one part is refused, nothing is written", () =>
+  it.effect("Combined call writes nothing when one part is refused", () =>
     Effect.gen(function* () {
       const kept = yield* save({ source: { name: unique("shop") }, workflow: { name: unique("flow") } })
       const { source, workflow } = kept.body
@@ -148,7 +148,7 @@ layer(server, { excludeTestServices: true })("workflows with what they stand on"
     })
   )
 
-  it.effect("of many that would make the same at once, one does, with all of it", () =>
+  it.effect("One of many concurrent combined calls with one name succeeds, with all of its parts", () =>
     Effect.gen(function* () {
       const [name, shop] = [unique("flow"), unique("shop")]
       const answers = yield* Effect.all(
@@ -181,7 +181,7 @@ layer(server, { excludeTestServices: true })("workflows with what they stand on"
     })
   )
 
-  it.effect("what is wrong is told where it stands in the body", () =>
+  it.effect("Combined call reports each fault with its path in the body", () =>
     Effect.gen(function* () {
       const name = unique("flow")
       const id = "src_00000000000000000000000000"

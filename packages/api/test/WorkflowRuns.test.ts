@@ -38,8 +38,8 @@ const runs = (id: string, query = "") => Effect.map(call("GET", `/workflows/${id
 /** What a list of runs answers. */
 const members = ["applied_range", "count", "has_more", "models", "next_cursor", "total", "total_exact"]
 
-layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
-  it.effect("are listed, newest first, page by page and by their state", () =>
+layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
+  it.effect("Workflow runs are listed with the newest first, in pages and by status", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()
       const made: Array<string> = []
@@ -98,7 +98,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("are shown with the version that ran, what began them, and their steps in order", () =>
+  it.effect("Workflow run shows its version, its trigger and its steps in order", () =>
     Effect.gen(function* () {
       const { destination, workflow } = yield* flow()
       coming.push(failing(503))
@@ -183,7 +183,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("tell each attempt of a step, and what it waits for", () =>
+  it.effect("Workflow run shows each attempt of a step and the time of the next retry", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { workflow } = yield* flow({ retry: { strategy: "linear", interval: 60_000, count: 2 } })
@@ -226,7 +226,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("tell what their steps named when they began", () =>
+  it.effect("Workflow run shows the resources that its steps named at the start", () =>
     Effect.gen(function* () {
       const { destination, workflow } = yield* flow()
       const { run } = yield* receive(workflow, { name: "a", paid: true })
@@ -253,7 +253,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("show previews when they are asked for, without what is secret", () =>
+  it.effect("Workflow run shows previews on request and without secrets", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination
       const workflow = yield* createWorkflow(
@@ -342,7 +342,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("say of a failed step that nothing was captured, and of what retention took that it is expired", () =>
+  it.effect("Previews of a failed step and of expired data state why they are missing", () =>
     Effect.gen(function* () {
       const fetching = {
         id: "fetch",
@@ -364,7 +364,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("say in errors no more than people may see", () =>
+  it.effect("Errors of workflow runs contain no secrets", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()
       const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -388,7 +388,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("of many steps with large outputs are shown without them, and nobody is kept waiting", () =>
+  it.effect("Workflow run with many large outputs is shown in an answer of limited size", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 30 }, (_, i) => `step${String(i).padStart(2, "0")}`)
       const destination = yield* createDestination
@@ -411,7 +411,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("go on from a failed step that is retried, once it may be", () =>
+  it.effect("Workflow run continues from a failed step that is retried", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()
       coming.push(failing(500))
@@ -460,7 +460,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("are cleared when they are at their end", () =>
+  it.effect("Workflow runs can be cleared after they have ended", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { workflow } = yield* flow()
@@ -483,7 +483,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("of the whole team are listed and searched for, with their steps", () =>
+  it.effect("Workflow runs of the whole team are listed and searched, with their steps", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()
       const odd = yield* createWorkflow([trim("only", "x")], [from(null, "only")], { name: unique("100%_Übung") })
@@ -547,7 +547,7 @@ layer(world, { excludeTestServices: true })("runs of workflows", (it) => {
     })
   )
 
-  it.effect("are counted as their rows tell, begun, failed and how long they took", () =>
+  it.effect("Workflow metrics count started and failed runs and their duration like the stored rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { workflow } = yield* flow()

@@ -26,8 +26,8 @@ const bound = ({ bindings }: Template) =>
     Object.fromEntries
   )
 
-layer(server, { excludeTestServices: true })("templates of workflows", (it) => {
-  it.effect("a list has all of them, each with what it has to be given", () =>
+layer(server, { excludeTestServices: true })("Workflow templates", (it) => {
+  it.effect("List of workflow templates has all of them and what each requires", () =>
     Effect.gen(function* () {
       const list = yield* call("GET", "/workflow-templates")
       expect(list).toMatchObject({ status: 200, body: { count: templates.length } })
@@ -58,7 +58,7 @@ layer(server, { excludeTestServices: true })("templates of workflows", (it) => {
   )
 
   for (const template of templates) {
-    it.effect(`${template.key} becomes a draft, and its sample goes through it`, () =>
+    it.effect(`Workflow template ${template.key} becomes a draft that its sample passes through`, () =>
       Effect.gen(function* () {
         const name = unique(template.key)
         const source_id = yield* create("sources")
@@ -88,7 +88,7 @@ layer(server, { excludeTestServices: true })("templates of workflows", (it) => {
     )
   }
 
-  it.effect("without a source or a name it has neither, and its own", () =>
+  it.effect("Workflow template without a given source and name makes a draft with the template's name", () =>
     Effect.gen(function* () {
       const template = templates[0]!
       const path = `/workflow-templates/${template.key}/instantiate`
@@ -106,7 +106,7 @@ layer(server, { excludeTestServices: true })("templates of workflows", (it) => {
     })
   )
 
-  it.effect("what it is not given is told, and makes nothing", () =>
+  it.effect("Workflow template with wrong bindings is refused with each fault and creates nothing", () =>
     Effect.gen(function* () {
       const path = "/workflow-templates/fallback-destination/instantiate"
       const name = unique("none")

@@ -37,9 +37,9 @@ const told = (answer: any): ReadonlyArray<unknown> =>
 
 const trigger = { body: { name: " Ada ", total: 120, lines: ["a", "b"] } }
 
-layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
+layer(server, { excludeTestServices: true })("Workflow tests", (it) => {
   it.effect(
-    "a stored workflow is tried dry: steps within the process run, a destination is stood in for, delays take no time",
+    "Dry run of a stored workflow executes steps of the process, mocks its destination and takes no time for delays",
     () =>
       Effect.gen(function* () {
         const source_id = yield* create("sources")
@@ -82,7 +82,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
       })
   )
 
-  it.effect("a mock is what a step comes to: an output, or an error that goes the way of errors", () =>
+  it.effect("Mock of a dry run gives its step an output, or an error that follows the error path", () =>
     Effect.gen(function* () {
       const target = yield* destination
       const steps = [
@@ -115,7 +115,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("a filter and a branch that are mocked are left as their output says", () =>
+  it.effect("Mocked filter and branch take the path that their output says", () =>
     Effect.gen(function* () {
       const paths = [
         { key: "one", rule: "conditions", conditions: { body: { total: 1 } } },
@@ -145,7 +145,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("one step alone is tried with what its mocks say of others, and for each of a list", () =>
+  it.effect("Single step of a dry run uses mocks of other steps and runs for each item of a list", () =>
     Effect.gen(function* () {
       const target = yield* destination
       const steps = [
@@ -177,7 +177,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("what cannot be tried is refused: a graph with faults, what is disabled, no sample", () =>
+  it.effect("Workflow with faults, disabled resources or no sample cannot be tested", () =>
     Effect.gen(function* () {
       const source_id = yield* create("sources")
       const target = yield* destination
@@ -215,7 +215,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("of a team, members try dry, and owners really send", () =>
+  it.effect("Members can only make dry runs, and owners can make tests that really send", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       for (const role of ["member", "owner"]) {
@@ -236,7 +236,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("a body that says nothing sensible is refused, member by member", () =>
+  it.effect("Workflow test with a wrong body is refused and the member named", () =>
     Effect.gen(function* () {
       for (const [body, path] of [
         [{ mode: "wet" }, "mode"],
@@ -253,7 +253,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("without previews there are none; a test with too much of everything comes to an end", () =>
+  it.effect("Workflow test without previews returns none, and a test that grows too large ends with an error", () =>
     Effect.gen(function* () {
       const target = yield* destination
       const retry = { interval: 1000, count: 10 }
@@ -281,7 +281,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("more tests of a team than it may have at once wait for their turn", () =>
+  it.effect("Workflow tests above the team's limit wait until others end", () =>
     Effect.gen(function* () {
       const target = yield* destination
       const retry = { interval: 1000, count: 10 }
@@ -302,7 +302,7 @@ layer(server, { excludeTestServices: true })("tests of workflows", (it) => {
     })
   )
 
-  it.effect("a secret in the path of its trigger is not shown", () =>
+  it.effect("Workflow test masks a secret in the path of its trigger", () =>
     Effect.gen(function* () {
       const secret = ["sk", "live", "4eC39HqLyjWDarjtT1zdp7dc"].join("_")
       const body = { steps: [], edges: [], trigger: { ...trigger, path: `/hooks/${secret}` } }

@@ -19,8 +19,8 @@ const authors = Effect.fnUntraced(function* (id: string) {
   return rows.map((row) => row.created_by_user_id)
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version of a workflow", (it) => {
-  it.effect("says who asked for it, a user or, with null, a key", () =>
+layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow versions", (it) => {
+  it.effect("Workflow version names the user who made it, or null for an API key", () =>
     Effect.gen(function* () {
       const [ada, bob] = [yield* somebody, yield* somebody]
       const made = yield* createWorkflow(steps, edges)
@@ -38,7 +38,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version o
     })
   )
 
-  it.effect("says it by every way that makes one", () =>
+  it.effect("Workflow version names its author for every way to make one", () =>
     Effect.gen(function* () {
       const { token: key, user } = yield* somebody
       const source = (yield* call("POST", "/sources", { body: { name: unique("shop") } })).body
@@ -80,7 +80,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version o
     })
   )
 
-  it.effect("keeps whose its conditions were when their filter is deleted", () =>
+  it.effect("Workflow version keeps the conditions of a deleted filter and records the filter's id and name", () =>
     Effect.gen(function* () {
       const { token: key, user } = yield* somebody
       const name = unique("paid").replace(" ", "-")
@@ -116,7 +116,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("a version o
     })
   )
 
-  it.effect("goes on looking at the request that its step is given when the step's filter is deleted", () =>
+  it.effect("Filter step keeps testing its own input after its filter is deleted", () =>
     Effect.gen(function* () {
       const headers = { "X-Kind": { $in: ["paid", "free"] } }
       const filter = { name: unique("kind").replace(" ", "-"), conditions: { headers, query: { a: ["1", "2"] } } }

@@ -15,9 +15,9 @@ const bodyOf = Effect.fnUntraced(function* () {
   return { name, source_id: source.id as string, ...parts }
 })
 
-layer(server, { excludeTestServices: true })("workflows", (it) => {
+layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
   for (const prefix of ["", "/v1"]) {
-    it.effect(`the life of one of ${prefix}/workflows`, () =>
+    it.effect(`Workflow can be created, read, changed and deleted under ${prefix}/workflows`, () =>
       Effect.gen(function* () {
         const list = `${prefix}/workflows`
         const body = yield* bodyOf()
@@ -69,7 +69,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     )
   }
 
-  it.effect("an upsert by name is refused when it was made from an earlier version, as a change by id is", () =>
+  it.effect("Upsert of a workflow by name is refused when it was made from an older version", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf()
       const { id } = (yield* call("POST", "/workflows", { body })).body
@@ -88,7 +88,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
-  it.effect("a description has as many characters as are stated, however many bytes", () =>
+  it.effect("Description of a workflow is limited by characters and not by bytes", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf()
       for (const [description, status] of [
@@ -101,7 +101,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
-  it.effect("of many changes of one version at once, one is made", () =>
+  it.effect("One of many concurrent changes of the same workflow version succeeds", () =>
     Effect.gen(function* () {
       const { id } = (yield* call("POST", "/workflows", { body: yield* bodyOf() })).body
       const answers = yield* Effect.all(
@@ -116,7 +116,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
-  it.effect("a step keeps its kind, and a path that its destination leaves out is refused", () =>
+  it.effect("Step cannot change its kind, and a path that its destination does not forward is refused", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf()
       const made = yield* call("POST", "/workflows", { body })
@@ -151,7 +151,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
-  it.effect("a graph with faults is answered with all of them, in every status", () =>
+  it.effect("Workflow with an invalid graph is refused with all faults, whether it is draft or active", () =>
     Effect.gen(function* () {
       for (const status of ["draft", "active"]) {
         const written = {
@@ -171,7 +171,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
-  it.effect("a list is of the latest change first, and knows the states", () =>
+  it.effect("Workflows are listed by their latest change and can be filtered by status", () =>
     Effect.gen(function* () {
       const ids: Array<string> = []
       for (let place = 0; place < 3; place++) {
@@ -190,7 +190,7 @@ layer(server, { excludeTestServices: true })("workflows", (it) => {
     })
   )
 
-  it.effect("names that a step's output does not have are taken with warnings, by every write and by a test", () =>
+  it.effect("Unknown output names in a workflow get warnings at every write and every test", () =>
     Effect.gen(function* () {
       const action = yield* call("POST", "/actions", {
         body: { name: `trim-${++made}`, provider_key: "formatter", action_key: "text.trim", inputs: {} }

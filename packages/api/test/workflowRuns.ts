@@ -10,7 +10,7 @@ import { shardOf } from "../../entities/src/Shards.ts"
 import { requestRecord } from "../../storage/test/requests.ts"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
-/** Runs of workflows over the control API's world: requests are stored as a door stores them, and the actors carry their runs out. */
+/** Workflow runs in the control API's test environment: requests are stored as ingress stores them, and actors execute the runs. */
 
 /** What comes of what leaves the process for a step, in turn; then it succeeds. */
 export const coming: Array<Outcome> = []

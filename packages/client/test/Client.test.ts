@@ -29,8 +29,8 @@ const talk = (replies: ReadonlyArray<Reply>, options: { readonly retries?: numbe
   }
 }
 
-describe("a call", () => {
-  it("is made again with the same body where that is safe, and is answered by the try that succeeds", async () => {
+describe("Client call", () => {
+  it("Client repeats a safe call with the same body until it succeeds", async () => {
     const { client, told } = talk([busy(429), busy(503), gone, json(200, { id: "src_1" })])
     expect(await client.put("/sources", { body: { name: "shop" } })).toEqual({ id: "src_1" })
     const put = { method: "PUT", url: "/v1/sources", body: '{"name":"shop"}' }
@@ -41,13 +41,13 @@ describe("a call", () => {
     ["no answer to a create", gone, 1],
     ["a create that may have been done", busy(503), 1],
     ["a create that was not begun", busy(429), 4]
-  ])("is made as often as is safe: %s", async (_, reply, times) => {
+  ])("Client repeats a create only as often as is safe: %s", async (_, reply, times) => {
     const { client, told } = talk(Array.from({ length: 9 }, () => (reply instanceof Error ? reply : reply.clone())))
     await expect(client.post("/sources", { body: { name: "shop" } })).rejects.toThrow()
     expect(told.length).toBe(times)
   })
 
-  it("that changes the key it is made with is made once, unless nothing was done", async () => {
+  it("Client repeats a change of its own key only when nothing was changed", async () => {
     const body = { api_key: "gwk_another_key" }
     const lost = talk([gone, json(200, {})])
     await expect(lost.client.put("/project-secrets", { body })).rejects.toThrow("fetch failed")
@@ -58,7 +58,7 @@ describe("a call", () => {
     expect([lost, later, limited].map(({ told }) => told.length)).toEqual([1, 1, 2])
   })
 
-  it("is not made again for what will not change, after a wait that is too long, or when nobody wants it", async () => {
+  it("Client does not repeat a permanent failure, a call with a long wait or a call without retries", async () => {
     const refused = talk([json(404, { error: "Not found", code: "NOT_FOUND", status: 404, message: "no" })])
     await expect(refused.client.get("/sources")).rejects.toMatchObject({
       status: 404,
@@ -75,7 +75,7 @@ describe("a call", () => {
     expect(ended.told).toEqual([])
   })
 
-  it("fails with all that is told of it", async () => {
+  it("Client error has the status, code, message, data and id of the failure", async () => {
     const body = { error: "Internal", code: "INTERNAL_ERROR", status: 500, message: "sorry", data: { a: 1 } }
     const { client } = talk([json(500, body, { "x-error-id": "err_1" }), new Response("<html>", { status: 400 })])
     await expect(client.get("/sources")).rejects.toMatchObject({
@@ -95,11 +95,11 @@ describe("a call", () => {
   })
 })
 
-describe("a list", () => {
+describe("Client list", () => {
   const page = (models: ReadonlyArray<object>, next_cursor: string | null) =>
     json(200, { models, next_cursor, has_more: next_cursor !== null })
 
-  it("goes on by next_cursor, with the same filters, and not further than it is read", async () => {
+  it("Client list follows next_cursor with the same filters and only as far as it is read", async () => {
     const { client, told } = talk([
       page([{ id: 1 }, { id: 2 }], "a b"),
       page([], "c"),
@@ -122,7 +122,7 @@ describe("a list", () => {
     ])
   })
 
-  it("of one resource keeps its path, and pages as long as they were asked for", async () => {
+  it("Client list of a resource keeps its path and its page size", async () => {
     const { client, told } = talk([page([{ id: 1 }], "n"), page([{ id: 2 }], null)])
     const params = { path: { id: "req_1" }, query: { limit: 1 } }
     expect(await Array.fromAsync(client.list("/requests/{id}/events", { params }))).toEqual([{ id: 1 }, { id: 2 }])
@@ -132,19 +132,19 @@ describe("a list", () => {
     ])
   })
 
-  it("ends when there is nothing to be read now, though there is a cursor to follow it by", async () => {
+  it("Client list ends when has_more is false, even if there is a cursor", async () => {
     const { client } = talk([json(200, { models: [{ id: 1 }], next_cursor: "n", has_more: false })])
     expect(await Array.fromAsync(client.list("/events", { params: { query: { after: "c" } } }))).toEqual([{ id: 1 }])
   })
 })
 
-it("Retry-After is seconds or a date", () => {
+it("Header Retry-After is read as seconds or as a date", () => {
   const now = Date.parse("2026-01-01T00:00:00Z")
   const headers = ["3", "Thu, 01 Jan 2026 00:00:05 GMT", "Wed, 31 Dec 2025 00:00:05 GMT", "soon", null]
   expect(headers.map((header) => retryAfter(header, now))).toEqual([3_000, 5_000, 0, null, null])
 })
 
-it("An error as a text has its code and status, as well as what it says", () => {
+it("Client error as text has its code, status and message", () => {
   const error = new TidegateError(json(404, {}), { code: "NOT_FOUND", message: "source src_1 was not found" })
   expect(String(error)).toBe("TidegateError: NOT_FOUND (404): source src_1 was not found")
 })

@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from "ws"
 import { eventually } from "../../../test/support/Waiting.ts"
 import { streamRequests } from "../src/Stream.ts"
 
-/** The stream's client beside a stand-in for the gateway. */
+/** The stream's client with a mock of the gateway. */
 
 const it = test.extend("gateway", async ({}, { onCleanup }) => {
   const server = createServer()
@@ -43,7 +43,7 @@ const it = test.extend("gateway", async ({}, { onCleanup }) => {
 
 afterEach(() => void vi.useRealTimers())
 
-it("says after a loss that something may have been missed", async ({ gateway }) => {
+it("Client stream reports after a reconnect that requests may have been missed", async ({ gateway }) => {
   const told = gateway.watch()
   await eventually("it is open", () => (told.includes("connected") ? true : null))
   gateway.sockets[0]!.send(JSON.stringify({ type: "request", request: { id: "req_1" } }))
@@ -57,7 +57,7 @@ it.for<[ReadonlyArray<object>, number]>([
   [[{ type: "alive" }], 2],
   [[], 1]
 ])(
-  "opens one again that has been silent, where the gateway says that it is alive: %j",
+  "Client stream reopens a silent connection only if the gateway sends alive frames: %j",
   async ([frames, opened], { gateway }) => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] })
     const told = gateway.watch()

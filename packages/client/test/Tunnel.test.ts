@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { type WebSocket, WebSocketServer } from "ws"
 import { localTarget, openTunnel, type TunnelEvent, type TunnelOptions } from "../src/Tunnel.ts"
 
-/** The tunnel's client beside a stand-in for the gateway that speaks its protocol, and an app of the same machine. */
+/** The tunnel's client with a mock of the gateway that speaks its protocol, and an app on the same machine. */
 
 interface Result {
   readonly type: string
@@ -126,8 +126,8 @@ const it = test
     }
   })
 
-describe("a tunnel", () => {
-  it("is opened by subprotocols that say who asks, delivers, and ends cleanly", async ({ app, gateway, open }) => {
+describe("Client tunnel", () => {
+  it("Client tunnel sends credentials as subprotocols, delivers and ends cleanly", async ({ app, gateway, open }) => {
     app.answer = (_, response) =>
       void response.writeHead(201, { "x-app": "1", ["__proto__"]: "x", "set-cookie": ["a=1", "b=2"] }).end("made")
     const tunnel = open({ team: "tm_1" })
@@ -158,7 +158,7 @@ describe("a tunnel", () => {
     expect(await peer.closed).toBe(1000)
   })
 
-  it("keeps every byte, both ways", async ({ app, gateway, open }) => {
+  it("Client tunnel keeps every byte of requests and responses", async ({ app, gateway, open }) => {
     const bytes = Buffer.from(Array.from({ length: 512 }, (_, n) => n % 256))
     app.answer = (_, response) => void response.end(bytes)
     open()
@@ -170,7 +170,7 @@ describe("a tunnel", () => {
     expect(app.asked[0]!.body).toEqual(bytes)
   })
 
-  it("reads as much of an answer as the gateway keeps", async ({ app, gateway, open }) => {
+  it("Client tunnel reads only as much of a response as the gateway keeps", async ({ app, gateway, open }) => {
     app.answer = (_, response) => {
       for (let n = 0; n < 120; n++) response.setHeader(`x-${n}`, "v".repeat(20))
       // It never ends, and begins with a character that the cut goes through.
@@ -185,7 +185,7 @@ describe("a tunnel", () => {
     expect(Object.keys(result.headers).length).toBe(100)
   })
 
-  it("gives the app as long as the gateway waits, and no longer than it is told itself", async ({ gateway, open }) => {
+  it("Client tunnel waits for the app up to the gateway's or its own shorter timeout", async ({ gateway, open }) => {
     const times = vi.spyOn(AbortSignal, "timeout")
     onTestFinished(() => times.mockRestore())
     open()
@@ -200,7 +200,7 @@ describe("a tunnel", () => {
     expect(times.mock.lastCall).toEqual([10_000])
   })
 
-  it("reports what the app did not answer as a bad gateway, with the cause", async ({ app, gateway, open }) => {
+  it("Client tunnel reports an app that does not answer as 502 with the cause", async ({ app, gateway, open }) => {
     app.answer = () => undefined
     open({ timeoutMs: 50 })
     const peer = await gateway.peers.take()
@@ -221,7 +221,7 @@ describe("a tunnel", () => {
     })
   })
 
-  it("asks once more where the connection breaks before there is an answer, and not again after that", async ({
+  it("Client tunnel repeats a request once when the app's connection breaks before a response", async ({
     app,
     gateway,
     open
@@ -239,7 +239,7 @@ describe("a tunnel", () => {
     expect(app.asked.length).toBe(4)
   })
 
-  it("goes nowhere but to the local URL and below it", async ({ app, gateway, open }) => {
+  it("Client tunnel calls only paths below the local URL and follows no redirect", async ({ app, gateway, open }) => {
     open({ localUrl: `${app.origin}/base` })
     const peer = await gateway.peers.take()
     for (const path of ["/../admin", "/..%2f..", "/%2e%2e/admin", "@evil.example/", ":99999/", "//evil.example/"]) {
@@ -252,7 +252,7 @@ describe("a tunnel", () => {
     expect(await peer.results.take()).toMatchObject({ status: 302, headers: { location: "http://evil.example/" } })
   })
 
-  it("has no more under way than it may, and the others in order after it", async ({ app, gateway, open }) => {
+  it("Client tunnel limits its parallel requests and starts the others in order", async ({ app, gateway, open }) => {
     const held: Array<ServerResponse> = []
     const arrived = new Queue<number>()
     app.answer = (_, response) => arrived.put(held.push(response))
@@ -268,7 +268,7 @@ describe("a tunnel", () => {
     expect(app.asked[2]!.url).toBe("/3")
   })
 
-  it("comes back when the connection breaks, and asks the app once for what is sent again", async ({
+  it("Client tunnel reconnects and asks the app once for a delivery that is sent again", async ({
     app,
     gateway,
     open
@@ -298,14 +298,14 @@ describe("a tunnel", () => {
     expect(told[2]).toMatchObject({ code: 1006, retryInMs: expect.any(Number) })
   })
 
-  it.for([4401, 4403, 4404, 4409])("is over for good after %i", async (code, { gateway, open }) => {
+  it.for([4401, 4403, 4404, 4409])("Client tunnel ends for good on close code %i", async (code, { gateway, open }) => {
     const { over } = open()
     const peer = await gateway.peers.take()
     peer.socket.close(code, "because")
     await expect(over).rejects.toMatchObject({ name: "ConnectionEndedError", code, message: "because" })
   })
 
-  it("is not thrown by what is no delivery", async ({ gateway, open }) => {
+  it("Client tunnel ignores frames that are no delivery, and invalid headers", async ({ gateway, open }) => {
     open()
     const peer = await gateway.peers.take()
     for (const odd of [null, 1, [], { type: "delivery" }, { type: "delivery", job_id: 1 }, { type: "new" }]) {
@@ -325,12 +325,12 @@ test.each([
   "http://localhost/?a=1",
   "localhost:3000",
   ""
-])("a tunnel leads to no %o", (url) => {
+])("Client tunnel refuses the local URL %o", (url) => {
   expect(() => localTarget(url)).toThrow("the local URL must")
 })
 
 test.each(["http://localhost:3000", "https://127.0.0.1/base", "http://[::1]:80/", "http://127.1"])(
-  "a tunnel leads to %s",
+  "Client tunnel accepts the local URL %s",
   (url) => {
     expect(localTarget(url).href).toContain("://")
   }

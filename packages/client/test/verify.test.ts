@@ -16,8 +16,8 @@ const signed = (body: string, at = new Date(), by = new Webhook(secret)) => ({
 
 const ago = (seconds: number): Date => new Date(Date.now() - seconds * 1_000)
 
-describe("a delivery", () => {
-  it("that the reference implementation has signed is verified, with a secret with and without whsec_, text or bytes", async () => {
+describe("Webhook verification", () => {
+  it("Verification accepts a delivery that the reference implementation of Standard Webhooks has signed", async () => {
     const at = ago(10)
     const expected = { id, at: new Date(Math.floor(at.getTime() / 1_000) * 1_000) }
     expect(await verify(payload, signed(payload, at), secret)).toEqual(expected)
@@ -27,7 +27,7 @@ describe("a delivery", () => {
     expect(await verify("ü", own, raw)).toEqual(expected)
   })
 
-  it("has headers of any spelling, and as many signatures as there are secrets", async () => {
+  it("Verification accepts header names in any case and one valid signature among several", async () => {
     const headers = signed(payload)
     const other = new Webhook("whsec_c2VjcmV0c2VjcmV0c2VjcmV0").sign(id, new Date(), payload)
     const shouted = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]))
@@ -36,7 +36,7 @@ describe("a delivery", () => {
     expect(await verify(payload, { ...headers, "webhook-signature": several }, secret)).toMatchObject({ id })
   })
 
-  it("of the gateway is verified, by the former secret too, of bytes that are no text", async () => {
+  it("Verification accepts a binary delivery of the gateway signed with the new and the old secret", async () => {
     const prepared = (text: string, until: number | null = null) => {
       const result = prepareSigningSecret(text, until)
       if (result._tag === "Failure") throw new Error(result.failure)
@@ -64,7 +64,7 @@ describe("a delivery", () => {
     ["an empty signature", payload, { ...signed(payload), "webhook-signature": "v1," }, secret, /no signature/],
     ["a secret that is none", payload, signed(payload), "whsec_?", /the secret/],
     ["no secret", payload, signed(payload), "", /the secret/]
-  ])("with %s is refused", async (_, body, headers, by, message) => {
+  ])("Verification refuses a delivery with %s", async (_, body, headers, by, message) => {
     const failure = await verify(body, headers, by).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(WebhookVerificationError)
     expect(String(failure)).toMatch(message)

@@ -69,12 +69,12 @@ const answer = (status: number, body: unknown = "", headers: Answer["headers"] =
   bodyTruncated: false
 })
 
-describe("CHAT_BOT", () => {
+describe("CHAT_BOT destination", () => {
   const auth = { auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
   const bot = (config: Config) =>
     open("CHAT_BOT", { auth, config: { channel: "C1", text_template: "{{payload.text}}", ...config } })
 
-  it("posts a message as its bot", () => {
+  it("CHAT_BOT destination posts a message as its bot", () => {
     const { headers, shownUrl, text, url } = sent(bot({}), event({ text: 'a "b" <c>' }))
     expect([url, shownUrl]).toEqual(Array(2).fill("https://stand-in-of-slack.com/api/chat.postMessage"))
     expect(headers).toEqual({
@@ -86,7 +86,7 @@ describe("CHAT_BOT", () => {
     expect(JSON.parse(text)).toEqual({ channel: "C1", text: 'a "b" &lt;c&gt;' })
   })
 
-  it("lays it out in blocks, which stay JSON whatever the payload holds", () => {
+  it("CHAT_BOT destination sends blocks that stay valid JSON for any payload", () => {
     const section = { type: "section", text: { type: "mrkdwn", text: "{{payload.text}}" } }
     for (const layout of [[section], { blocks: [section] }]) {
       const { text } = sent(bot({ blocks_template: JSON.stringify(layout) }), event({ text: '"}],"x":"\n' }))
@@ -105,7 +105,7 @@ describe("CHAT_BOT", () => {
       "config.blocks_template makes neither a list of blocks nor an object with one"
     ],
     [{ blocks_template: `[${Array(51).fill("{}").join()}]` }, "config.blocks_template makes more than 50 blocks"]
-  ])("%j is refused, without a word of the event", (config, message) => {
+  ])("CHAT_BOT destination refuses an event for the config %j without quoting it", (config, message) => {
     const refusal = refusalOf(bot(config), event({ text: "secret of the event" }))
     expect([refusal.code, refusal.message]).toEqual(["TEMPLATE_ERROR", message])
   })
@@ -121,45 +121,45 @@ describe("CHAT_BOT", () => {
     [200, { ok: "true" }, ["BAD_RESPONSE", false]],
     [429, "", ["BAD_RESPONSE", false]],
     [503, "", ["BAD_RESPONSE", false]]
-  ])("takes %i %j for %j", (status, body, expected) => {
+  ])("CHAT_BOT destination judges the answer %i %j as %j", (status, body, expected) => {
     const verdict = bot({}).judge(answer(status, body))
     expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
   })
 
-  it("takes a success for one, however long the message is that it repeats", () => {
+  it("CHAT_BOT destination recognizes success in an answer that was cut", () => {
     const long = { ...answer(200, `{"ok":true,"message":{"text":"${"x".repeat(70_000)}`), bodyTruncated: true }
     expect(bot({}).judge(long)).toBe("successful")
     expect(bot({}).judge({ ...long, body: Buffer.from('{"ok":false,') })).not.toBe("successful")
   })
 })
 
-describe("a body of more than a megabyte", () => {
+describe("Event body of more than a megabyte", () => {
   const auth = { auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
   const bot = (text_template: string) => open("CHAT_BOT", { auth, config: { channel: "C1", text_template } })
   const long = "x".repeat(2 * 1024 * 1024)
   const large = (payload: object) => event({ ...payload, long })
 
-  it("fills templates by its parts", () => {
+  it("Members of a large event body can be used in templates", () => {
     const message = large({ id: 7, message: "hello", items: [{ sku: "a" }, { sku: "b", n: [1] }] })
     const template = "{{payload.id}} {{message}} {{payload.items[1].sku}} {{payload.items[1]}} [{{payload.none}}]"
     expect(JSON.parse(sent(bot(template), message).text).text).toBe('7 hello b {"sku":"b","n":[1]} []')
   })
 
-  it.each(["{{payload}}", "{{payload.long}}"])("is more than %s may make", (template) => {
+  it.each(["{{payload}}", "{{payload.long}}"])("Template %s of a large event body makes too much text", (template) => {
     expect(refusalOf(bot(template), large({})).message).toBe("a template makes more text than it may")
   })
 
-  it("that is no JSON has no parts, and is more than a template may make", () => {
+  it("Large event body that is not JSON has no members for templates and is refused as a whole", () => {
     expect(refusalOf(bot("{{payload}}"), event(long)).code).toBe("TEMPLATE_ERROR")
     expect(JSON.parse(sent(bot("a{{payload.id}}{{message}}"), event(`{"id":7,${long}`)).text).text).toBe("a")
   })
 })
 
-describe("CHAT_WEBHOOK", () => {
+describe("CHAT_WEBHOOK destination", () => {
   const url = "https://chat.example.com/api/webhooks/1/t0ken-of-the-webhook?thread_id=5"
   const webhook = (config: Config = {}) => open("CHAT_WEBHOOK", { config: { url, ...config } })
 
-  it("posts the event, and notifies nobody unless it is told to", () => {
+  it("CHAT_WEBHOOK destination posts the event and allows no mentions by default", () => {
     const { headers, shownUrl, text, url } = sent(webhook(), event({ a: "@everyone" }))
     expect(url).toBe("https://chat.example.com/api/webhooks/1/t0ken-of-the-webhook?thread_id=5&wait=true")
     expect(shownUrl).toBe("https://chat.example.com/api/webhooks/1/****hook")
@@ -167,7 +167,7 @@ describe("CHAT_WEBHOOK", () => {
     expect(JSON.parse(text)).toEqual({ content: 'Event evt_1\n{"a":"@everyone"}', allowed_mentions: { parse: [] } })
   })
 
-  it("has a name, a picture, embeds and mentions", () => {
+  it("CHAT_WEBHOOK destination sends a name, a picture, embeds and allowed mentions", () => {
     const { text } = sent(
       webhook({
         username: "{{payload.who}}",
@@ -185,7 +185,7 @@ describe("CHAT_WEBHOOK", () => {
     })
   })
 
-  it("has no part of its URL shown that is a secret, however a target repeats it", () => {
+  it("CHAT_WEBHOOK destination masks the secret part of its URL in what a target repeats", () => {
     const echoes = Echoes.of(secretsIn(connectorOf("CHAT_WEBHOOK")!, { url }))!
     expect(echoes.text(`POST /api/webhooks/1/t0ken-of-the-webhook?thread_id=5&wait=true`)).toBe(
       "POST ****id=5&wait=true"
@@ -193,7 +193,7 @@ describe("CHAT_WEBHOOK", () => {
     expect(echoes.text(`no webhooks of t0ken-of-the-webhook`)).toBe("no webhooks of ****hook")
   })
 
-  it("says which pictures the API is to fetch, and refuses what is no URL", () => {
+  it("CHAT_WEBHOOK destination lists the pictures that the API will fetch and refuses invalid URLs", () => {
     const picture = (name: string) => `https://example.com/${name}.png`
     const sender = webhook({
       avatar_url: "{{payload.a}}",
@@ -216,11 +216,11 @@ describe("CHAT_WEBHOOK", () => {
     ["https://chat.example.com/api/webhooks/1/t0ken-of-it/slack", "https://chat.example.com/api/webhooks/1/****f-it"],
     ["https://chat.example.com/api/webhooks/1/t0ken-of-it/", "https://chat.example.com/api/webhooks/1/****f-it"],
     ["https://chat.example.com/hook/t0ken-of-it", "https://chat.example.com/****"]
-  ])("%s is recorded as %s", (url, shown) => {
+  ])("CHAT_WEBHOOK destination records its URL %s as %s", (url, shown) => {
     expect(sent(webhook({ url }), event({})).shownUrl).toBe(shown)
   })
 
-  it("cuts what the API would refuse, between characters", () => {
+  it("CHAT_WEBHOOK destination cuts a long message between characters", () => {
     const contentOf = (payload: string): string =>
       (JSON.parse(sent(webhook({ content_template: "{{payload}}" }), event(payload)).text) as { content: string })
         .content
@@ -239,13 +239,16 @@ describe("CHAT_WEBHOOK", () => {
     ["/v10", 64.57, { "retry-after": "65" }, 65],
     ["/v10", 0.3, { "x-ratelimit-reset-after": "0.300" }, 1],
     ["/v10", 3, { "x-ratelimit-reset-after": "soon" }, 3]
-  ])("api%s: a 429 that says %d is waited for (%j) for %i s", (version, retry_after, headers, seconds) => {
-    const sender = webhook({ url: `https://discord.com/api${version}/webhooks/1/t0ken-of-it` })
-    const limited = { message: "You are being rate limited.", retry_after, global: false }
-    expect(sender.judge(answer(429, limited, headers))).toMatchObject({ retryAfter: seconds, final: false })
-  })
+  ])(
+    "CHAT_WEBHOOK destination on api%s reads retry_after %d of a 429 with headers %j as %i s",
+    (version, retry_after, headers, seconds) => {
+      const sender = webhook({ url: `https://discord.com/api${version}/webhooks/1/t0ken-of-it` })
+      const limited = { message: "You are being rate limited.", retry_after, global: false }
+      expect(sender.judge(answer(429, limited, headers))).toMatchObject({ retryAfter: seconds, final: false })
+    }
+  )
 
-  it("takes a proxy's 429 by its header, and tells the API's own number", () => {
+  it("CHAT_WEBHOOK destination leaves a proxy's 429 to its header and reports the API's error number", () => {
     expect(webhook().judge(answer(429, "<html>", { "retry-after": "600" }))).not.toHaveProperty("retryAfter")
     expect(webhook().judge(answer(429, { retry_after: "soon" }))).not.toHaveProperty("retryAfter")
     expect(webhook().judge(answer(404, { code: 10015 }))).toEqual({
@@ -256,7 +259,7 @@ describe("CHAT_WEBHOOK", () => {
   })
 })
 
-describe("MESSENGER_MESSAGE", () => {
+describe("MESSENGER_MESSAGE destination", () => {
   const auth = { auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "123:abc/../x" } }
   const messenger = (config: Config = {}) =>
     open("MESSENGER_MESSAGE", {
@@ -264,14 +267,14 @@ describe("MESSENGER_MESSAGE", () => {
       config: { chat_id: "-100{{payload.chat}}", text_template: "{{payload.text}}", ...config }
     })
 
-  it("sends as its bot, whose token is one part of the path and is not recorded", () => {
+  it("MESSENGER_MESSAGE destination sends as its bot and does not record the bot's token", () => {
     const { shownUrl, text, url } = sent(messenger(), event({ chat: 7, text: "hello" }))
     expect(url).toBe("https://stand-in-of-api.telegram.org/bot123:abc%2F..%2Fx/sendMessage")
     expect(shownUrl).toBe("https://stand-in-of-api.telegram.org/bot****/sendMessage")
     expect(JSON.parse(text)).toEqual({ chat_id: "-1007", text: "hello", disable_notification: false })
   })
 
-  it("is marked up, quiet and without previews", () => {
+  it("MESSENGER_MESSAGE destination can send with markup, silently and without link previews", () => {
     const config = { parse_mode: "HTML", disable_link_previews: true, disable_notification: true }
     expect(JSON.parse(sent(messenger(config), event({ text: "x" })).text)).toMatchObject({
       parse_mode: "HTML",
@@ -283,33 +286,33 @@ describe("MESSENGER_MESSAGE", () => {
   it.each([
     ["HTML", "<b>{{payload.text}}</b>", "<b>a &lt; b.&quot;*&quot;</b>"],
     ["MarkdownV2", "*{{payload.text}}*", String.raw`*a < b\."\*"*`]
-  ])("%s: a value is text", (parse_mode, text_template, expected) => {
+  ])("MESSENGER_MESSAGE destination in mode %s escapes template values", (parse_mode, text_template, expected) => {
     const { text } = sent(messenger({ parse_mode, text_template }), event({ text: 'a < b."*"' }))
     expect(JSON.parse(text).text).toBe(expected)
   })
 
-  it("takes a success for one, however many links the message has that it repeats", () => {
+  it("MESSENGER_MESSAGE destination recognizes success in an answer that was cut", () => {
     const long = { ...answer(200, `{"ok":true,"result":{"entities":["${"x".repeat(70_000)}`), bodyTruncated: true }
     expect(messenger().judge(long)).toBe("successful")
     expect(messenger().judge({ ...long, body: Buffer.from('{"ok":false,') })).not.toBe("successful")
     expect(messenger().judge({ ...long, body: Buffer.from("<html>") })).not.toBe("successful")
   })
 
-  it("takes a bot that is not found for a wrong token", () => {
+  it("MESSENGER_MESSAGE destination reports a bot that is not found as a wrong token", () => {
     expect(messenger().judge(answer(404, { ok: false, error_code: 404 }))).toMatchObject({
       code: "AUTH_REJECTED",
       final: false
     })
   })
 
-  it("sends one a second unless it is told otherwise", () => {
+  it("MESSENGER_MESSAGE destination has a default rate limit of one message per second", () => {
     const row = connectorOf("MESSENGER_MESSAGE")!
     const config = { chat_id: "1", text_template: "x" }
     expect(Result.getOrThrow(settingsOf(row, config))).toMatchObject({ rate_limit: 1, rate_limit_period: "second" })
     expect(Result.getOrThrow(settingsOf(row, { ...config, rate_limit: 30 }))).toMatchObject({ rate_limit: 30 })
   })
 
-  it("waits for as long as the body says, where no header does", () => {
+  it("MESSENGER_MESSAGE destination waits for the time in the body when no header says it", () => {
     const limited = { ok: false, error_code: 429, description: "Too Many Requests", parameters: { retry_after: 31 } }
     expect(messenger().judge(answer(429, limited))).toEqual({
       code: "BAD_RESPONSE",
@@ -320,12 +323,12 @@ describe("MESSENGER_MESSAGE", () => {
   })
 })
 
-describe("EMAIL_API_EMAIL", () => {
+describe("EMAIL_API_EMAIL destination", () => {
   const auth = { auth_type: "EMAIL_API_KEY", auth: { api_key: "SG.1" } }
   const config = { from: "orders@example.com", to: "ops@example.com" }
   const mail = (more: Config = {}) => open("EMAIL_API_EMAIL", { auth, config: { ...config, ...more } })
 
-  it("sends the payload as text", () => {
+  it("EMAIL_API_EMAIL destination sends the payload as text", () => {
     const { headers, text, url } = sent(mail(), event({ a: 1 }))
     expect(url).toBe("https://stand-in-of-api.sendgrid.com/v3/mail/send")
     expect(headers).toMatchObject({ authorization: "Bearer SG.1" })
@@ -337,7 +340,7 @@ describe("EMAIL_API_EMAIL", () => {
     })
   })
 
-  it("has names, copies, an answer address and HTML, in which the payload is text", () => {
+  it("EMAIL_API_EMAIL destination sends names, copies, a reply address and HTML with escaped values", () => {
     const { text, url } = sent(
       mail({
         api_base: "https://api.eu.sendgrid.com",
@@ -367,7 +370,7 @@ describe("EMAIL_API_EMAIL", () => {
     })
   })
 
-  it("waits until the moment that a 429 names, by the API's own clock", () => {
+  it("EMAIL_API_EMAIL destination waits until the reset time of a 429, by the API's clock", () => {
     const date = "Fri, 02 Jan 2026 00:00:00 GMT"
     const reset = String(Date.UTC(2026, 0, 2) / 1000 + 90)
     const wait = (headers: Answer["headers"]) => mail().judge(answer(429, { errors: [] }, headers))
@@ -383,7 +386,7 @@ describe("EMAIL_API_EMAIL", () => {
     for (const headers of silent) expect(wait(headers)).not.toHaveProperty("retryAfter")
   })
 
-  it("names nobody twice", () => {
+  it("EMAIL_API_EMAIL destination names each recipient once", () => {
     const { text } = sent(
       mail({ to: ["a@example.com", "A@example.com"], cc: "{{payload.to}}" }),
       event({ to: "a@example.com" })
@@ -392,7 +395,7 @@ describe("EMAIL_API_EMAIL", () => {
   })
 
   it.each(["a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "<a@example.com>", "nobody", ""])(
-    "a payload whose recipient is %j sends nothing",
+    "EMAIL_API_EMAIL destination sends nothing when the payload's recipient is %j",
     (to) => {
       const refusal = refusalOf(mail({ to: "{{payload.to}}" }), event({ to }))
       expect(refusal.code).toBe("TEMPLATE_ERROR")
@@ -400,13 +403,13 @@ describe("EMAIL_API_EMAIL", () => {
     }
   )
 
-  it("names no sender where the template of the name makes nothing", () => {
+  it("EMAIL_API_EMAIL destination leaves out an empty sender name", () => {
     expect(JSON.parse(sent(mail({ from_name: "{{payload.none}}" }), event({})).text).from).toEqual({
       email: config.from
     })
   })
 
-  it("refuses addresses that are none, and more than ten recipients", () => {
+  it("EMAIL_API_EMAIL destination refuses invalid addresses and more than ten recipients", () => {
     expect(faultsOf("EMAIL_API_EMAIL", { ...config, cc: "a@example.com,b@example.com" })).toEqual([
       "config.cc must be an e-mail address, or a list of them: one address in each text"
     ])
@@ -425,13 +428,13 @@ describe("EMAIL_API_EMAIL", () => {
     [413, ["BAD_RESPONSE", true]],
     [429, ["BAD_RESPONSE", false]],
     [500, ["BAD_RESPONSE", false]]
-  ])("takes %i for %j", (status, expected) => {
+  ])("EMAIL_API_EMAIL destination judges the status %i as %j", (status, expected) => {
     const verdict = mail().judge(answer(status, { errors: [{ message: "x" }] }))
     expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
   })
 })
 
-describe("MESSAGING", () => {
+describe("Messaging destinations", () => {
   const auth = { auth_type: "MESSAGING_AUTH_TOKEN", auth: { account_sid: "AC1", auth_token: "token" } }
   const config = { to: "{{payload.to}}", from: "+15005550001", body_template: "{{message}}/{{payload.message}}" }
   const payload = { to: "+15005550006", message: "50 % & more", media_url: "https://example.com/a b.png" }
@@ -440,7 +443,7 @@ describe("MESSAGING", () => {
     return { ...request, fields: [...new URLSearchParams(request.text)] }
   }
 
-  it("SMS: a form of the account", () => {
+  it("MESSAGING_SMS destination posts a form with the account's credentials", () => {
     const { fields: form, headers, url } = fields("MESSAGING_SMS", {})
     expect(url).toBe("https://stand-in-of-api.twilio.com/2010-04-01/Accounts/AC1/Messages.json")
     expect(headers).toMatchObject({
@@ -454,7 +457,7 @@ describe("MESSAGING", () => {
     ])
   })
 
-  it("MMS: with media, each a URL or nothing is sent", () => {
+  it("MESSAGING_MMS destination sends media URLs and refuses an event whose media URL is invalid", () => {
     const type = "MESSAGING_MMS"
     const media = ["https://example.com/1.png", "https://example.com/{{payload.to}}.png"]
     expect(fields(type, { media_urls: media }).fields.slice(3)).toEqual([
@@ -468,7 +471,7 @@ describe("MESSAGING", () => {
     expect(faultsOf(type, { ...config, media_urls: ["ftp://example.com/x"] })).toHaveLength(1)
   })
 
-  it("CHAT: free text, or an approved template with its variables", () => {
+  it("MESSAGING_CHAT destination sends free text or an approved template with its variables", () => {
     expect(
       fields("MESSAGING_CHAT", {
         body_template: null,
@@ -496,7 +499,7 @@ describe("MESSAGING", () => {
     ["+05005550006", null],
     ["PN0000", null],
     ["", null]
-  ])("SMS: a payload that names %j is sent to %j", (to, expected) => {
+  ])("SMS and MMS destinations map the payload's recipient %j to %j", (to, expected) => {
     for (const type of ["MESSAGING_SMS", "MESSAGING_MMS"]) {
       const sender = open(type, { auth, config: { ...config, media_urls: ["https://example.com/1.png"] } })
       const message = event({ ...payload, to })
@@ -505,7 +508,7 @@ describe("MESSAGING", () => {
     }
   })
 
-  it("CHAT: keeps to the channel of its sender", () => {
+  it("MESSAGING_CHAT destination requires recipients on the channel of its sender", () => {
     const toOf = (from: string, to: string): string | null => {
       const sender = open("MESSAGING_CHAT", { auth, config: { ...config, from } })
       const request = sender.prepare(event({ ...payload, to }), factsOf(event({})))
@@ -518,7 +521,7 @@ describe("MESSAGING", () => {
     expect(toOf("+15005550001", "+15005550006")).toBe("+15005550006")
   })
 
-  it("CHAT: variables are texts of one line, and none is empty", () => {
+  it("MESSAGING_CHAT destination sends variables as non-empty texts of one line", () => {
     const layout = {
       1: "{{payload.lines}}",
       2: "{{payload.none}}",
@@ -549,7 +552,7 @@ describe("MESSAGING", () => {
     })
   })
 
-  it("says what is required with what", () => {
+  it("MESSAGING_CHAT destination reports which settings are required together", () => {
     const chat = { to: "whatsapp:+1", from: null, body_template: null }
     expect(faultsOf("MESSAGING_CHAT", chat)).toEqual([
       "config.from is required: the sender, or config.messaging_service_sid",
@@ -564,7 +567,7 @@ describe("MESSAGING", () => {
     expect(faultsOf("MESSAGING_SMS", { to: "1", body_template: "x", messaging_service_sid: "MG1" })).toEqual([])
   })
 
-  it("refuses blank texts that nothing could be sent with, as it refuses those that are missing", () => {
+  it("Destinations refuse blank required texts like missing ones", () => {
     const blank = " "
     const message = { to: "+15005550006", from: "+15005550001", body_template: "x" }
     const hook = { url: "https://discord.com/api/webhooks/1/token" }
@@ -590,7 +593,7 @@ describe("MESSAGING", () => {
     expect(faultsOf("MESSAGING_CHAT", { ...message, ...service, body_template: "" })).toEqual([])
   })
 
-  it("tells the API's own number for what is wrong", () => {
+  it("MESSAGING_SMS destination reports the API's error number", () => {
     const sender = open("MESSAGING_SMS", { auth, config })
     expect(sender.judge(answer(400, { code: 21211, message: "The 'To' number is not valid" }))).toEqual({
       code: "BAD_RESPONSE",
@@ -611,12 +614,12 @@ describe("MESSAGING", () => {
     [404, { code: 20_404 }, ["AUTH_REJECTED", false]],
     [429, { code: 20_429 }, ["BAD_RESPONSE", false]],
     [503, "", ["BAD_RESPONSE", false]]
-  ])("takes %i %j for %j", (status, body, expected) => {
+  ])("MESSAGING_SMS destination judges the answer %i %j as %j", (status, body, expected) => {
     const verdict = open("MESSAGING_SMS", { auth, config }).judge(answer(status, body))
     expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
   })
 
-  it("MMS: names what the API will fetch, so that it is checked before", () => {
+  it("MESSAGING_MMS destination lists the media that the API will fetch, so that they are checked first", () => {
     const media_urls = ["https://media.example.com/1.png", "{{media_url}}"]
     const sender = open("MESSAGING_MMS", { auth, config: { ...config, media_urls } })
     const request = sent(sender, event({ ...payload, media_url: "http://10.0.0.1/a.png" }))

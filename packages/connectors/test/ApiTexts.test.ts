@@ -8,8 +8,8 @@ import { event, opened, refusalOf, sent } from "./Opened.ts"
 // oxlint-disable-next-line typescript/no-explicit-any -- JSON that a test looks into
 type Made = Record<string, any>
 
-describe("cutting", () => {
-  it("counts as a target counts, and never leaves half a character", () => {
+describe("Text limits", () => {
+  it("Cut text is counted in the target's units and never ends in half a character", () => {
     expect([pointsOf("a😀b"), "a😀b".length]).toEqual([3, 4])
     expect(pointsOf("\ud83d")).toBe(1)
     expect(shortenedPoints("😀😀😀", 3)).toBe("😀😀😀")
@@ -21,13 +21,13 @@ describe("cutting", () => {
   })
 })
 
-describe("CHAT_WEBHOOK", () => {
+describe("CHAT_WEBHOOK texts", () => {
   const url = "https://discord.com/api/webhooks/1/t0ken-of-it"
   const made = (config: Config, payload: unknown) =>
     JSON.parse(sent(opened("CHAT_WEBHOOK", { url, ...config }), event(payload)).text) as Made
   const embeds = (layout: unknown): Config => ({ content_template: "", embeds: JSON.stringify(layout) })
 
-  it("posts embeds alone, and a message alone where they say nothing", () => {
+  it("CHAT_WEBHOOK message may omit its text or its embeds, but not both", () => {
     expect(made(embeds({ title: "{{payload.a}}" }), { a: "x" })).toEqual({
       embeds: [{ title: "x" }],
       allowed_mentions: { parse: [] }
@@ -43,12 +43,12 @@ describe("CHAT_WEBHOOK", () => {
     )
   })
 
-  it("leaves out a name and a picture that are empty", () => {
+  it("CHAT_WEBHOOK message omits an empty name and picture", () => {
     const config = { content_template: "x", username: "{{payload.who}}", avatar_url: "{{payload.picture}}" }
     expect(made(config, {})).toEqual({ content: "x", allowed_mentions: { parse: [] } })
   })
 
-  it("cuts what is too long in an embed, and replaces or leaves out what is empty", () => {
+  it("CHAT_WEBHOOK embed has its long texts cut and its empty texts replaced or omitted", () => {
     const long = "x".repeat(10_000)
     const { embeds: list } = made(
       embeds([
@@ -80,7 +80,7 @@ describe("CHAT_WEBHOOK", () => {
     ])
   })
 
-  it("has no more than 6,000 characters in all embeds, and 25 fields in one", () => {
+  it("CHAT_WEBHOOK message has at most 6,000 characters in all embeds and 25 fields per embed", () => {
     const long = "x".repeat(10_000)
     const fields = Array.from({ length: 30 }, () => ({ name: "n", value: "v" }))
     const { embeds: list } = made(
@@ -94,7 +94,7 @@ describe("CHAT_WEBHOOK", () => {
     expect(lengths).toEqual([4_096, 6_000 - 4_096 - 50])
   })
 
-  it("counts what stands for an empty half of a field as well", () => {
+  it("CHAT_WEBHOOK embed limit counts the placeholder of an empty field half", () => {
     const [long, short] = ["{{payload.long}}", "{{payload.short}}"]
     const fields = [
       { name: long, value: long },
@@ -111,7 +111,7 @@ describe("CHAT_WEBHOOK", () => {
     expect(texts.reduce((sum, text) => sum + pointsOf(text), pointsOf(list[0].description))).toBe(6_000)
   })
 
-  it("says which part of a message was refused", () => {
+  it("CHAT_WEBHOOK failure names the part of the message that was refused", () => {
     const errors = { embeds: { 0: { url: { _errors: [{ code: "URL_TYPE_INVALID_URL", message: "no" }] } } } }
     const body = Buffer.from(JSON.stringify({ code: 50035, message: "Invalid Form Body", errors }))
     const { judge } = opened("CHAT_WEBHOOK", { url })
@@ -123,13 +123,13 @@ describe("CHAT_WEBHOOK", () => {
   })
 })
 
-describe("CHAT_BOT", () => {
+describe("CHAT_BOT texts", () => {
   const bot = (blocks: unknown) =>
     opened("CHAT_BOT", { channel: "C1", text_template: "t", blocks_template: JSON.stringify(blocks) })
   const laidOut = (blocks: unknown, payload: unknown) =>
     (JSON.parse(sent(bot(blocks), event(payload)).text) as { readonly blocks?: ReadonlyArray<Made> }).blocks
 
-  it("escapes a value in a text, and leaves it as it is in a URL and in what is no text", () => {
+  it("CHAT_BOT message escapes values in texts but not in URLs and button values", () => {
     const link = "https://example.com/?a=1&b=<2>"
     const button = {
       type: "button",
@@ -149,7 +149,7 @@ describe("CHAT_BOT", () => {
     expect(laidOut([image], { link })).toEqual([{ type: "image", image_url: link, alt_text: link }])
   })
 
-  it("has no text gone through for names, unless its template says so", () => {
+  it("CHAT_BOT message does not search texts for names unless its template says so", () => {
     const text = (more: object) => ({ type: "section", text: { type: "mrkdwn", text: "{{payload.a}}", ...more } })
     expect(laidOut([text({}), text({ verbatim: false })], { a: "@channel" })!.map((block) => block.text)).toEqual([
       { type: "mrkdwn", text: "@channel", verbatim: true },
@@ -157,7 +157,7 @@ describe("CHAT_BOT", () => {
     ])
   })
 
-  it("cuts what is too long, never within an escape, and replaces or leaves out what is empty", () => {
+  it("CHAT_BOT message cuts long texts outside escapes and replaces or omits empty texts", () => {
     const plain = (text: string) => ({ type: "plain_text", text })
     const blocks = laidOut(
       [
@@ -183,7 +183,7 @@ describe("CHAT_BOT", () => {
     expect(blocks[4]!.elements).toEqual([{ type: "button", text: plain("—") }])
   })
 
-  it("counts an emoji as one character, and never leaves half of one", () => {
+  it("CHAT_BOT message counts an emoji as one character and never splits it", () => {
     const texts = (faces: number) => {
       const header = { type: "header", text: { type: "plain_text", text: "{{payload.faces}}" } }
       const image = { type: "image", image_url: "https://example.com/a.png", alt_text: "{{payload.faces}}" }
@@ -199,7 +199,7 @@ describe("CHAT_BOT", () => {
     expect(texts(40_001)).toEqual([`${"😀".repeat(39_999)}…`, `${"😀".repeat(149)}…`, `${"😀".repeat(1_999)}…`])
   })
 
-  it("cuts each text and each list to the limit of where it stands", () => {
+  it("CHAT_BOT message cuts each text and list to the limit of its block or element", () => {
     const long = "{{payload.long}}"
     const plain = { type: "plain_text", text: long }
     const option = { text: plain, description: plain, value: long, url: "https://example.com/" }
@@ -251,13 +251,13 @@ describe("CHAT_BOT", () => {
     expect(alert!["text"].text).toHaveLength(200)
   })
 
-  it("has no more than 12,000 characters in all blocks of Markdown", () => {
+  it("CHAT_BOT message has at most 12,000 characters in all Markdown blocks", () => {
     const markdown = { type: "markdown", text: "{{payload.long}}" }
     const blocks = laidOut([markdown, markdown, markdown], { long: "x".repeat(7_000) })!
     expect(blocks.map(({ text }) => text.length)).toEqual([7_000, 5_000])
   })
 
-  it("has values in rich texts and tables as they are, and none that is empty", () => {
+  it("CHAT_BOT message keeps values in rich texts and tables unescaped and leaves none empty", () => {
     const link = "https://example.com/?a=1&b=<2>"
     const text = (written: string) => ({ type: "text", text: written })
     const section = (...elements: ReadonlyArray<object>) => ({ type: "rich_text_section", elements })
@@ -296,7 +296,7 @@ describe("CHAT_BOT", () => {
     ])
   })
 
-  it("posts its text alone where no block says anything, and refuses a URL that is too long", () => {
+  it("CHAT_BOT message is sent without empty blocks, and a too long URL is refused", () => {
     expect(laidOut([{ type: "section", text: { type: "mrkdwn", text: "{{payload.none}}" } }], {})).toBeUndefined()
     const image = [{ type: "image", image_url: "https://example.com/{{payload.a}}", alt_text: "x" }]
     expect(refusalOf(bot(image), event({ a: "x".repeat(3_000) })).message).toBe(
@@ -304,7 +304,7 @@ describe("CHAT_BOT", () => {
     )
   })
 
-  it("says which part of its blocks was refused", () => {
+  it("CHAT_BOT failure names the part of the blocks that was refused", () => {
     const messages = ["[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]"]
     const body = Buffer.from(JSON.stringify({ ok: false, error: "invalid_blocks", response_metadata: { messages } }))
     expect(bot([]).judge({ status: 200, headers: {}, body, bodyTruncated: false })).toEqual({
@@ -316,7 +316,7 @@ describe("CHAT_BOT", () => {
   })
 })
 
-describe("MESSENGER_MESSAGE", () => {
+describe("MESSENGER_MESSAGE texts", () => {
   const textOf = (config: Config, payload: unknown): string =>
     (
       JSON.parse(sent(opened("MESSENGER_MESSAGE", { chat_id: "1", ...config }), event(payload)).text) as {
@@ -324,13 +324,13 @@ describe("MESSENGER_MESSAGE", () => {
       }
     ).text
 
-  it("cuts a plain text by characters", () => {
+  it("MESSENGER_MESSAGE plain text is cut by characters", () => {
     const config = { text_template: "{{payload.a}}" }
     expect(textOf(config, { a: "😀".repeat(4_096) })).toBe("😀".repeat(4_096))
     expect(textOf(config, { a: "😀".repeat(4_097) })).toBe(`${"😀".repeat(4_095)}…`)
   })
 
-  it("cuts the values of a text that is marked up, so that its marks stay whole", () => {
+  it("MESSENGER_MESSAGE text with markup has its values cut so that the markup stays valid", () => {
     const html = textOf(
       { parse_mode: "HTML", text_template: "<b>{{payload.a}}</b> <i>{{payload.b}}</i>" },
       { a: "<".repeat(9_000), b: "short" }
@@ -342,7 +342,7 @@ describe("MESSENGER_MESSAGE", () => {
     expect(markdown).toMatch(/^\*(?:\\!)+…\*$/)
   })
 
-  it("refuses a template that is too long by itself", () => {
+  it("MESSENGER_MESSAGE template that is too long by itself is refused", () => {
     const sender = opened("MESSENGER_MESSAGE", {
       chat_id: "1",
       parse_mode: "HTML",
@@ -353,7 +353,7 @@ describe("MESSENGER_MESSAGE", () => {
     )
   })
 
-  it("says why a call was refused, unless that quotes it", () => {
+  it("MESSENGER_MESSAGE failure gives the API's reason unless it quotes the message", () => {
     const { judge } = opened("MESSENGER_MESSAGE", { chat_id: "1", text_template: "x" })
     const said = (description: string) => {
       const body = Buffer.from(JSON.stringify({ ok: false, error_code: 400, description }))

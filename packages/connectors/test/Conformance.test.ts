@@ -90,11 +90,11 @@ const answer = (status: number, body: string | Buffer = "", headers: Answer["hea
 })
 const odd = ["", "<html>", '{"ok":', "null", "[]", "[".repeat(10_000), Buffer.from([0xff, 0, 0xfe]), secret]
 
-describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => {
+describe.each(rows.map((row) => [row.type, row] as const))("Connector %s", (type, row) => {
   const settings = Object.entries(row.settings) as ReadonlyArray<readonly [string, Setting]>
   const auths = authsOf(row)
 
-  it("is declared whole", () => {
+  it("Connector is fully declared", () => {
     expect(type).toMatch(/^[A-Z][A-Z\d_]*$/)
     expect(row.description).toMatch(/\.$/)
     expect(row.example["type"]).toBe(type)
@@ -107,8 +107,8 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     expect(auths.length).toBeGreaterThan(0)
   })
 
-  describe("its settings", () => {
-    it("take the example, and have a default where they are left out or null", () => {
+  describe("Settings of the connector", () => {
+    it("Settings accept the connector's example and have defaults for missing or null values", () => {
       expect(faultsOf(row, inExample(row))).toEqual([])
       const complete = Result.getOrThrow(settingsOf(row, inExample(row)))
       expect(Object.keys(complete)).toEqual(Object.keys(row.settings))
@@ -116,7 +116,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
       expect(Result.getOrThrow(settingsOf(row, { ...nothing, ...inExample(row) }))).toEqual(complete)
     })
 
-    it("say what is missing", () => {
+    it("Settings report each required setting that is missing", () => {
       const missing = settings.filter(([, one]) => "needed" in one).map(([name]) => name)
       const faults = faultsOf(row, {})
       expect(faults).toHaveLength(missing.length)
@@ -124,7 +124,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
         expect(faults.join("\n")).toMatch(new RegExp(String.raw`config\.${name} is required: \w`))
     })
 
-    it.each(settings.map(([name]) => name))("%s: refuses what it cannot be, in words and without the value", (name) => {
+    it.each(settings.map(([name]) => name))("Setting %s refuses wrong values without quoting them", (name) => {
       const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [[secret]], `${secret}\u0000${"x".repeat(1_000_000)}`]
       for (const value of wrong) {
         const faults = faultsOf(row, { ...inExample(row), [name]: value }).join("\n")
@@ -133,7 +133,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
       }
     })
 
-    it("are described in the document", () => {
+    it("Settings are described in the OpenAPI document", () => {
       for (const [, { schema }] of settings) {
         const { schema: described } = Schema.toJsonSchemaDocument(schema)
         expect(Object.keys(described).length).toBeGreaterThan(0)
@@ -141,15 +141,15 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     })
   })
 
-  describe.each(auths.map((auth, i) => [row.auths[i]!, auth] as const))("with %s", (_, auth) => {
+  describe.each(auths.map((auth, i) => [row.auths[i]!, auth] as const))("Auth type %s", (_, auth) => {
     const sender = open(row, auth)
 
-    it("is opened, also without what a disabled auth leaves out", () => {
+    it("Connector opens with disabled auth", () => {
       expect(open(row, { headers: {}, signing: null, settings: { disabled: true } }).kind).toBe(sender.kind)
     })
 
     if (sender.kind === "session") {
-      it("says what it records, without a secret", () => {
+      it("Connector records its method and a URL without secrets", () => {
         expect(sender.method).toMatch(/^[A-Z]+$/)
         expect(sender.shownUrl).not.toBe("")
         expect(sender.shownUrl).not.toContain(secret)
@@ -159,11 +159,11 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
 
     const plain = sender.prepare(message, factsOf(message))
 
-    it("prepares an ordinary request", () => {
+    it("Connector prepares an ordinary request", () => {
       expect(plain).not.toBeInstanceOf(Refusal)
     })
 
-    it.each(hostile)("%s: refused, or sent to nobody else, and nothing in it is split", (_name, wrong) => {
+    it.each(hostile)("Hostile request is refused, or sent whole and to the right origin only: %s", (_name, wrong) => {
       const request = sender.prepare(wrong, factsOf(wrong, evilNames))
       expect(request.method).toMatch(/^[A-Z]+$/)
       expect(request.shownUrl).not.toBe("")
@@ -179,7 +179,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
       for (const value of request.headers) expect(value).not.toMatch(/[\r\n\0]/)
     })
 
-    it("shows no secret in what is recorded of an attempt", () => {
+    it("Record of an attempt contains no secret", () => {
       const carrying: Message = {
         ...message,
         query: `key=${presented}`,
@@ -199,7 +199,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
       expect(sender.answer(plain).body.toString()).not.toContain(secret)
     })
 
-    it("judges every answer", () => {
+    it("Connector judges every answer, and treats no error status as success", () => {
       const { body, headers, status } = rowOf(type).accepted
       expect(sender.judge(answer(status, body, headers))).toBe("successful")
       for (const status of [301, 400, 401, 403, 404, 410, 413, 429, 500, 502, 503, 599]) {
@@ -217,7 +217,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
   })
 })
 
-describe("a session", () => {
+describe("Database session", () => {
   const opened = (line: ReturnType<typeof makeLine>) => {
     const [auth] = authsOf(lineConnector(line))
     const sender = open(lineConnector(line), auth!)
@@ -225,7 +225,7 @@ describe("a session", () => {
     return sender
   }
 
-  it.effect("is closed with its scope", () =>
+  it.effect("Database session is closed with its scope", () =>
     Effect.gen(function* () {
       const line = makeLine()
       const answer = yield* Effect.scoped(
@@ -236,7 +236,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(noSqlServers))
   )
 
-  it.effect("can be interrupted while it sends", () =>
+  it.effect("Database session can be interrupted while it sends", () =>
     Effect.gen(function* () {
       const line = makeLine()
       line.send = () => Effect.never

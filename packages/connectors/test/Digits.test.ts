@@ -6,8 +6,8 @@ import { event, opened, sent } from "./Opened.ts"
 const id = "12345678901234567891"
 const payload = `{"id":${id},"order":{"id":${id},"rate":0.1000000000000000055},"big":1e400}`
 
-describe("a number with more digits than a double", () => {
-  it("is a text in a spreadsheet's cell, whose numbers are doubles", () => {
+describe("Number with more digits than a double", () => {
+  it("Long number is written into a spreadsheet cell as text", () => {
     const columns = ["id", "order.rate", "order", "no {{payload.id}}", "{{payload.id}}"]
     const cells = (value_input_option: string) => {
       const sender = opened("SPREADSHEET", { spreadsheet_id: "1BxiMVs0XRA5nFMd", columns, value_input_option })
@@ -20,7 +20,7 @@ describe("a number with more digits than a double", () => {
     expect(cells("USER_ENTERED")).toEqual([`'${id}`, "'0.1000000000000000055", object, `no ${id}`, `'${id}`])
   })
 
-  it("stands in a message, by itself and in what is written of an object", () => {
+  it("Long number keeps all digits in a message, alone and inside an object", () => {
     const chat = opened("CHAT_WEBHOOK", {
       url: "https://discord.com/api/webhooks/1/t",
       content_template: "order {{payload.order.id}} {{payload.order}}"
@@ -28,7 +28,7 @@ describe("a number with more digits than a double", () => {
     expect(sent(chat, event(payload)).text).toContain(`order ${id} {\\"id\\":${id},\\"rate\\":0.1000000000000000055}`)
   })
 
-  it("is the text of an embed, a field and a block where a number stands for one", () => {
+  it("Long number in place of a text is accepted in embeds, fields and blocks", () => {
     const chat = opened("CHAT_WEBHOOK", {
       url: "https://discord.com/api/webhooks/1/t",
       content_template: "",

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { posix } from "node:path"
 import { forwardedUrl } from "@tidegate/connectors/ForwardedUrl"
 
-describe("a path behind another", () => {
+describe("Forwarded path", () => {
   const contained: ReadonlyArray<readonly [path: string, sent: string]> = [
     // As it came.
     ["/a%2Fb", "/a%2Fb"],
@@ -34,7 +34,7 @@ describe("a path behind another", () => {
     ["@evil.example/x", "/@evil.example/x"]
   ]
   for (const [path, sent] of contained) {
-    it(`${path} is ${sent}`, () => {
+    it(`Forwarded path ${path} becomes ${sent}`, () => {
       const expected = sent === "null" ? null : `https://h.example/base${sent}`
       expect(forwardedUrl("https://h.example/base", path, "")).toBe(expected)
     })
@@ -42,7 +42,7 @@ describe("a path behind another", () => {
 
   const steps = ["..", "%2e%2e", ".%2e", "%2E.", "%252e%252e", "%25%32%65.", "%%32e%%32%65", "%c0%ae%c0%ae", "%C0%AE."]
   const slashes = ["%2f", "%2F", "%5c", "%252f", "%c0%af", "%c1%9c", "%e0%80%af", "%f0%80%80%af", "\\", ";/", ";x=1/"]
-  it("with encoded steps is not one", () => {
+  it("Forwarded path with encoded steps upward is refused", () => {
     const sent = steps.flatMap((up) => slashes.map((slash) => `/${up}${slash}admin`))
     const behind = steps.flatMap((up) => slashes.map((slash) => `/a/b${slash}${up}${slash}admin`))
     const more = ["/a%2f..", "/a%5c%2e%2e", "/..;", "/..%3b", "/..%3fx", "/..%23", "/..%00/x", "/..%20/x", "/.%09./x"]
@@ -53,7 +53,7 @@ describe("a path behind another", () => {
     }
   })
 
-  it("of sixteen thousand escapes is judged in a moment", () => {
+  it("Forwarded path of sixteen thousand escapes is judged within a fraction of a second", () => {
     const started = process.cpuUsage()
     const paths = ["/%25".repeat(8_000), "/%2541".repeat(5_000), "/.".repeat(16_000), `/${".%2e;".repeat(6_000)}`]
     for (const path of paths) forwardedUrl("https://h.example/base", path, "")
@@ -83,7 +83,7 @@ describe("a path behind another", () => {
     })
   }
 
-  it.prop("stays below it, however often it is decoded", [Text, Text], ([path, query]) => {
+  it.prop("Forwarded path stays below the base path, however often it is decoded", [Text, Text], ([path, query]) => {
     for (const base of ["https://h.example:444/base/hooks?key=v", "https://h.example:444/base/hooks/?key=v"]) {
       const href = forwardedUrl(base, `/${path.join("")}`, query.join(""))
       if (href === null) return
@@ -108,7 +108,7 @@ describe("a path behind another", () => {
     "%25",
     "-_~!$&'()*+,:=@"
   ])
-  it.prop("without steps goes as it came", [Schema.Array(Plain)], ([parts]) => {
+  it.prop("Forwarded path without steps stays unchanged", [Schema.Array(Plain)], ([parts]) => {
     const path = `/x${parts.join("/")}`
     const url = forwardedUrl("https://h.example/base", path, "q=%2F..%2f")
     expect(url).toBe(`https://h.example/base${path}?q=%2F..%2f`)

@@ -33,7 +33,7 @@ const targetUrl = (change: Partial<ForwardTarget>, path: string, query: string):
   return request instanceof Refusal ? null : request.url
 }
 
-describe("the target", () => {
+describe("Target URL", () => {
   const table: ReadonlyArray<readonly [url: string, path: string, query: string, expected: string | null]> = [
     ["http://h", "/", "", "http://h"],
     ["http://h", "", "", "http://h"],
@@ -67,7 +67,7 @@ describe("the target", () => {
     ["http://h/b?k=v", "/a#b", "c#d", "http://h/b/a%23b?k=v&c%23d"]
   ]
   for (const [url, path, query, expected] of table) {
-    it(`${url} + ${path}${query === "" ? "" : `?${query}`}`, () => {
+    it(`Target URL is made of ${url} and ${path}${query === "" ? "" : `?${query}`}`, () => {
       expect(targetUrl({ url, path_forwarding_disabled: false }, path, query)).toBe(expected)
       expect(targetUrl({ url, path_forwarding_disabled: true }, path, query)).toBe(url)
     })
@@ -91,7 +91,7 @@ describe("the target", () => {
     "&"
   ])
 
-  it.prop("never leaves the destination's origin and path, and keeps its query", [Schema.Array(Part)], ([parts]) => {
+  it.prop("Target URL stays below the destination's URL and keeps its query", [Schema.Array(Part)], ([parts]) => {
     const [path = "", query = ""] = `/${parts.join("/")}`.split(/\?(.*)/s)
     const href = targetUrl({ url: "https://h.example/base/hooks?key=v", path_forwarding_disabled: false }, path, query)
     if (href === null) return
@@ -110,8 +110,8 @@ const pairs = (headers: ReadonlyArray<string>): ReadonlyArray<readonly [string, 
 const named = (headers: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
   pairs(headers).flatMap(([other, value]) => (other === name ? [value] : []))
 
-describe("prepare", () => {
-  it("adds exactly this to a request without headers", () => {
+describe("Prepared HTTP delivery", () => {
+  it("Delivery of a request without headers has exactly the gateway's headers", () => {
     expect(prepare(target, inbound, context)).toEqual({
       method: "POST",
       url: "http://h/b",
@@ -135,7 +135,7 @@ describe("prepare", () => {
     })
   })
 
-  it("says nothing of what it does not know", () => {
+  it("Delivery omits headers for unknown values", () => {
     const { headers } = prepare(target, inbound, { ...context, willRetryAfter: null, originalIp: null })
     expect(named(headers, "x-gateway-will-retry-after")).toEqual([])
     expect(named(headers, "x-gateway-original-ip")).toEqual([])
@@ -152,7 +152,7 @@ describe("prepare", () => {
     ["DELETE", "POST", "DELETE"]
   ]
   for (const [configured, sent, method] of methods) {
-    it(`${sent} to a destination of ${configured ?? "any method"} is ${method}`, () => {
+    it(`Request method ${sent} becomes ${method} for a destination with ${configured ?? "any method"}`, () => {
       expect(prepare({ ...target, http_method: configured }, { ...inbound, method: sent }, context).method).toBe(method)
     })
   }
@@ -189,13 +189,13 @@ describe("prepare", () => {
     ].map((name) => [`the connection's ${name}`, { [name]: "x" }, name, []] as const)
   ]
   for (const [name, headers, header, expected] of keptOrNot) {
-    it(`${name}: ${expected.length === 0 ? "left out" : expected.join(", ")}`, () => {
+    it(`Delivery handles ${name}: ${expected.length === 0 ? "left out" : expected.join(", ")}`, () => {
       expect(named(prepare(target, { ...inbound, headers }, context).headers, header)).toEqual(expected)
     })
   }
 
   for (const name of ["authorization", "x-token", "idempotency-key", "user-agent", "webhook-id"]) {
-    it(`a destination's own ${name} is the only one`, () => {
+    it(`Destination's own header ${name} replaces the sender's`, () => {
       const { headers } = prepare(target, { ...inbound, headers: { [name]: ["sent", "twice"] } }, context, {
         ...bare,
         headers: { [name]: "set" }
@@ -204,7 +204,7 @@ describe("prepare", () => {
     })
   }
 
-  it("names that no header can hold are encoded, others are not", () => {
+  it("Names with characters that a header cannot hold are encoded in a delivery", () => {
     const { headers } = prepare(target, inbound, {
       ...context,
       sourceName: "café",
@@ -216,7 +216,7 @@ describe("prepare", () => {
     expect(named(headers, "x-gateway-destination-name")).toEqual(["a%0Ab"])
   })
 
-  it("a signed delivery carries the signature once, whatever the sender sent", () => {
+  it("Signed delivery carries the gateway's signature once and no forged one", () => {
     const secret = Result.getOrThrow(prepareSigningSecret("gws_0123456789"))
     const forged = {
       "webhook-id": "forged",
@@ -235,15 +235,15 @@ describe("prepare", () => {
   })
 })
 
-describe("what is recorded", () => {
-  it("is the URL without what the sender presented", () => {
+describe("Recorded URL of a delivery", () => {
+  it("Recorded URL does not contain what the sender presented as a credential", () => {
     const facts = { ...context, shown: { ...inbound, path: "/a", query: "key=%5BPRESENTED%5D" } }
     const { shownUrl, url } = prepare(target, { ...inbound, path: "/a", query: "key=secret" }, facts)
     expect(url).toBe("http://h/b/a?key=secret")
     expect(shownUrl).toBe("http://h/b/a?key=%5BPRESENTED%5D")
   })
 
-  it("of what is refused, is the target alone", () => {
+  it("Refused delivery records the target's URL alone", () => {
     const refusals = [
       forward(target, bare)({ ...inbound, path: "/..%2fx", query: "key=secret" }, context),
       forward(target, bare)({ ...inbound, headers: { "x-long": "secret".repeat(50_000) } }, context)

@@ -32,8 +32,8 @@ const hostile = [
   `${"é ".repeat(300)}\r\nBcc: evil@example.com`
 ]
 
-describe("MAILBOX_EMAIL", () => {
-  it("sends the payload as text, from whom its mailbox is", async () => {
+describe("MAILBOX_EMAIL destination", () => {
+  it("MAILBOX_EMAIL destination sends the payload as text from the mailbox's account", async () => {
     const { headers, method, shownUrl, url } = sent(mailbox(), event({ a: 1 }))
     expect([method, shownUrl, url]).toEqual([
       "POST",
@@ -54,7 +54,7 @@ describe("MAILBOX_EMAIL", () => {
     )
   })
 
-  it("has copies, an answer address, text and HTML, in which the payload is text", async () => {
+  it("MAILBOX_EMAIL destination sends copies, a reply address, text and HTML with escaped values", async () => {
     const text = `— ${"длинный текст ".repeat(200)}\r\n.\r\n--evt_1`
     const { read } = await letter(
       {
@@ -80,14 +80,14 @@ describe("MAILBOX_EMAIL", () => {
     expect(read.attachments).toEqual([])
   })
 
-  it("is the same letter at each attempt", async () => {
+  it("MAILBOX_EMAIL destination sends the same message at each attempt", async () => {
     const config = { html_template: "<p>{{payload.id}}</p>", text_template: "x" }
     const [first, second] = [await letter(config, { id: 1 }), await letter(config, { id: 1 })]
     expect(first.written).toBe(second.written)
   })
 
   it.each(hostile.map((text) => [text.slice(0, 50), text] as const))(
-    "%j in a subject stays in the subject",
+    "MAILBOX_EMAIL subject cannot add headers or recipients: %j",
     async (_, text) => {
       const { names, read } = await letter(
         { subject: "New {{payload.text}}", html_template: "{{payload.text}}" },
@@ -100,14 +100,14 @@ describe("MAILBOX_EMAIL", () => {
     }
   )
 
-  it("shows a subject that reads as an encoded word as it was written", async () => {
+  it("MAILBOX_EMAIL subject that looks like an encoded word is shown as it was written", async () => {
     for (const subject of ["=?utf-8?Q?evil?=", `=?utf-8?B?ZXZpbA==?= ${"é".repeat(100)}`]) {
       const { read } = await letter({ subject: "{{payload.text}}" }, { text: subject })
       expect(read.subject).toBe(subject)
     }
   })
 
-  it("takes no address that is read as others once its words are decoded", () => {
+  it("MAILBOX_EMAIL destination refuses an address that decodes to other addresses", () => {
     const word = "=?utf-8?q?ops=40evil.test=2C?=@example.com"
     expect(refusalOf(mailbox({ to: "{{payload.to}}" }), event({ to: word })).code).toBe("TEMPLATE_ERROR")
     for (const address of [word, "a@=?utf-8?q?evil.test?=", "a\u200b@example.com"]) {
@@ -116,7 +116,7 @@ describe("MAILBOX_EMAIL", () => {
     expect(faultsOf("MAILBOX_EMAIL", { to: "a+b=c@example.com" })).toEqual([])
   })
 
-  it("takes letters of any script, and no sign that others take for the end of an address", async () => {
+  it("MAILBOX_EMAIL destination accepts letters of any script and refuses signs that look like separators", async () => {
     // Each looks like a sign of ASCII, or is made one by whoever normalizes it.
     for (const sign of ["\uff20", "\uff0c", "\ufe13", "\uff1c", "\ufe54", "\uff1d\uff1f"]) {
       const address = `ops${sign}evil.test@example.com`
@@ -135,7 +135,7 @@ describe("MAILBOX_EMAIL", () => {
 
   const nobody = ["a@example.com, b@example.com", "A <a@example.com>", "a@example.com\u0000", "", "a@b@c.example"]
   it.each([...hostile, ...nobody].map((text) => [text.slice(0, 50), text] as const))(
-    "%j is no recipient",
+    "MAILBOX_EMAIL destination refuses the recipient %j",
     (_, text) => {
       for (const name of ["to", "cc", "bcc", "reply_to"]) {
         const refusal = refusalOf(mailbox({ [name]: "{{payload.text}}" }), event({ text }))
@@ -145,7 +145,7 @@ describe("MAILBOX_EMAIL", () => {
     }
   )
 
-  it("has a line of no more than 998 bytes, whatever it is made of", async () => {
+  it("MAILBOX_EMAIL message has lines of at most 998 bytes", async () => {
     const local = `${"a".repeat(60)}@example.com`
     const { written } = await letter(
       {
@@ -159,7 +159,7 @@ describe("MAILBOX_EMAIL", () => {
     expect(written.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/)
   })
 
-  it("refuses more than ten recipients, and addresses that are none", () => {
+  it("MAILBOX_EMAIL destination refuses more than ten recipients and invalid addresses", () => {
     const many = Array.from({ length: 11 }, (_, i) => `${i}@example.com`)
     expect(faultsOf("MAILBOX_EMAIL", { to: many.slice(5), cc: many.slice(0, 5) })).toEqual([
       "config.to must be at most 10 recipients with cc and bcc"
@@ -176,7 +176,7 @@ describe("MAILBOX_EMAIL", () => {
     [403, { error: { code: 403, errors: [{ reason: "rateLimitExceeded" }] } }, ["BAD_RESPONSE", false]],
     [429, { error: { code: 429, errors: [{ reason: "rateLimitExceeded" }] } }, ["BAD_RESPONSE", false]],
     [500, { error: { code: 500, status: "INTERNAL" } }, ["BAD_RESPONSE", false]]
-  ])("takes %i %j for %j", (status, body, expected) => {
+  ])("MAILBOX_EMAIL destination judges the answer %i %j as %j", (status, body, expected) => {
     const verdict = mailbox().judge({
       status,
       headers: {},

@@ -10,7 +10,7 @@ const sent = (path: string, headers: ReadonlyArray<string> = []) => ({
   body: Buffer.from('{"a":"ü"}')
 })
 
-describe("the mock", () => {
+describe("MOCK_API destination", () => {
   const statuses: ReadonlyArray<readonly [path: string, status: number]> = [
     ["/", 200],
     ["/orders", 200],
@@ -25,10 +25,10 @@ describe("the mock", () => {
     ["/status/abc", 200]
   ]
   for (const [path, status] of statuses) {
-    it(`${path} answers ${status}`, () => expect(answer(sent(path)).status).toBe(status))
+    it(`MOCK_API destination answers ${status} for ${path}`, () => expect(answer(sent(path)).status).toBe(status))
   }
 
-  it("echoes the request", () => {
+  it("MOCK_API destination echoes the request", () => {
     const { body, headers } = answer(sent("/x?y=1", ["x-a", "1", "x-b", "2", "x-a", "3", "__proto__", "p", "x-a", "4"]))
     expect(headers).toEqual({ "content-type": "application/json" })
     const echo: unknown = JSON.parse(Buffer.from(body).toString())
@@ -39,7 +39,7 @@ describe("the mock", () => {
     )
   })
 
-  it("keeps of a long echo what is kept of any answer, in whole characters", () => {
+  it("MOCK_API destination cuts a long echo to the captured size between characters", () => {
     for (const shift of ["", "a", "ab"]) {
       const request = { ...sent("/x"), body: Buffer.from(shift + "\u20ac".repeat(4_000_000)) }
       const { body, bodyTruncated } = answer(request)
@@ -52,7 +52,7 @@ describe("the mock", () => {
   })
   const head = '{"method":"PUT","path":"/x","query":"","headers":{},"body":"'
 
-  it("keeps a whole echo of just as much as fits", () => {
+  it("MOCK_API destination keeps an echo whole that has exactly the captured size", () => {
     const fits = maxCapturedBytes - head.length - 2
     for (const [length, truncated] of [
       [fits, false],
@@ -63,7 +63,7 @@ describe("the mock", () => {
     }
   })
 
-  it("takes a body of 10 MiB, and twenty thousand repeated headers, in a moment", () => {
+  it("MOCK_API destination answers a 10 MiB body or twenty thousand headers within a fraction of a second", () => {
     const repeated = Array.from({ length: 20_000 }, () => ["x", "1"]).flat()
     const started = process.cpuUsage()
     for (let i = 0; i < 5; i++) answer({ ...sent("/x", repeated), body: Buffer.alloc(10 * 1024 * 1024, "\0") })

@@ -108,8 +108,8 @@ const client = (credentials: StoreKey = storeKey) =>
     requestChecksumCalculation: "WHEN_REQUIRED"
   })
 
-describe("the stand-in", () => {
-  it("is one to the vendor's own client, whose wrong signatures it refuses", async () => {
+describe("Object store mock", () => {
+  it("Object store mock works with the vendor's client and refuses wrong signatures", async () => {
     const s3 = client()
     const Key = "a b/ü+%'*.json"
     await s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body: "by the client", ContentType: "text/plain" }))
@@ -138,10 +138,10 @@ const keys = [
   "..a/b.."
 ]
 
-describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
+describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("Object store destination %s", (type) => {
   const here = () => ({ endpoint: store.origin, ...(type === "OBJECT_STORE_S" ? { force_path_style: true } : {}) })
 
-  it("stores the payload with what event it is of, where the default says", async () => {
+  it("Object store destination stores payload and metadata under the default key", async () => {
     const { body, verdict } = await put(open(type, here()), event({ id: 7, text: "ü" }))
     expect([verdict, body.toString()]).toEqual(["successful", ""])
     const object = store.objects.get(`${bucket}/archives/tm_1/src_1/evt_1.json`)!
@@ -161,7 +161,7 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     }
   })
 
-  it("says how a body is compressed that it stores as it came, in the object or in what stands around it", async () => {
+  it("Object store destination keeps the content encoding of a compressed body", async () => {
     const plain = Buffer.from('{"id":7}')
     const compressed = (coding: string, body: Buffer = gzipSync(plain)): Message => ({
       ...event(body),
@@ -189,7 +189,7 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     expect(prepared(templated, compressed("gzip")).headers).not.toContain("content-encoding")
   })
 
-  it.each(keys)("signs the key %j, and stores under it", async (key) => {
+  it.each(keys)("Object store destination signs the key %j and stores under it", async (key) => {
     const sender = open(type, { ...here(), key_template: "{{payload.key}}" })
     const { verdict } = await put(sender, event({ key }))
     expect(verdict).toBe("successful")
@@ -198,7 +198,7 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     expect(JSON.parse((await Body?.transformToString()) ?? "")).toMatchObject({ payload: { key } })
   })
 
-  it("is not taken with a wrong secret, or when something on the way changes it", async () => {
+  it("Object store destination fails with a wrong secret or a request that was changed on the way", async () => {
     const wrong = await put(open(type, here(), { ...storeKey, secretAccessKey: "another" }), event({}))
     expect(wrong.verdict).toMatchObject({ code: "AUTH_REJECTED", final: false })
     expect((wrong.verdict as { readonly message: string }).message).toContain("SignatureDoesNotMatch")
@@ -222,20 +222,20 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     ["too many bytes", "ü".repeat(513)],
     ["nothing", ""],
     ["white space", "  "]
-  ])("of a payload that makes a key with %s nothing is stored", (_, key) => {
+  ])("Object store destination stores nothing when the payload makes a key with %s", (_, key) => {
     const refused = refusal(open(type, { key_template: "{{payload.key}}" }), event({ key }))
     expect(refused.code).toBe("TEMPLATE_ERROR")
     if (key.trim() !== "") expect(refused.message).not.toContain(key)
   })
 
-  it("says what is wrong with a key that no event changes", () => {
+  it("Object store destination reports a key template that is invalid for every event", () => {
     expect(faultsOf(type, { key_template: "a/../b" })).toEqual([
       'config.key_template must be a key that can be stored: it has "." or ".." between slashes'
     ])
     expect(faultsOf(type, { key_template: "a/{{payload.b}}/../c" })).toEqual([])
   })
 
-  it("stores the payload as it came, and nothing beside it, without metadata", async () => {
+  it("Object store destination without metadata stores the payload's bytes alone", async () => {
     const body = Buffer.from([0xff, 0, 0xfe, 0x0a])
     const config = {
       ...here(),
@@ -249,7 +249,7 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     expect(Object.keys(object.headers).filter((name) => name.startsWith("x-amz-meta-"))).toEqual([])
   })
 
-  it("keeps in its metadata what is no JSON: text as text, other bytes as base64, numbers as they were written", () => {
+  it("Object store metadata keeps text as text, other bytes as base64 and numbers as written", () => {
     const stored = (body: Uint8Array) => Buffer.from(prepared(open(type), event(body)).body).toString()
     expect(JSON.parse(stored(Buffer.from('say "ü"')))).toMatchObject({ payload: 'say "ü"' })
     expect(JSON.parse(stored(Buffer.alloc(0)))).toMatchObject({ payload: "" })
@@ -266,18 +266,18 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     ["application/xml", "<s>{{payload.s}}</s>", "<s>&lt;&quot;&amp;</s>"],
     ["text/html; charset=utf-8", "<p>{{payload.s}}", "<p>&lt;&quot;&amp;"],
     ["text/plain", "{{payload.s}} {{payload.none}}", '<"& ']
-  ])("%s: values of a body template stand in it as it has them", (content_type, body_template, expected) => {
+  ])("Object store body of type %s has its template values escaped", (content_type, body_template, expected) => {
     const { body, headers } = prepared(open(type, { content_type, body_template }), event({ n: 1, s: '<"&' }))
     expect(Buffer.from(body).toString()).toBe(expected)
     expect(headers[headers.indexOf("content-type") + 1]).toBe(content_type)
     expect(headers).toContain("x-amz-meta-event-id")
   })
 
-  it("stores nothing where a template makes no JSON of an event", () => {
+  it("Object store destination stores nothing when a template makes invalid JSON", () => {
     expect(refusal(open(type, { body_template: '{"a":{{payload.a}}' }), event({ a: 1 })).code).toBe("TEMPLATE_ERROR")
   })
 
-  it("names a session token in its signature", async () => {
+  it("Object store destination includes a session token in its signature", async () => {
     const key = { ...storeKey, sessionToken: "FQoGZXIvYXdzEXAMPLE//" }
     const other = await startStore([bucket], key)
     const sender = open(type, { ...here(), endpoint: other.origin }, key)
@@ -294,7 +294,7 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     await other.close()
   })
 
-  it("is sent without a signature when its auth is disabled", () => {
+  it("Object store destination with disabled auth sends without a signature", () => {
     const row = connectorOf(type)!
     const settings = Result.getOrThrow(settingsOf(row, place(type)))
     expect(
@@ -303,7 +303,7 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
   })
 
   it.each(["ftp://x", "https://x.test/path", "https://x.test?a=b", "https://u:p@x.test", "//x", "https://x.test#f"])(
-    "takes no endpoint like %s",
+    "Object store destination refuses the endpoint %s",
     (endpoint) => {
       const { schema } = connectorOf(type)!.settings["endpoint"]!
       expect(Result.isFailure(SchemaParser.decodeUnknownResult(schema as never)(endpoint))).toBe(true)
@@ -311,54 +311,54 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
   )
 })
 
-describe("where a bucket is", () => {
+describe("Address of a bucket", () => {
   const urlOf = (type: Type, config: Config) => prepared(open(type, { key_template: "k", ...config }), event({})).url
 
   it.each<[string, Type, Config, string]>([
-    ["the account's", "OBJECT_STORE_R", {}, "https://account1.r2.cloudflarestorage.com/webhook-archive/k"],
-    ["the region's", "OBJECT_STORE_S", {}, "https://webhook-archive.s3.eu-central-1.amazonaws.com/k"],
+    ["host of the account", "OBJECT_STORE_R", {}, "https://account1.r2.cloudflarestorage.com/webhook-archive/k"],
+    ["host of the region", "OBJECT_STORE_S", {}, "https://webhook-archive.s3.eu-central-1.amazonaws.com/k"],
     ["China", "OBJECT_STORE_S", { region: "cn-north-1" }, "https://webhook-archive.s3.cn-north-1.amazonaws.com.cn/k"],
     [
-      "by path",
+      "bucket in the path",
       "OBJECT_STORE_S",
       { force_path_style: true },
       "https://s3.eu-central-1.amazonaws.com/webhook-archive/k"
     ],
     [
-      "no certificate for dots",
+      "bucket with dots in the path",
       "OBJECT_STORE_S",
       { bucket: "with.dots" },
       "https://s3.eu-central-1.amazonaws.com/with.dots/k"
     ],
     [
-      "no host has capitals",
+      "bucket with capitals in the path",
       "OBJECT_STORE_S",
       { bucket: "Big_one" },
       "https://s3.eu-central-1.amazonaws.com/Big_one/k"
     ],
     [
-      "an address has no labels",
+      "endpoint with an IPv4 address",
       "OBJECT_STORE_S",
       { endpoint: "http://127.0.0.1:9000" },
       "http://127.0.0.1:9000/webhook-archive/k"
     ],
     [
-      "nor has one of IPv6",
+      "endpoint with an IPv6 address",
       "OBJECT_STORE_S",
       { endpoint: "http://[::1]:9000/" },
       "http://[::1]:9000/webhook-archive/k"
     ],
     [
-      "another store",
+      "endpoint of another store",
       "OBJECT_STORE_S",
       { endpoint: "https://store.test:8443" },
       "https://webhook-archive.store.test:8443/k"
     ]
-  ])("%s", (_, type, config, url) => {
+  ])("Address of a bucket follows its settings: %s", (_, type, config, url) => {
     expect(urlOf(type, config)).toBe(url)
   })
 
-  it("and signed for that host", async () => {
+  it("Request to a bucket host is signed for that host", async () => {
     const { url, verdict } = await put(
       open("OBJECT_STORE_S", { endpoint: `http://store.test:${store.port}`, key_template: "hosted/ü" }),
       event({ a: 1 })
@@ -368,8 +368,8 @@ describe("where a bucket is", () => {
   })
 })
 
-describe("a large object", () => {
-  it("is hashed in several turns of the loop", async () => {
+describe("Large object", () => {
+  it("Large object is hashed in several turns of the event loop", async () => {
     const sender = open("OBJECT_STORE_S", { endpoint: store.origin, include_metadata: false, key_template: "large" })
     let turns = 0
     const count = (): void => {

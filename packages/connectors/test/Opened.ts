@@ -14,9 +14,9 @@ export const bearer: OpenAuth = {
   settings: {}
 }
 
-const standIn: Origins = (origin) => origin.replace("https://", "https://stand-in-of-")
+const mockOrigins: Origins = (origin) => origin.replace("https://", "https://stand-in-of-")
 
-export const opened = (type: string, config: Config, auth = bearer, origins = standIn): HttpSender => {
+export const opened = (type: string, config: Config, auth = bearer, origins = mockOrigins): HttpSender => {
   const row = connectorOf(type)!
   const sender = row.open(Result.getOrThrow(settingsOf(row, config)), auth, origins)
   if (sender.kind !== "http") throw new Error("it does not send by HTTP")

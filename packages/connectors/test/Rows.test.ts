@@ -29,23 +29,23 @@ const answerOf = ({ body = "", headers = {}, status }: Answered): Answer => ({
   bodyTruncated: false
 })
 
-it("every type has a row, and every row a type", () => {
+it("Every connector type has a row in the test table, and every row has a type", () => {
   expect(rows.map(({ type }) => type).toSorted()).toEqual(connectors.map(({ type }) => type).toSorted())
 })
 
 describe.each(rows.filter(({ failures }) => failures !== null).map((row) => [row.type, row] as const))(
-  "an answer to %s",
+  "Answer to %s",
   (type, { accepted, failures }) => {
     const sender = open(type)
     if (sender.kind === "session") throw new Error("a session has no answers of HTTP to judge")
     const { judge } = sender
     const classes = Object.entries(failures ?? {}) as ReadonlyArray<readonly [string, ReadonlyArray<Failing>]>
 
-    it("of success is success", () => {
+    it("Successful answer is judged successful", () => {
       expect(judge(answerOf(accepted))).toBe("successful")
     })
 
-    it.each(classes)("%s: is told by its code, tried again or not, without a secret", (_, failing) => {
+    it.each(classes)("Failed answer has its error code and retry decision and reveals no secret: %s", (_, failing) => {
       for (const { code, final, retryAfter, ...answered } of failing) {
         // An answer may repeat what it was sent.
         const repeating = { ...answered, headers: { ...answered.headers, "x-sent": secret } }
@@ -58,7 +58,7 @@ describe.each(rows.filter(({ failures }) => failures !== null).map((row) => [row
       }
     })
 
-    it("of somebody else, like the page of a portal, is no success and not the last word", () => {
+    it("Answer of another server is no success and no permanent failure", () => {
       if (["HTTP", "CLI", "MOCK_API"].includes(type)) return
       const page = "<!DOCTYPE html><html><body>Please sign in</body></html>"
       for (const status of [200, 202, 204]) {
@@ -77,7 +77,7 @@ describe.each(rows.filter(({ failures }) => failures !== null).map((row) => [row
       })
     })
 
-    it("that is cut, or is none of its own, is success for its status at most", () => {
+    it("Cut or malformed answer is a success at most by its status", () => {
       for (const body of ["", "<html>", "null", "[]", "{", "\u0000", "[".repeat(65_536)]) {
         const cut = { ...answerOf({ ...accepted, body }), bodyTruncated: true }
         expect(() => judge(cut)).not.toThrow()
@@ -128,17 +128,17 @@ const calling = connectors.filter(
 /** More than any API takes, and less than a process would notice. */
 const maxBytes = 2 * 1024 * 1024
 
-describe.each(calling.map((row) => [row.type, row] as const))("a template of %s", (type, row) => {
+describe.each(calling.map((row) => [row.type, row] as const))("Template setting of %s", (type, row) => {
   const plain = Buffer.from('{"value":"plain","id":1,"message":"m","media_url":"https://media.example.com/a.png"}')
   const settings = templatesOf(row)
 
-  it("is every setting that says so", () => {
+  it("Every template setting is declared as a template", () => {
     const named = Object.keys(row.settings).filter((name) => name.endsWith("_template"))
     expect(settings.map(([name]) => name)).toEqual(expect.arrayContaining(named))
   })
 
   it.each(settings)(
-    "%s: refuses to send, or sends one call whose parts are whole, whatever it is filled with",
+    "Template setting %s yields one complete call or a refusal, whatever value it is filled with",
     (name, written) => {
       const sender = open(type, { ...rowOf(type).beside?.[name], [name]: written("{{payload.value}}") })
       if (sender.kind !== "http") throw new Error("it does not call")
@@ -170,7 +170,7 @@ describe.each(calling.map((row) => [row.type, row] as const))("a template of %s"
     }
   )
 
-  it.each(settings)("%s: may not be longer than what is kept, nor anything but a template", (name, written) => {
+  it.each(settings)("Template setting %s is limited in length and refuses invalid templates", (name, written) => {
     const setting = row.settings[name]!
     expect(takes(setting, written("x".repeat(70_000)))).toBe(false)
     expect(takes(setting, written("{{payload.a"))).toBe(false)
@@ -199,9 +199,9 @@ const addressesOf = (row: Connector): ReadonlyArray<string> => [
     )
 ]
 
-describe("an address", () => {
+describe("Address setting", () => {
   it.each(connectors.map((row) => [row.type, row] as const))(
-    "of %s is tried with the guard's corpus, or said to be none",
+    "Every address setting of %s is tested with forbidden addresses or listed as unreachable",
     (type, row) => {
       const { addresses, notReached = {} }: ConformanceRow = rowOf(type)
       const known = [...Object.keys(addresses), ...Object.keys(notReached)]
@@ -213,7 +213,7 @@ describe("an address", () => {
     }
   )
 
-  it("is found by its name and by its form", () => {
+  it("Address setting is recognized by its name and by its schema", () => {
     expect(readsLikeAddress("token_url", Schema.String)).toBe(true)
     expect(readsLikeAddress("where", connectorOf("HTTP")!.settings["url"]!.schema)).toBe(true)
     expect(readsLikeAddress("subject", Schema.String)).toBe(false)

@@ -26,8 +26,8 @@ const answer = (status: number, body: unknown, headers: Answer["headers"] = {}):
   bodyTruncated: false
 })
 
-describe("SPREADSHEET", () => {
-  it("appends a row of the payload and what is known of its event", () => {
+describe("SPREADSHEET destination", () => {
+  it("SPREADSHEET destination appends a row with the payload and the event's ids and time", () => {
     const { headers, method, shownUrl, text, url } = sent(sheet(), event({ a: 1 }))
     expect([method, shownUrl]).toEqual(["POST", url])
     expect(url).toBe(
@@ -42,7 +42,7 @@ describe("SPREADSHEET", () => {
     expect(row({ include_metadata: false }, "no JSON")).toEqual(["no JSON"])
   })
 
-  it("fills its columns by paths and templates, and keeps what is a number or a flag", () => {
+  it("SPREADSHEET destination fills its columns by paths and templates and keeps numbers and booleans", () => {
     const columns = [
       "event_id",
       "order.id",
@@ -78,13 +78,13 @@ describe("SPREADSHEET", () => {
     ["It's!A1:B2", "'It''s!A1%3AB2'!A1"],
     ["a/../b?c#d", "'a%2F..%2Fb%3Fc%23d'!A1"],
     ["Заказы", `'${encodeURIComponent("Заказы")}'!A1`]
-  ])("the sheet %s is named as one in the range", (sheet_name, range) => {
+  ])("SPREADSHEET destination quotes and encodes the sheet name %s in its range", (sheet_name, range) => {
     const { url } = sent(sheet({ sheet_name }), event({}))
     expect(url).toContain(`/values/${range}:append?`)
     expect(new URL(url).pathname.split("/")).toHaveLength(6)
   })
 
-  it("shows the range, which may be written back and nothing else", () => {
+  it("SPREADSHEET destination shows its range, which may be written back but not changed", () => {
     const { none, settings } = connectorOf("SPREADSHEET")!
     const shown = shownSettings("SPREADSHEET", { spreadsheet_id, sheet_name: "It's" })
     expect(shown).toMatchObject({ sheet_name: "It's", range: "'It''s'!A1" })
@@ -110,7 +110,7 @@ describe("SPREADSHEET", () => {
     ["+1,200.50 %", "+1,200.50 %"],
     ["2026-01-02", "2026-01-02"],
     ["a=b", "a=b"]
-  ])("%j of a payload is no formula, whatever is asked", (value, cell) => {
+  ])("SPREADSHEET destination never writes the payload's text %j as a formula", (value, cell) => {
     expect(row({ columns: ["v", "{{payload.v}}"], value_input_option: "USER_ENTERED" }, { v: value })).toEqual([
       cell,
       cell
@@ -119,7 +119,7 @@ describe("SPREADSHEET", () => {
     expect(row({ columns: ["v"] }, { v: value })).toEqual([value])
   })
 
-  it("keeps a cell and a row to what the API takes", () => {
+  it("SPREADSHEET destination limits a cell and a row to what the API takes", () => {
     const [cell] = row({ columns: ["v"] }, { v: "x".repeat(60_000) })
     expect(String(cell)).toHaveLength(49_999)
     expect(String(cell).endsWith("…")).toBe(true)
@@ -129,7 +129,7 @@ describe("SPREADSHEET", () => {
     )
   })
 
-  it("is refused when its settings could mean something else", () => {
+  it("SPREADSHEET destination refuses ambiguous or invalid settings", () => {
     expect(takes({ spreadsheet_id })).toBe(true)
     for (const wrong of [
       "",
@@ -176,12 +176,12 @@ describe("SPREADSHEET", () => {
     [404, { error: { code: 404, status: "NOT_FOUND" } }, ["BAD_RESPONSE", true]],
     [429, limited([]), ["BAD_RESPONSE", false]],
     [503, { error: { code: 503, status: "UNAVAILABLE" } }, ["BAD_RESPONSE", false]]
-  ])("takes %i %j for %j", (status, body, expected) => {
+  ])("SPREADSHEET destination judges the answer %i %j as %j", (status, body, expected) => {
     const verdict = sheet().judge(answer(status, body))
     expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
   })
 
-  it("waits for as long as it is told, in either way", () => {
+  it("SPREADSHEET destination waits for the time that the body of a 429 names, in either form", () => {
     const info = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "32.5s" }
     expect(sheet().judge(answer(429, limited([{ reason: "RATE_LIMIT_EXCEEDED" }, info])))).toEqual({
       code: "BAD_RESPONSE",

@@ -5,8 +5,8 @@ const start = 1_700_000_000_000
 const windowMs = 60_000
 const limited = (calls: number, maxKeys = 10) => new Allowances({ name: "calls", calls, windowMs, maxKeys })
 
-describe("Allowances", () => {
-  it("lets all calls of a minute come at once, then one as each share of it has passed", () => {
+describe("Allowances of rate limits", () => {
+  it("Rate limit allows all calls of a minute at once and then one per share of the minute", () => {
     const calls = limited(60)
     for (let left = 59; left >= 0; left--) {
       const verdict = calls.take("a", start)
@@ -19,14 +19,14 @@ describe("Allowances", () => {
     expect(calls.take("b", start).allowed).toBe(true)
   })
 
-  it("what is refused uses nothing", () => {
+  it("Refused call uses nothing of a rate limit", () => {
     const calls = limited(1)
     expect(calls.take("a", start).allowed).toBe(true)
     for (let i = 0; i < 100; i++) expect(calls.take("a", start + 30_000).allowed).toBe(false)
     expect(calls.take("a", start + windowMs).allowed).toBe(true)
   })
 
-  it("allows no more than its limit in any minute it begins with, and as many again in the next, whatever the limit", () => {
+  it("Rate limit allows exactly its number of calls in the first minute and in the next", () => {
     for (const perMinute of [1, 2, 3, 7, 60, 61, 999, 6_000]) {
       const calls = limited(perMinute)
       let allowed = 0
@@ -38,7 +38,7 @@ describe("Allowances", () => {
     }
   })
 
-  it("a clock that was set back keeps nobody waiting for more than a minute", () => {
+  it("Rate limit delays nobody for more than a minute after the clock was set back", () => {
     const calls = limited(2)
     calls.take("a", start)
     calls.take("a", start)
@@ -46,7 +46,7 @@ describe("Allowances", () => {
     expect(calls.take("a", start - 3_600_000 + windowMs).allowed).toBe(true)
   })
 
-  it("keeps at most so many keys, and none loses its count to the others", () => {
+  it("Rate limiter keeps a limited number of keys, and no key loses its count to others", () => {
     const maxKeys = 1_000
     const calls = limited(60, maxKeys)
     for (let i = 0; i < 60; i++) calls.take("guesser", start)
@@ -66,7 +66,7 @@ describe("Allowances", () => {
   })
 })
 
-describe("keys with limits of their own", () => {
+describe("Keys with different rate limits", () => {
   const of = (calls: number) => ({ name: "calls", calls, windowMs, maxKeys: 10 })
   const left = (allowances: Allowances, key: string, calls: number, at = start) => {
     let allowed = 0
@@ -74,12 +74,12 @@ describe("keys with limits of their own", () => {
     return allowed
   }
 
-  it("are counted each by its own", () => {
+  it("Each key is counted by its own rate limit", () => {
     const allowances = limited(1)
     for (const calls of [1, 7, 240, 10_000]) expect(left(allowances, `key of ${calls}`, calls)).toBe(calls)
   })
 
-  it("that are changed keep what part of the window they have used", () => {
+  it("Changed rate limit keeps the used fraction of the window", () => {
     const allowances = limited(1)
     for (let i = 0; i < 50; i++) allowances.take("a", start, of(100))
     expect(allowances.take("a", start, of(10))).toMatchObject({ allowed: true, limit: 10, remaining: 4 })
@@ -88,7 +88,7 @@ describe("keys with limits of their own", () => {
     expect(allowances.take("a", start + windowMs, of(1)).allowed).toBe(true)
   })
 
-  it("learn what was told elsewhere by the limit that it was told of", () => {
+  it("Limiter that learns a refusal from another process refuses by the limit that it learned", () => {
     const allowances = limited(1)
     const other = limited(1)
     for (let i = 0; i < 5; i++) allowances.learn("a", start, other.take("a", start, of(5)), of(5))

@@ -43,7 +43,7 @@ const texts = (count: number): ReadonlyArray<Told> =>
 const next = (stream: Stream.Stream<Told, unknown>, count: number) => Stream.runCollect(Stream.take(stream, count))
 
 const suite = (start: Start) => {
-  it.live("a limit is exact, whoever of the processes is asked, and each key has its own", () =>
+  it.live("Rate limit is exact across processes and separate for each key", () =>
     Effect.gen(function* () {
       const limiters = (yield* start(3)).map(Context.get(RateLimiter))
       for (const calls of [1, 7, 10, 300]) {
@@ -63,7 +63,7 @@ const suite = (start: Start) => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a share of the window gives one call back", () =>
+  it.live("Rate limit gives one call back after each share of its window", () =>
     Effect.gen(function* () {
       const [a, b] = (yield* start(2)).map(Context.get(RateLimiter))
       const brief: Limit = { name: "brief", calls: 2, windowMs: 1_000, maxKeys: 100 }
@@ -82,7 +82,7 @@ const suite = (start: Start) => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells what is published from the subscription on, in order, to all of its channel, in all processes", () =>
+  it.live("Feed delivers later messages in order to every subscriber of the channel in every process", () =>
     Effect.gen(function* () {
       const [a, b] = (yield* start(2)).map(Context.get(Feed))
       yield* a!.publish("a", "too early")
@@ -95,7 +95,7 @@ const suite = (start: Start) => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a channel that nobody listens to any more is listened to again", () =>
+  it.live("Feed channel without subscribers can be subscribed to again", () =>
     Effect.gen(function* () {
       const [a, b] = (yield* start(2)).map(Context.get(Feed))
       for (let n = 0; n < 3; n++) {
@@ -110,7 +110,7 @@ const suite = (start: Start) => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("drops who reads too slowly, by number or by bytes, and nobody else", () =>
+  it.live("Feed drops a subscriber that reads too slowly, by number or bytes, and no other", () =>
     Effect.gen(function* () {
       const [a, b] = (yield* start(2)).map(Context.get(Feed))
       for (const [message, most] of [
@@ -128,7 +128,7 @@ const suite = (start: Start) => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells of a gap in place of what is too long", () =>
+  it.live("Feed reports a gap in place of a message that is too long", () =>
     Effect.gen(function* () {
       const [a, b] = (yield* start(2)).map(Context.get(Feed))
       const streams = [yield* a!.subscribe("a"), yield* b!.subscribe("a")]
@@ -138,13 +138,13 @@ const suite = (start: Start) => {
   )
 }
 
-describe("in memory", () => suite(inMemory))
+describe("Coordination in memory", () => suite(inMemory))
 
-describe.skipIf(redis === null)("in Redis", () => {
+describe.skipIf(redis === null)("Coordination in Redis", () => {
   suite(inRedis)
 
   it.live.skipIf(noOwnRedis)(
-    "Redis holds no key without an end, and nothing that was counted or listened to in clear",
+    "Redis holds no key without an expiry and no counted or subscribed name in clear text",
     () =>
       Effect.gen(function* () {
         const [one] = yield* inRedis(1)

@@ -9,15 +9,15 @@ const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, ma
 const limits = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_000 })))
 
 /**
- * Doors that take requests of one source, and its actor, which is asked over a network and may be away. The period and what is
- * leased of it outlive the actor, as in SQL.
+ * Ingress processes that take requests of one source, and its actor, which is asked over a network and may be away. The period and
+ * what is leased of it outlive the actor, as in SQL.
  */
 class World {
   now = 1_000
   readonly random: Random
   readonly limit: number
   readonly periodMs: number
-  readonly doors: ReadonlyArray<IngestLease>
+  readonly ingresses: ReadonlyArray<IngestLease>
   /** Null: away. */
   #actor: { readonly budget: IngestBudget; noted: number } | null = null
   #stored = { number: 0, endsAt: 0, leased: 0 }
@@ -29,14 +29,14 @@ class World {
   constructor(options: {
     readonly seed: number
     readonly limit: number
-    readonly doors: number
+    readonly ingresses: number
     readonly period?: RatePeriod
   }) {
-    const { doors, limit, period = "minute", seed } = options
+    const { ingresses, limit, period = "minute", seed } = options
     this.random = new Random(seed)
     this.limit = limit
     this.periodMs = ratePeriodMs[period]
-    this.doors = Array.from({ length: doors }, () => {
+    this.ingresses = Array.from({ length: ingresses }, () => {
       const lease = new IngestLease()
       lease.limitTo(limit, period)
       return lease
@@ -51,9 +51,9 @@ class World {
     return Math.ceil(this.limit / largestShare)
   }
 
-  /** A lease; of small limits, one request of each door. */
+  /** A lease; of small limits, one request of each ingress process. */
   get slack(): number {
-    return Math.max(this.lease, this.doors.length)
+    return Math.max(this.lease, this.ingresses.length)
   }
 
   start(): void {
@@ -64,10 +64,10 @@ class World {
     this.#actor = null
   }
 
-  /** A request comes to a door. */
-  request(door: number): boolean {
-    const lease = this.doors[door]!
-    this.#send(door, lease.request(this.now))
+  /** An ingress process gets a request. */
+  request(ingress: number): boolean {
+    const lease = this.ingresses[ingress]!
+    this.#send(ingress, lease.request(this.now))
     if (lease.wait(this.now) > 0 || !lease.take()) return false
     // The first period begins when the actor hears of the first request.
     const period = Math.max(1, this.period)
@@ -75,8 +75,8 @@ class World {
     return true
   }
 
-  #send(door: number, asked: Asked | null): void {
-    const lease = this.doors[door]!
+  #send(ingress: number, asked: Asked | null): void {
+    const lease = this.ingresses[ingress]!
     if (asked !== null) {
       this.asked++
       const patience = this.now + 1_000
@@ -93,7 +93,7 @@ class World {
       end(patience, () => {
         lease.unanswered(asked, this.now)
         const run = (): void => {
-          if (lease.isUntold) this.#send(door, lease.ask(this.now))
+          if (lease.isUntold) this.#send(ingress, lease.ask(this.now))
         }
         this.#due.push({ at: this.now + againMs, run })
       })
@@ -101,7 +101,7 @@ class World {
       this.#due.push({
         at: arrives,
         run: () => {
-          const given = this.#answer(`door ${door}`, asked)
+          const given = this.#answer(`door ${ingress}`, asked)
           if (given !== null) end(this.now + this.random.between(0, 10), () => lease.answered(asked, given, this.now))
         }
       })
@@ -118,7 +118,7 @@ class World {
     }
   }
 
-  #answer(door: string, asked: Asked) {
+  #answer(ingress: string, asked: Asked) {
     const actor = this.#actor
     if (actor === null) return null
     const { budget } = actor
@@ -130,27 +130,27 @@ class World {
       if (isOver) budget.begin(this.#stored.endsAt)
       else budget.takeOver(this.#stored.endsAt, this.#stored.leased, this.now)
     }
-    const given = budget.lease({ door, ...asked }, this.now)
+    const given = budget.lease({ door: ingress, ...asked }, this.now)
     const leased = budget.leased(this.now)
     if (leased > actor.noted) actor.noted = this.#stored.leased = leased + ahead
     return { ...given, remainingMs: budget.remaining(this.now), leaseMs: budget.leaseMs }
   }
 }
 
-/** Requests for so long, of each door so many a second. */
+/** Sends requests for `ms` milliseconds: to each ingress process as many per second as its rate. */
 const load = (world: World, ms: number, rates: ReadonlyArray<number>): void => {
   for (const until = world.now + ms; world.now < until; world.advance(1)) {
-    for (const [door, rate] of rates.entries()) {
-      for (let left = rate / 1_000; left > 0; left--) if (world.random.chance(left)) world.request(door)
+    for (const [ingress, rate] of rates.entries()) {
+      for (let left = rate / 1_000; left > 0; left--) if (world.random.chance(left)) world.request(ingress)
     }
   }
 }
 
 const inFirst = (world: World): number => world.accepted.get(1) ?? 0
 
-describe("doors with leases of one limit", () => {
-  it.prop("accept the limit, and no more than a lease beyond it", [seed, limits], ([seed, limit]) => {
-    const world = new World({ seed, limit, doors: 2 })
+describe("Ingress processes with leases of one limit", () => {
+  it.prop("Leased limit accepts its number of requests and at most one lease more", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, ingresses: 2 })
     world.start()
     const rate = limit / 4
     load(world, 12_000, [rate, rate])
@@ -159,21 +159,21 @@ describe("doors with leases of one limit", () => {
     expect(inFirst(world)).toBeGreaterThanOrEqual(limit)
   })
 
-  it.prop("share it by demand, whatever that is", [seed, limits], ([seed, limit]) => {
-    const world = new World({ seed, limit, doors: 3 })
+  it.prop("Leased limit is shared by demand", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, ingresses: 3 })
     world.start()
     load(world, 20_000, [limit / 4, limit / 100, 0])
     expect(inFirst(world)).toBeLessThanOrEqual(limit + world.slack)
-    // What the second door holds and does not need comes back when it asks again.
+    // What the second process holds and does not need comes back when it asks again.
     expect(inFirst(world)).toBeGreaterThanOrEqual(limit - world.lease)
   })
 
-  it.prop("accept it once although its actor dies, whenever that is", [seed, limits], ([seed, limit]) => {
-    const world = new World({ seed, limit, doors: 2 })
+  it.prop("Leased limit accepts its number of requests once if its actor dies", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, ingresses: 2 })
     world.start()
     const rates = [limit / 10, limit / world.random.between(5, 50)]
-    // A door that has never had a lease takes the whole limit.
-    for (const door of world.doors.keys()) world.request(door)
+    // A process that has never had a lease takes the whole limit.
+    for (const ingress of world.ingresses.keys()) world.request(ingress)
     world.advance(20)
     load(world, world.random.between(0, 20_000), rates)
     world.kill()
@@ -186,9 +186,9 @@ describe("doors with leases of one limit", () => {
   })
 })
 
-describe("a door without an answer", () => {
-  it.for([12, 100, 1_000])("goes no further than its lease when it has asked but once, of %d", (limit) => {
-    const world = new World({ seed: 1, limit, doors: 2 })
+describe("Ingress process without an answer of the limit's actor", () => {
+  it.for([12, 100, 1_000])("Ingress process that has asked once stays within its lease of a limit of %d", (limit) => {
+    const world = new World({ seed: 1, limit, ingresses: 2 })
     world.start()
     world.request(1)
     world.advance(50)
@@ -200,8 +200,8 @@ describe("a door without an answer", () => {
     expect(inFirst(world)).toBeLessThanOrEqual(limit + 2 * world.slack)
   })
 
-  it.prop("goes on by its share, period after period", [seed, limits], ([seed, limit]) => {
-    const world = new World({ seed, limit, doors: 2, period: "second" })
+  it.prop("Ingress process without an actor continues with its share", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, ingresses: 2, period: "second" })
     world.start()
     load(world, 5_000, [2 * limit, 2 * limit])
     world.kill()
@@ -214,8 +214,8 @@ describe("a door without an answer", () => {
     expect(each).toBeGreaterThanOrEqual(limit / 3)
   })
 
-  it("takes the whole limit when it has never had one, after it has waited for a second", () => {
-    const world = new World({ seed: 1, limit: 80, doors: 1 })
+  it("Ingress process that never had a lease uses the whole limit after it has waited for a second", () => {
+    const world = new World({ seed: 1, limit: 80, ingresses: 1 })
     load(world, 900, [1_000])
     expect(inAll(world)).toBe(world.lease)
     load(world, 5_000, [1_000])
@@ -225,9 +225,9 @@ describe("a door without an answer", () => {
   })
 })
 
-describe("asking", () => {
-  it.prop("costs few messages, however many requests come", [seed], ([seed]) => {
-    const world = new World({ seed, limit: 3_000, doors: 2 })
+describe("Messages for leases", () => {
+  it.prop("Leases cost few messages, however many requests arrive", [seed], ([seed]) => {
+    const world = new World({ seed, limit: 3_000, ingresses: 2 })
     world.start()
     load(world, 59_000, [300, 300])
     expect(world.period).toBe(1)
@@ -235,8 +235,8 @@ describe("asking", () => {
     expect(world.asked).toBeLessThanOrEqual(2 * (2 * 59 + 80))
   })
 
-  it("is at rest when no requests come", () => {
-    const world = new World({ seed: 1, limit: 100, doors: 1, period: "hour" })
+  it("Leases cost no messages while no requests arrive", () => {
+    const world = new World({ seed: 1, limit: 100, ingresses: 1, period: "hour" })
     world.start()
     world.request(0)
     world.advance(100)
@@ -246,13 +246,13 @@ describe("asking", () => {
   })
 })
 
-describe("a changed limit", () => {
-  it("lowered, holds for the next request", () => {
-    const world = new World({ seed: 1, limit: 800, doors: 1 })
+describe("Changed leased limit", () => {
+  it("Lowered leased limit applies to the next request", () => {
+    const world = new World({ seed: 1, limit: 800, ingresses: 1 })
     world.start()
     load(world, 2_000, [200])
-    const [door] = world.doors
-    door!.limitTo(8, "minute")
+    const [ingress] = world.ingresses
+    ingress!.limitTo(8, "minute")
     const before = inAll(world)
     for (let i = 0; i < 50; i++) world.request(0)
     expect(inAll(world) - before).toBeLessThanOrEqual(1)

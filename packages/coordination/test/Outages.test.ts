@@ -46,8 +46,8 @@ const outages = [
   ["frozen", async () => redis!.freeze(), async () => redis!.thaw()]
 ] as const
 
-describe.skipIf(redis === null)("a Redis that is", () => {
-  it.live.each(outages)("%s holds nobody for long, and is shared again when it is back", ([, away, back]) =>
+describe.skipIf(redis === null)("Redis outage", () => {
+  it.live.each(outages)("Rate limits stay fast while Redis is %s and are shared again afterwards", ([, away, back]) =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const [one, two] = [yield* start(lines), yield* start()]
@@ -88,7 +88,7 @@ describe.skipIf(redis === null)("a Redis that is", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.each(outages)("%s is told of as a gap, and its feeds go on by themselves", ([, away, back]) =>
+  it.live.each(outages)("Feed reports a gap while Redis is %s and resumes by itself", ([, away, back]) =>
     Effect.gen(function* () {
       const [one, two] = [yield* start(), yield* start()]
       yield* one.until(true)
@@ -126,7 +126,7 @@ describe.skipIf(redis === null)("a Redis that is", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("not there at the start does not keep a process from starting", () =>
+  it.live("Process starts and limits by itself when Redis is not there at the start", () =>
     Effect.gen(function* () {
       yield* Effect.promise(() => redis!.stop())
       const lines: Array<string> = []

@@ -68,9 +68,9 @@ class Usage {
   }
 }
 
-describe("a window of one period", () => {
+describe("Sliding window of the pacer", () => {
   it.prop(
-    "never sees more starts than the limit, whatever is asked when and however long marks take",
+    "Pacer never allows more starts in a window than its limit, even with slow permit writes",
     { ...rate, seed },
     ({ limit, period, seed }) => {
       const random = new Random(seed)
@@ -90,7 +90,7 @@ describe("a window of one period", () => {
   )
 
   it.prop(
-    "holds after a take-over and under a new limit, by what is remembered",
+    "Pacer keeps the limit after a takeover and under a lower limit, by the remembered starts",
     { ...rate, seed },
     ({ limit, period, seed }) => {
       const random = new Random(seed)
@@ -123,7 +123,7 @@ describe("a window of one period", () => {
   )
 
   it.prop(
-    "holds when the clock is set back, and nothing waits for the clock to get there again",
+    "Pacer keeps the limit when the clock is set back and does not wait for the old time",
     { ...rate, seed },
     ({ limit, period, seed }) => {
       const random = new Random(seed)
@@ -145,7 +145,7 @@ describe("a window of one period", () => {
     { arbitrary: { runs: 60 } }
   )
 
-  it("holds for marks that were held up and come back together", () => {
+  it("Pacer keeps the limit when delayed permit writes complete together", () => {
     const pacer = new Pacer(20, "second")
     const usage = new Usage(pacer, epoch)
     const heldUp = () => epoch + 3_000 - usage.now
@@ -166,9 +166,9 @@ describe("a window of one period", () => {
   })
 })
 
-describe("a backlog", () => {
+describe("Backlog of a paced destination", () => {
   it.prop(
-    "uses at least 95 % of the rate, with timers that are up to 5 ms late and marks of up to 5 ms",
+    "Pacer uses at least 95 % of the rate for a backlog, with timers and writes up to 5 ms late",
     { ...rate, seed },
     ({ limit, period, seed }) => {
       const random = new Random(seed)
@@ -200,7 +200,7 @@ describe("a backlog", () => {
     [60, "minute"],
     [61, "minute"],
     [5_000, "day"]
-  ])("does so at %i per %s", (limit, period) => {
+  ])("Pacer uses at least 95 % of the rate for a backlog at %i per %s", (limit, period) => {
     const pacer = new Pacer(limit, period)
     const usage = new Usage(pacer, epoch)
     const until = epoch + 10 * pacer.period
@@ -217,7 +217,7 @@ describe("a backlog", () => {
   })
 
   it.each([20, 50, 600])(
-    "of %i per second is spread over the period, and the burst it begins with does not come back",
+    "Pacer spreads a backlog at %i per second evenly and does not repeat the burst it begins with",
     (limit) => {
       const pacer = new Pacer(limit, "second")
       const usage = new Usage(pacer, epoch)
@@ -237,8 +237,8 @@ describe("a backlog", () => {
   )
 })
 
-describe("a slot that is taken", () => {
-  it("counts until it is given back", () => {
+describe("Permit of the pacer", () => {
+  it("Permit of the pacer counts until it is released", () => {
     const pacer = new Pacer(1, "second")
     pacer.take(epoch)
     expect(pacer.nextAt(epoch + 60_000)).toBe(Number.POSITIVE_INFINITY)
@@ -246,7 +246,7 @@ describe("a slot that is taken", () => {
     expect(pacer.nextAt(epoch + 60_000)).toBe(epoch + 60_000)
   })
 
-  it("counts from its start on, not from when it was taken", () => {
+  it("Permit of the pacer counts from the start of the call and not from when it was taken", () => {
     const pacer = new Pacer(1, "second")
     pacer.take(epoch)
     pacer.start(epoch + 700)

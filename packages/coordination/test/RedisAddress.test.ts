@@ -4,16 +4,16 @@ import { redisAddress } from "../src/RedisAddress.ts"
 
 const read = (url: string) => redisAddress(Redacted.make(url))
 
-describe("the address of a Redis", () => {
+describe("Redis address", () => {
   it.each([
     ["redis://cache", { host: "cache", port: 6379, database: 0, isEncrypted: false, username: null }],
     ["redis://:p%40ss@127.0.0.1:6380/2", { host: "127.0.0.1", port: 6380, database: 2, isEncrypted: false }],
     ["rediss://app:secret@[::1]:6390", { host: "::1", port: 6390, isEncrypted: true, username: "app" }]
-  ])("%s is read", (url, parts) => {
+  ])("Redis address %s is parsed", (url, parts) => {
     expect(Result.getOrThrow(read(url))).toMatchObject(parts)
   })
 
-  it("has its password unescaped, and does not show it", () => {
+  it("Redis address has its user and password decoded and hides the password", () => {
     const address = Result.getOrThrow(read("redis://u%3A:p%40ss@cache"))
     expect([address.username, Redacted.value(address.password!)]).toEqual(["u:", "p@ss"])
     expect(JSON.stringify(address)).not.toContain("p@ss")
@@ -30,7 +30,7 @@ describe("the address of a Redis", () => {
     "redis://hidden@cache",
     "redis://:hidden%zz@cache",
     "redis://:hidden@cache:99999"
-  ])("%j is refused, without a word of it", (url) => {
+  ])("Redis address %j is refused without quoting it", (url) => {
     const refused = read(url)
     expect(Result.isFailure(refused)).toBe(true)
     expect(JSON.stringify(refused)).not.toMatch(/hidden|cache/)

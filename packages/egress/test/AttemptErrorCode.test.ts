@@ -5,8 +5,8 @@ import { authority, httpTarget, openEgress, rawTarget, tcpTarget, tlsTarget } fr
 
 const coded = (code: string): Error => Object.assign(new Error(code), { code })
 
-describe("connections", () => {
-  it("nobody listens: CONNECTION_REFUSED", async () => {
+describe("Connection errors", () => {
+  it("Delivery to a port where nobody listens fails with CONNECTION_REFUSED", async () => {
     const target = await tcpTarget(() => undefined)
     await target[Symbol.asyncDispose]()
     await using egress = await openEgress()
@@ -15,7 +15,7 @@ describe("connections", () => {
     expect(answer.errorMessage).toContain("ECONNREFUSED")
   })
 
-  it("nobody listens at any of several addresses: CONNECTION_REFUSED, and the message tells each", async () => {
+  it("Delivery that all addresses refuse fails with CONNECTION_REFUSED and names each address", async () => {
     const target = await tcpTarget(() => undefined)
     await target[Symbol.asyncDispose]()
     await using egress = await openEgress({ resolve: async () => ["127.0.0.1", "::1"] })
@@ -24,14 +24,14 @@ describe("connections", () => {
     expect(answer.errorMessage?.split("; ")).toHaveLength(2)
   })
 
-  it("reset instead of an answer: CONNECTION_RESET", async () => {
+  it("Connection reset before an answer gives the error CONNECTION_RESET", async () => {
     await using target = await rawTarget((socket) => socket.resetAndDestroy())
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
     expect(answer).toMatchObject({ status: null, errorCode: "CONNECTION_RESET" })
   })
 
-  it("reset in the middle of a body: CONNECTION_RESET, with what had come", async () => {
+  it("Connection reset within a body gives CONNECTION_RESET and keeps the received part", async () => {
     await using target = await rawTarget((socket) =>
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf", async () => {
         // A reset throws away what has not been read: each turn of this loop, which is the reader's, too, reads what is there.
@@ -45,7 +45,7 @@ describe("connections", () => {
     expect(answer.body.toString()).toBe("half")
   })
 
-  it("closed, or half closed, instead of an answer: SOCKET_CLOSED", async () => {
+  it("Connection closed or half closed before an answer gives the error SOCKET_CLOSED", async () => {
     await using egress = await openEgress()
     await using closing = await rawTarget((socket) => socket.destroy())
     expect((await egress.deliver({ method: "POST", url: closing.url, body: "x" })).errorCode).toBe("SOCKET_CLOSED")
@@ -55,7 +55,7 @@ describe("connections", () => {
     expect((await egress.deliver({ method: "POST", url: early.url, body: "x" })).errorCode).toBe("SOCKET_CLOSED")
   })
 
-  it.each(["", "connection: close\r\n"])("half a body, then closed: SOCKET_CLOSED (%j)", async (header) => {
+  it.each(["", "connection: close\r\n"])("Connection closed within a body gives SOCKET_CLOSED: %j", async (header) => {
     await using target = await rawTarget((socket) =>
       socket.end(`HTTP/1.1 200 OK\r\n${header}content-length: 10\r\n\r\nhalf`)
     )
@@ -65,7 +65,7 @@ describe("connections", () => {
     expect(answer.body.toString()).toBe("half")
   })
 
-  it("a chunked body that stops without its end: SOCKET_CLOSED", async () => {
+  it("Chunked body that ends early gives the error SOCKET_CLOSED", async () => {
     await using target = await rawTarget((socket) =>
       socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n")
     )
@@ -73,7 +73,7 @@ describe("connections", () => {
     expect((await egress.deliver({ method: "POST", url: target.url })).errorCode).toBe("SOCKET_CLOSED")
   })
 
-  it("a name server or a connection that never answers: TIMEOUT, by the connection's own limit", async () => {
+  it("DNS lookup or connection that never completes fails with TIMEOUT after the connect timeout", async () => {
     await using egress = await openEgress({ connectTimeoutMs: 100, resolve: () => new Promise(() => undefined) })
     const answer = await egress.deliver({ method: "POST", url: "http://silent.example/" })
     expect(answer.errorCode).toBe("TIMEOUT")
@@ -90,14 +90,14 @@ describe("connections", () => {
     ["EACCES", "NETWORK_ERROR"],
     ["EMFILE", "INTERNAL_ERROR"],
     ["ESOMETHINGNEW", "UNKNOWN"]
-  ])("the system says %s: %s", (cause, code) => expect(errorCodeOf(coded(cause))).toBe(code))
+  ])("System error %s is reported as %s", (cause, code) => expect(errorCodeOf(coded(cause))).toBe(code))
 
-  it("an error without a code or message still has both", () => {
+  it("Error without a code or message is reported with both", () => {
     expect(errorCodeOf(new Error("odd"))).toBe("UNKNOWN")
     expect(errorMessageOf(new AggregateError([new Error("one"), "two"]))).toBe("one; two")
   })
 
-  it("says as much as can be kept, whatever the target said, and nothing that no database takes", () => {
+  it("Error message is limited in length and contains only characters that a database can store", () => {
     expect(errorMessageOf(new Error(`DNS:${"a.example, ".repeat(100_000)}`)).length).toBe(1_000)
     const many = Array.from({ length: 5_000 }, (_, i) => new Error(`address ${i}`))
     expect(errorMessageOf(new AggregateError(many)).length).toBe(1_000)
@@ -105,7 +105,7 @@ describe("connections", () => {
   })
 })
 
-describe("TLS", () => {
+describe("TLS errors", () => {
   it.each([
     ["self-signed.pem", "SELF_SIGNED_CERT"],
     ["stranger-whole-chain.pem", "SELF_SIGNED_CERT"],
@@ -113,7 +113,7 @@ describe("TLS", () => {
     ["stranger-no-root.pem", "UNABLE_TO_GET_ISSUER_CERT"],
     ["expired.pem", "SSL_CERT_EXPIRED"],
     ["not-yet-valid.pem", "SSL_CERT_EXPIRED"]
-  ])("%s: %s, and no request is sent", async (certificate, code) => {
+  ])("Delivery to a server with the certificate %s fails with %s and sends no request", async (certificate, code) => {
     let requests = 0
     await using target = await tlsTarget(certificate, { onConnection: (socket) => socket.on("data", () => requests++) })
     await using egress = await openEgress({ ca: [authority], resolve: async () => ["127.0.0.1"] })
@@ -122,21 +122,21 @@ describe("TLS", () => {
     expect(requests).toBe(0)
   })
 
-  it("a certificate for another name: ERR_TLS_CERT_ALTNAME_INVALID", async () => {
+  it("Certificate for another name gives the error ERR_TLS_CERT_ALTNAME_INVALID", async () => {
     await using target = await tlsTarget("valid.pem")
     await using egress = await openEgress({ ca: [authority], resolve: async () => ["127.0.0.1"] })
     const answer = await egress.deliver({ method: "POST", url: `https://other.example:${target.port}/`, body: "x" })
     expect(answer.errorCode).toBe("ERR_TLS_CERT_ALTNAME_INVALID")
   })
 
-  it("an authority nobody was told to trust: SSL_ERROR_CA_UNKNOWN", async () => {
+  it("Certificate of an unknown authority gives the error SSL_ERROR_CA_UNKNOWN", async () => {
     await using target = await tlsTarget("valid.pem")
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, body: "x" })
     expect(answer.errorCode).toBe("SSL_ERROR_CA_UNKNOWN")
   })
 
-  it("no TLS at all: ERR_SSL_WRONG_VERSION_NUMBER", async () => {
+  it("Server without TLS gives the error ERR_SSL_WRONG_VERSION_NUMBER", async () => {
     await using egress = await openEgress()
     await using http = await httpTarget((_, response) => response.end())
     const answer = await egress.deliver({ method: "POST", url: http.url.replace("http:", "https:"), body: "x" })
@@ -146,7 +146,7 @@ describe("TLS", () => {
     expect(other.errorCode).toBe("ERR_SSL_WRONG_VERSION_NUMBER")
   })
 
-  it("a version of TLS that is no longer safe: ERR_SSL_WRONG_VERSION_NUMBER", async () => {
+  it("Unsafe version of TLS gives the error ERR_SSL_WRONG_VERSION_NUMBER", async () => {
     const old = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
     await using target = await tlsTarget("valid.pem", { settings: old })
     await using egress = await openEgress({ ca: [authority] })
@@ -156,12 +156,12 @@ describe("TLS", () => {
 
   it.each([
     [
-      "a certificate of ours",
+      "a client certificate",
       { requestCert: true, rejectUnauthorized: true, maxVersion: "TLSv1.2" } as const,
       "TLS: ssl/tls alert handshake failure"
     ],
     ["HTTP/2", { ALPNProtocols: ["h2"] }, "TLS: tlsv1 alert no application protocol"]
-  ])("a target that wants %s: PROTOCOL_ERROR", async (_, settings, message) => {
+  ])("Target that requires %s gives the error PROTOCOL_ERROR", async (_, settings, message) => {
     await using target = await tlsTarget("valid.pem", { settings })
     await using egress = await openEgress({ ca: [authority] })
     const answer = await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, body: "x" })
@@ -169,7 +169,7 @@ describe("TLS", () => {
     expect(answer.errorMessage).toBe(message)
   })
 
-  it("closed during the handshake: CONNECTION_RESET", async () => {
+  it("Connection closed during the TLS handshake gives the error CONNECTION_RESET", async () => {
     await using target = await rawTarget((socket) => socket.end())
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url.replace("http:", "https:"), body: "x" })
@@ -177,7 +177,7 @@ describe("TLS", () => {
   })
 })
 
-describe("HTTP", () => {
+describe("HTTP errors", () => {
   it.each([
     ["not HTTP", "hello\r\n\r\n"],
     ["HTTP/2 unasked", Buffer.from("000000040000000000", "hex").toString("latin1")],
@@ -192,14 +192,14 @@ describe("HTTP", () => {
     ],
     ["an upgrade nobody asked for", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
     ["100 Continue nobody asked for", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"]
-  ])("%s: PROTOCOL_ERROR", async (_, bytes) => {
+  ])("Target that answers with %s gives the error PROTOCOL_ERROR", async (_, bytes) => {
     await using target = await rawTarget((socket) => socket.end(bytes, "latin1"))
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
     expect(answer).toMatchObject({ status: null, errorCode: "PROTOCOL_ERROR" })
   })
 
-  it("garbage where a chunk should be: PROTOCOL_ERROR, with the status that had come", async () => {
+  it("Malformed chunk gives PROTOCOL_ERROR and keeps the received status", async () => {
     await using target = await rawTarget((socket) =>
       socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n")
     )
@@ -208,7 +208,7 @@ describe("HTTP", () => {
     expect(answer).toMatchObject({ status: 200, errorCode: "PROTOCOL_ERROR" })
   })
 
-  it("headers of more than 16 KiB: RESPONSE_TOO_LARGE", async () => {
+  it("Response headers of more than 16 KiB give the error RESPONSE_TOO_LARGE", async () => {
     await using egress = await openEgress()
     for (const headers of [`x: ${"a".repeat(20_000)}`, "x: a\r\n".repeat(10_000)]) {
       await using target = await rawTarget((socket) => socket.write(`HTTP/1.1 200 OK\r\n${headers}\r\n\r\n`))
@@ -218,7 +218,7 @@ describe("HTTP", () => {
   })
 })
 
-describe("what is not sent at all", () => {
+describe("Requests that are not sent", () => {
   it.each([
     ["a line break in a value", ["x-a", "one\r\nx-b: two"]],
     ["a bare line feed", ["x-a", "one\ntwo"]],
@@ -227,7 +227,7 @@ describe("what is not sent at all", () => {
     ["a space in a name", ["x a", "one"]],
     ["a line break in a name", ["x-a\r\nx-b", "one"]],
     ["an empty name", ["", "one"]]
-  ])("%s: INVALID_CHARACTER", async (_, headers) => {
+  ])("Request with %s in a header is not sent and gives INVALID_CHARACTER", async (_, headers) => {
     await using target = await tcpTarget(() => undefined)
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url, headers, body: "x" })
@@ -235,12 +235,15 @@ describe("what is not sent at all", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it.each(["GE T", "GET\r\nx: y", "", "CONNECT"])("the method %j: INVALID_CHARACTER", async (method) => {
-    await using target = await tcpTarget(() => undefined)
-    await using egress = await openEgress()
-    expect((await egress.deliver({ method, url: target.url })).errorCode).toBe("INVALID_CHARACTER")
-    expect(target.connections()).toBe(0)
-  })
+  it.each(["GE T", "GET\r\nx: y", "", "CONNECT"])(
+    "Request with the method %j is not sent and gives INVALID_CHARACTER",
+    async (method) => {
+      await using target = await tcpTarget(() => undefined)
+      await using egress = await openEgress()
+      expect((await egress.deliver({ method, url: target.url })).errorCode).toBe("INVALID_CHARACTER")
+      expect(target.connections()).toBe(0)
+    }
+  )
 
   it.each([
     ["", "MISSING_URL"],
@@ -259,7 +262,7 @@ describe("what is not sent at all", () => {
     ["http://user:secret@example.com/", "INVALID_URL"],
     ["http://:secret@example.com/", "INVALID_URL"],
     ["http://example.com@127.0.0.1/", "INVALID_URL"]
-  ])("the URL %j: %s", async (url, code) => {
+  ])("Request to the URL %j is not sent and gives %s", async (url, code) => {
     const resolve = vi.fn<() => Promise<ReadonlyArray<string>>>()
     await using egress = await openEgress({ resolve })
     const answer = await egress.deliver({ method: "GET", url })

@@ -21,8 +21,8 @@ interface Echoed {
 
 const ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
-describe("a request", () => {
-  it("arrives as it was given", async () => {
+describe("Delivered request", () => {
+  it("Request arrives with its method, URL, headers and body unchanged", async () => {
     await using target = await echo()
     await using egress = await openEgress()
     const before = Date.now()
@@ -51,7 +51,7 @@ describe("a request", () => {
     expect(answer.respondedAt).toBeLessThanOrEqual(after + 1)
   })
 
-  it("keeps the headers of the connection to itself", async () => {
+  it("Request cannot set headers of the connection", async () => {
     await using target = await echo()
     await using egress = await openEgress()
     const given = ["Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Connection"]
@@ -73,7 +73,7 @@ describe("a request", () => {
     expect(received.headers).toEqual(headers.flat())
   })
 
-  it.each([null, "", undefined])("without a body (%j) says so", async (body) => {
+  it.each([null, "", undefined])("Request without a body (%j) says that its content length is 0", async (body) => {
     await using target = await echo()
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url, ...(body !== undefined && { body }) })
@@ -82,7 +82,7 @@ describe("a request", () => {
     expect(received.headers.slice(-2)).toEqual(["content-length", "0"])
   })
 
-  it("reuses its connection", async () => {
+  it("Sequential requests reuse one connection", async () => {
     await using target = await echo()
     await using egress = await openEgress()
     for (let index = 0; index < 20; index++) {
@@ -91,7 +91,7 @@ describe("a request", () => {
     expect(target.connections()).toBe(1)
   })
 
-  it("goes out 200 at a time, over no more connections than allowed", async () => {
+  it("200 concurrent requests use no more connections than the limit for one origin", async () => {
     await using target = await echo()
     await using egress = await openEgress({ connectionsPerOrigin: 16 })
     const answers = await Promise.all(
@@ -103,7 +103,7 @@ describe("a request", () => {
     expect(target.connections()).toBe(16)
   })
 
-  it("goes out over 200 connections where they are allowed", async () => {
+  it("200 concurrent requests use 200 connections if the limit allows it", async () => {
     await using target = await echo()
     await using egress = await openEgress({ connectionsPerOrigin: 1_000 })
     const requests = Array.from({ length: 200 }, () => egress.deliver({ method: "POST", url: target.url, body: "x" }))
@@ -111,7 +111,7 @@ describe("a request", () => {
     expect(target.connections()).toBe(200)
   })
 
-  it("closes the origin that has been idle for longest when there are more connections than allowed", async () => {
+  it("Egress closes the origin that was idle for longest when it exceeds the connection limit", async () => {
     await using first = await echo()
     await using second = await echo()
     await using third = await echo()
@@ -123,7 +123,7 @@ describe("a request", () => {
     expect([first.connections(), second.connections(), third.connections()]).toEqual([1, 1, 1])
   })
 
-  it("opens no more connections than exchanges are in flight", async () => {
+  it("Egress opens no more connections than it has requests in flight", async () => {
     await using target = await echo()
     await using egress = await openEgress()
     const oneAfterTheOther = async () => {
@@ -136,9 +136,9 @@ describe("a request", () => {
   })
 })
 
-describe("an answer", () => {
+describe("Answer to a delivery", () => {
   it.each([200, 201, 204, 301, 302, 304, 307, 400, 401, 404, 410, 413, 421, 429, 500, 503, 599])(
-    "of %d is an answer",
+    "Answer with the status %d is returned and not treated as a network error",
     async (status) => {
       await using target = await httpTarget((_, response) =>
         response.writeHead(status, { "Retry-After": "120", location: "http://10.0.0.1/" }).end()
@@ -149,7 +149,7 @@ describe("an answer", () => {
     }
   )
 
-  it("that never comes for all the 1xx before it is none, and costs no more than some of them", async () => {
+  it("Delivery fails after more than 32 interim answers without a final one", async () => {
     await using target = await rawTarget((socket) => {
       const again = (): void => {
         while (!socket.destroyed && socket.write("HTTP/1.1 102 Processing\r\n\r\n".repeat(1_000)));
@@ -167,7 +167,7 @@ describe("an answer", () => {
     await target.allClosed()
   })
 
-  it("after 1xx is the one that counts", async () => {
+  it("Final answer after interim 1xx answers is the one that counts", async () => {
     await using target = await rawTarget((socket) =>
       socket.write(`HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`)
     )
@@ -178,7 +178,7 @@ describe("an answer", () => {
     expect(answer.body.toString()).toBe("ok")
   })
 
-  it("keeps its headers, whatever their names", async () => {
+  it("Answer keeps all headers, whatever their names", async () => {
     await using target = await rawTarget((socket) =>
       socket.write(
         "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n__proto__: x\r\nconstructor: y\r\ncontent-length: 0\r\n\r\n"
@@ -194,7 +194,7 @@ describe("an answer", () => {
     ])
   })
 
-  it("without a length ends with the connection", async () => {
+  it("Answer without a length ends with its connection", async () => {
     await using target = await rawTarget((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\nuntil the end"))
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
@@ -202,7 +202,7 @@ describe("an answer", () => {
     expect(answer.body.toString()).toBe("until the end")
   })
 
-  it("that is half closed after its end is complete", async () => {
+  it("Complete answer on a half closed connection succeeds", async () => {
     await using target = await rawTarget((socket) => socket.end(ok))
     await using egress = await openEgress()
     expect(await egress.deliver({ method: "POST", url: target.url, body: "x" })).toMatchObject({
@@ -212,7 +212,7 @@ describe("an answer", () => {
     await target.allClosed()
   })
 
-  it("that comes byte by byte is put together", async () => {
+  it("Answer that arrives byte by byte is put together", async () => {
     const body = Array.from({ length: 5_000 }, (_, index) => String.fromCharCode(97 + (index % 26))).join("")
     await using target = await rawTarget((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
@@ -225,7 +225,7 @@ describe("an answer", () => {
     expect(answer.body.toString()).toBe(body)
   })
 
-  it("is not decoded: a compression bomb stays small", async () => {
+  it("Answer is not decompressed, so a compression bomb stays small", async () => {
     const bomb = gzipSync(Buffer.alloc(20_000_000))
     await using target = await httpTarget((_, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(bomb)
@@ -238,7 +238,7 @@ describe("an answer", () => {
   })
 })
 
-describe("the capture limit", () => {
+describe("Capture limit of an answer", () => {
   const sized = (size: number) => httpTarget((_, response) => response.end(Buffer.alloc(size, "a")))
 
   it.each([
@@ -249,7 +249,7 @@ describe("the capture limit", () => {
     { size: 0, limit: 0, kept: 0, cut: false },
     { size: 65_536, limit: undefined, kept: 65_536, cut: false },
     { size: 1_000_000, limit: undefined, kept: 65_536, cut: true }
-  ])("keeps $kept of $size bytes", async ({ size, limit, kept, cut }) => {
+  ])("Capture limit keeps $kept of $size bytes", async ({ size, limit, kept, cut }) => {
     await using target = await sized(size)
     await using egress = await openEgress()
     const answer = await egress.deliver({
@@ -261,7 +261,7 @@ describe("the capture limit", () => {
     expect(answer.body.toString()).toBe("a".repeat(kept))
   })
 
-  it("ends the exchange with a target that never ends its body, and its connection", async () => {
+  it("Capture limit ends the exchange and the connection of a target that never ends its body", async () => {
     await using target = await rawTarget((socket) => {
       socket.write("HTTP/1.1 200 OK\r\n\r\n")
       const more = () => {
@@ -278,7 +278,7 @@ describe("the capture limit", () => {
   })
 })
 
-describe("the budget", () => {
+describe("Time budget of a delivery", () => {
   const timeoutMs = 150
 
   /** Ends as TIMEOUT in good time, and leaves no connection behind. */
@@ -303,19 +303,19 @@ describe("the budget", () => {
     return answer
   }
 
-  it("covers a target that never answers", () => expectTimeout((socket) => socket.resume(), null))
+  it("Time budget covers a target that never answers", () => expectTimeout((socket) => socket.resume(), null))
 
-  it("covers a target that stops within its headers", () =>
+  it("Time budget covers a target that stops within its headers", () =>
     expectTimeout((socket) => socket.resume().write("HTTP/1.1 200 OK\r\ncontent-le"), null))
 
-  it("covers a target that says 102 for ever", () =>
+  it("Time budget covers a target that sends interim 102 answers without end", () =>
     expectTimeout((socket) => {
       socket.resume()
       const timer = setInterval(() => socket.write("HTTP/1.1 102 Processing\r\n\r\n"), 10)
       socket.on("close", () => clearInterval(timer))
     }, null))
 
-  it("covers a target that stops within its body, and keeps what had come", async () => {
+  it("Time budget covers a target that stops within its body, and the received part is kept", async () => {
     const answer = await expectTimeout(
       (socket) => socket.resume().write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"),
       200
@@ -324,30 +324,30 @@ describe("the budget", () => {
     expect(answer.bodyTruncated).toBe(false)
   })
 
-  it("covers a target that sends its body a byte at a time", () =>
+  it("Time budget covers a target that sends its body one byte at a time", () =>
     expectTimeout((socket) => {
       socket.resume().write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
       const timer = setInterval(() => socket.write("a"), 10)
       socket.on("close", () => clearInterval(timer))
     }, 200))
 
-  it("covers a target that does not read", () =>
+  it("Time budget covers a target that does not read the request", () =>
     expectTimeout((socket) => socket.pause(), null, "a".repeat(50_000_000)))
 
-  it("covers the TLS handshake", async () => {
+  it("Time budget covers the TLS handshake", async () => {
     await using target = await tcpTarget((socket) => socket.resume())
     await using egress = await openEgress()
     const url = target.url.replace("http:", "https:")
     expect((await egress.deliver({ method: "POST", url, timeoutMs })).errorCode).toBe("TIMEOUT")
   })
 
-  it("covers the lookup", async () => {
+  it("Time budget covers the DNS lookup", async () => {
     await using egress = await openEgress({ resolve: () => new Promise(() => undefined) })
     const answer = await egress.deliver({ method: "POST", url: "http://silent.example/", timeoutMs })
     expect(answer.errorCode).toBe("TIMEOUT")
   })
 
-  it("covers the wait for a free connection; what ended waiting is never sent and breaks no connection", async () => {
+  it("Time budget covers the wait for a free connection, and an expired request is never sent", async () => {
     const answering = gate()
     const bodies: Array<string> = []
     await using target = await httpTarget(async (request, response) => {
@@ -369,10 +369,10 @@ describe("the budget", () => {
   })
 })
 
-describe("cancelling", () => {
+describe("Cancellation of a delivery", () => {
   const cancelled = { errorCode: "NETWORK_REQUEST_CANCELED", status: null }
 
-  it("ends an exchange in flight and its connection", async () => {
+  it("Cancellation ends an exchange in flight and its connection", async () => {
     const reached = gate()
     await using target = await rawTarget(reached.open)
     await using egress = await openEgress()
@@ -384,7 +384,7 @@ describe("cancelling", () => {
     await target.allClosed()
   })
 
-  it("beforehand sends nothing", async () => {
+  it("Cancellation before the start sends nothing", async () => {
     await using target = await echo()
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "POST", url: target.url, signal: AbortSignal.abort() })
@@ -392,7 +392,7 @@ describe("cancelling", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("afterwards changes nothing", async () => {
+  it("Cancellation after the end changes nothing", async () => {
     await using target = await echo()
     await using egress = await openEgress()
     const controller = new AbortController()
@@ -405,8 +405,8 @@ describe("cancelling", () => {
   })
 })
 
-describe("TLS", () => {
-  it("goes to the checked address under the host's name, resumes its session and reuses its connection", async () => {
+describe("TLS of a delivery", () => {
+  it("TLS connection goes to the checked address with the host's name and is reused and resumed", async () => {
     const seen: Array<{ readonly name: TLSSocket["servername"]; readonly resumed: boolean }> = []
     await using target = await tlsTarget("valid.pem", {
       onConnection: (socket) => seen.push({ name: socket.servername, resumed: socket.isSessionReused() })
@@ -426,7 +426,7 @@ describe("TLS", () => {
     ])
   })
 
-  it("names the host without its final dot, and an address not at all", async () => {
+  it("TLS server name has no final dot and is omitted for an IP address", async () => {
     const names: Array<TLSSocket["servername"]> = []
     await using target = await tlsTarget("valid.pem", { onConnection: (socket) => names.push(socket.servername) })
     await using egress = await openEgress({ ca: [authority], resolve: async () => ["127.0.0.1"] })
@@ -438,8 +438,8 @@ describe("TLS", () => {
   })
 })
 
-describe("closing", () => {
-  it("lets what is in flight finish and takes nothing new", async () => {
+describe("Shutdown of egress", () => {
+  it("Shutdown lets requests in flight finish and refuses new ones", async () => {
     const reached = gate()
     const answering = gate()
     await using target = await httpTarget(async (_, response) => {
@@ -461,7 +461,7 @@ describe("closing", () => {
     await target.allClosed()
   })
 
-  it("cancels what does not finish in time, the waiting included", async () => {
+  it("Shutdown cancels running and waiting requests that do not finish in time", async () => {
     await using target = await tcpTarget((socket) => socket.resume())
     const egress = await openEgress({ connectionsPerOrigin: 1, drainMs: 50 })
     const inFlight = [1, 2, 3].map(() => egress.deliver({ method: "POST", url: target.url }))
@@ -475,8 +475,8 @@ describe("closing", () => {
   })
 })
 
-describe("memory", () => {
-  it("does not grow with the number of origins seen, answering or not", async () => {
+describe("Memory of egress", () => {
+  it("Egress keeps a limited number of idle origins, whether they answer or not", async () => {
     await using target = await echo()
     await using egress = await openEgress({ maxIdleOrigins: 10, resolve: async () => ["127.0.0.1"] })
     for (const port of [target.port, 1]) {
@@ -493,7 +493,7 @@ describe("memory", () => {
   })
 })
 
-describe("what a target is told to fetch", () => {
+describe("URLs that a target will fetch", () => {
   const hosts: Readonly<Record<string, ReadonlyArray<string>>> = {
     "media.example": ["93.184.216.34"],
     "inner.example": ["10.0.0.1"],
@@ -501,7 +501,7 @@ describe("what a target is told to fetch", () => {
   }
   const resolve = async (host: string) => hosts[host] ?? []
 
-  it("is public, and then sent", async () => {
+  it("Delivery is sent when the URLs that the target will fetch are public", async () => {
     await using target = await echo()
     await using egress = await openEgress({ resolve })
     const fetched = ["https://media.example/a.png", "http://media.example:8080/b.png", "https://93.184.216.34/c.png"]
@@ -520,7 +520,7 @@ describe("what a target is told to fetch", () => {
     ["ftp://media.example/a.png", "INVALID_URL"],
     ["https://user:s3cret@media.example/a.png", "INVALID_URL"],
     ["no url", "INVALID_URL"]
-  ])("%s is refused, and nothing is sent", async (url, code) => {
+  ])("Delivery is not sent when the target would fetch %s", async (url, code) => {
     await using target = await echo()
     await using egress = await openEgress({ resolve })
     const fetched = ["https://media.example/a.png", url]
@@ -530,7 +530,7 @@ describe("what a target is told to fetch", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("counts in the time of the exchange, and is not waited for once that is cancelled", async () => {
+  it("Check of fetched URLs counts in the time of the delivery and ends when it is cancelled", async () => {
     await using target = await echo()
     await using egress = await openEgress({ resolve: () => new Promise(() => undefined) })
     const request = { method: "POST", url: target.url, fetched: ["https://media.example/a.png"] }
@@ -542,7 +542,7 @@ describe("what a target is told to fetch", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("is not waited for without end", async () => {
+  it("Check of fetched URLs ends with DNS_LOOKUP_FAILED after the connect timeout", async () => {
     await using target = await echo()
     await using egress = await openEgress({ connectTimeoutMs: 50, resolve: () => new Promise(() => undefined) })
     const answer = await egress.deliver({ method: "POST", url: target.url, fetched: ["https://media.example/a.png"] })

@@ -59,12 +59,12 @@ const permittedAddresses = [
   ["3fff:1000::1", "3ffe::1"]
 ].flat()
 
-describe("addresses", () => {
+describe("Guarded addresses", () => {
   const guard = makeGuard({ allow: [] })
 
-  it.each(refusedAddresses)("refuses %s", (address) => expect(guard.permits(address)).toBe(false))
+  it.each(refusedAddresses)("Egress refuses the address %s", (address) => expect(guard.permits(address)).toBe(false))
 
-  it.each(permittedAddresses)("permits %s", (address) => expect(guard.permits(address)).toBe(true))
+  it.each(permittedAddresses)("Egress permits the address %s", (address) => expect(guard.permits(address)).toBe(true))
 
   it.each([
     "",
@@ -76,9 +76,9 @@ describe("addresses", () => {
     "8.8.8.8.",
     "[2606:4700::1]",
     "8.8.8.8/32"
-  ])("permits nothing that is not an address: %j", (text) => expect(guard.permits(text)).toBe(false))
+  ])("Egress guard refuses text that is not an address: %j", (text) => expect(guard.permits(text)).toBe(false))
 
-  it("permits what the operator allows, and no more", () => {
+  it("Egress guard permits the operator's networks and no others", () => {
     const lenient = makeGuard({ allow: ["10.1.0.0/16", "fd00::/8"] })
     expect(["10.1.2.3", "::ffff:10.1.2.3", "fd12::1", "8.8.8.8"].filter(lenient.permits)).toHaveLength(4)
     expect(
@@ -86,15 +86,15 @@ describe("addresses", () => {
     ).toEqual([])
   })
 
-  it("does not take an IPv6 network for IPv4", () => {
+  it("Egress guard does not apply an IPv6 network to IPv4 addresses", () => {
     const lenient = makeGuard({ allow: ["::/0"] })
     expect(lenient.permits("fe80::1")).toBe(true)
     expect(["127.0.0.1", "10.0.0.1", "::ffff:127.0.0.1"].filter(lenient.permits)).toEqual([])
   })
 })
 
-describe("the allow-list", () => {
-  it("is read from text", () => {
+describe("Allowed networks", () => {
+  it("Allowed networks are parsed from text", () => {
     expect(Result.getOrThrow(parseNetworks(" 10.0.0.0/8,\n::1/128  FD00::/8,"))).toEqual([
       "10.0.0.0/8",
       "::1/128",
@@ -113,7 +113,7 @@ describe("the allow-list", () => {
     ["::1/129", "prefix"],
     ["fe80::%lo/10", "zone"],
     ["::ffff:10.0.0.0/104", "IPv4"]
-  ])("names the entry that cannot be read: %s", (entry, reason) => {
+  ])("Allowed networks report the entry that cannot be parsed: %s", (entry, reason) => {
     const parsed = parseNetworks(`192.168.0.0/16, ${entry}`)
     expect(Result.isFailure(parsed) && parsed.failure.entry).toBe(entry)
     expect(Result.isFailure(parsed) && parsed.failure.message).toContain(`"${entry}"`)
@@ -121,7 +121,7 @@ describe("the allow-list", () => {
     expect(() => makeGuard({ allow: [entry] })).toThrow(InvalidNetwork)
   })
 
-  it.effect("fails the layer with a typed error", () =>
+  it.effect("Egress layer fails with a typed error for an invalid network", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(Layer.build(Egress.layer({ allow: ["10.0.0.1/8"] })))
       expect(Exit.findErrorOption(exit)).toMatchObject({ value: { _tag: "InvalidNetwork", entry: "10.0.0.1/8" } })
@@ -129,7 +129,7 @@ describe("the allow-list", () => {
   )
 })
 
-describe("hosts that lead to a private address", () => {
+describe("Hosts with a private address", () => {
   const hosts = [
     "127.0.0.1",
     "127.1",
@@ -171,7 +171,7 @@ describe("hosts that lead to a private address", () => {
     "100.100.100.200"
   ]
 
-  it.each(["http", "https"])("are refused over %s before a connection is tried", async (scheme) => {
+  it.each(["http", "https"])("Private hosts are refused over %s before a connection", async (scheme) => {
     await using target = await hello()
     await using egress = await openEgress({ allow: [] })
     using recorded = recordConnectionAttempts()
@@ -187,7 +187,7 @@ describe("hosts that lead to a private address", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("are refused however the URL is written", async () => {
+  it("Hosts with a private address are refused however the URL is written", async () => {
     await using target = await hello()
     await using egress = await openEgress({ allow: [] })
     for (const url of [
@@ -203,7 +203,7 @@ describe("hosts that lead to a private address", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("are reached once loopback is allowed", async () => {
+  it("Hosts with a loopback address are reached once loopback is allowed", async () => {
     await using target = await hello()
     await using egress = await openEgress()
     for (const host of ["127.0.0.1", "2130706433", "localhost", "[::ffff:127.0.0.1]"]) {
@@ -216,7 +216,7 @@ describe("hosts that lead to a private address", () => {
     }
   })
 
-  it("are never told their address", async () => {
+  it("Refusal of a private host does not reveal its address", async () => {
     await using egress = await openEgress({ allow: [], resolve: async () => ["10.11.12.13"] })
     const answer = await egress.deliver({ method: "GET", url: "http://intranet.example/" })
     expect(answer.errorCode).toBe("TARGET_NOT_ALLOWED")
@@ -226,8 +226,8 @@ describe("hosts that lead to a private address", () => {
   })
 })
 
-describe("names", () => {
-  it("are refused as a whole when one of their addresses is private", async () => {
+describe("Host names", () => {
+  it("Host name with one private address is refused as a whole", async () => {
     await using target = await hello()
     using recorded = recordConnectionAttempts()
     for (const answers of [
@@ -246,7 +246,7 @@ describe("names", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("are connected to at the address that was checked, whatever they answer next", async () => {
+  it("Host name is connected to at the address that was checked, even if DNS changes its answer", async () => {
     await using target = await httpTarget((request, response) => {
       request.resume()
       response.setHeader("connection", "close").end("hello")
@@ -267,7 +267,7 @@ describe("names", () => {
     expect(recorded.attempts).toEqual([`127.0.0.1:${target.port}`])
   })
 
-  it("are tried at their next address when one refuses", async () => {
+  it("Host name is tried at its next address when one refuses", async () => {
     // A second loopback address: Linux has all of 127/8, other systems have only ::1.
     const second = process.platform === "linux" ? "127.0.0.2" : "::1"
     await using target = await httpTarget((_, response) => response.end("hello"), second)
@@ -278,15 +278,15 @@ describe("names", () => {
     expect(recorded.attempts).toEqual([`127.0.0.1:${target.port}`, `${second}:${target.port}`])
   })
 
-  it("without any address are not found", async () => {
+  it("Host name without an address fails with DNS_LOOKUP_FAILED", async () => {
     await using egress = await openEgress({ resolve: async () => [] })
     const answer = await egress.deliver({ method: "GET", url: "http://empty.example/" })
     expect(answer).toMatchObject({ errorCode: "DNS_LOOKUP_FAILED", errorMessage: "empty.example has no address" })
   })
 })
 
-describe("ways around", () => {
-  it("a redirect to a private host is an answer, not followed", async () => {
+describe("Ways around the guard", () => {
+  it("Redirect to a private host is returned as the answer and not followed", async () => {
     await using hidden = await hello()
     for (const status of [301, 302, 303, 307, 308]) {
       await using target = await httpTarget((_, response) =>
@@ -300,7 +300,7 @@ describe("ways around", () => {
     expect(hidden.connections()).toBe(0)
   })
 
-  it("a proxy of the environment is ignored", async () => {
+  it("Proxy variables of the environment are ignored", async () => {
     await using proxy = await tcpTarget((socket) => socket.end())
     await using target = await hello()
     for (const name of ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]) {
@@ -318,14 +318,14 @@ describe("ways around", () => {
     expect(proxy.connections()).toBe(0)
   })
 
-  it("a Host header does not change where the request goes, nor what it says", async () => {
+  it("Header Host does not change where a request goes or its Host header", async () => {
     await using target = await httpTarget((request, response) => response.end(request.headers.host))
     await using egress = await openEgress()
     const answer = await egress.deliver({ method: "GET", url: target.url, headers: ["Host", "10.0.0.1"] })
     expect(answer.body.toString()).toBe(`127.0.0.1:${target.port}`)
   })
 
-  it("the environment cannot turn certificate checks off", async () => {
+  it("Environment variables cannot turn certificate checks off", async () => {
     await using target = await tlsTarget("self-signed.pem")
     vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0")
     try {
@@ -338,8 +338,8 @@ describe("ways around", () => {
   })
 })
 
-describe("a plain socket", () => {
-  it("reaches what is allowed, by address and by name", async () => {
+describe("Guarded plain socket", () => {
+  it("Guarded socket reaches allowed hosts by address and by name", async () => {
     await using target = await tcpTarget((socket) => socket.end("hello"))
     const guard = makeGuard({ allow: loopbackOnly, resolve: async () => ["127.0.0.1"] })
     for (const host of ["127.0.0.1", "database.example"]) {
@@ -358,7 +358,7 @@ describe("a plain socket", () => {
     ["127.1", "TARGET_NOT_ALLOWED"],
     ["2130706433", "TARGET_NOT_ALLOWED"],
     ["", "TARGET_NOT_ALLOWED"]
-  ])("to %j ends with %s", async (host, code) => {
+  ])("Guarded socket to the host %j ends with %s", async (host, code) => {
     await using target = await tcpTarget((socket) => socket.end("hello"))
     using recorded = recordConnectionAttempts()
     const guard = makeGuard({ allow: [], resolve: async () => ["127.0.0.1"] })

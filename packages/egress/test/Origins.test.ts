@@ -12,11 +12,11 @@ const open = (maxIdleOrigins: number, connectionsPerOrigin = 2) =>
     maxConnections: 100
   })
 
-describe("open origins", () => {
+describe("Open origins", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }))
   afterEach(() => void vi.useRealTimers())
 
-  it("are closed once nobody has used them for as long as a connection can stay open", async () => {
+  it("Unused origin is closed after the time that an idle connection can stay open", async () => {
     const origins = open(100)
     const used = origins.acquire("http://used.example")
     const idle = origins.acquire("http://idle.example")
@@ -31,7 +31,7 @@ describe("open origins", () => {
     expect(used.pool.destroyed).toBe(true)
   })
 
-  it("start to be idle with their last exchange only", async () => {
+  it("Origin becomes idle only after its last exchange", async () => {
     const origins = open(100)
     const origin = origins.acquire("http://busy.example")
     origins.acquire("http://busy.example")
@@ -44,7 +44,7 @@ describe("open origins", () => {
     await origins.destroy()
   })
 
-  it("make room for others, longest idle first", async () => {
+  it("Idle origins are closed for new ones, the longest idle first", async () => {
     const origins = open(2)
     for (const name of ["a", "b", "c"]) origins.release(origins.acquire(`http://${name}.example`))
     origins.release(origins.acquire("http://a.example"))
@@ -58,7 +58,7 @@ describe("open origins", () => {
     await origins.destroy()
   })
 
-  it("have pools of so many connections each, of which the first ones are used first", async () => {
+  it("Origin has pools of limited size and uses its first connections first", async () => {
     const origins = open(2, 5)
     const acquire = () => origins.acquire("http://slow.example")
     const held = Array.from({ length: 5 }, acquire)

@@ -49,15 +49,15 @@ const v4 = [93, 184, 216, 34]
 const v6 = [0x26, 0x06, 0x47, 0, ...Array.from({ length: 11 }, () => 0), 1]
 const noHosts = { hostsFile: "/nonexistent" }
 
-describe("the resolver", () => {
-  it("asks for both families and puts IPv4 first", async () => {
+describe("DNS resolver", () => {
+  it("Resolver asks for IPv4 and IPv6 addresses and returns IPv4 first", async () => {
     await using server = await nameServer((_, type) => ({ code: "NOERROR", address: type === "A" ? v4 : v6 }))
     const resolve = makeResolver({ nameServers: server.nameServers, ...noHosts })
     expect(await resolve("both.example")).toEqual(["93.184.216.34", "2606:4700::1"])
     expect(server.asked.toSorted()).toEqual(["A both.example", "AAAA both.example"])
   })
 
-  it("asks once for a name that many want at the same time, and again for who wants it later", async () => {
+  it("Resolver asks once for concurrent lookups of a name and again for a later one", async () => {
     await using server = await nameServer((_, type) =>
       type === "A" ? { code: "NOERROR", address: v4 } : { code: "NOERROR" }
     )
@@ -69,7 +69,7 @@ describe("the resolver", () => {
     expect(server.asked).toHaveLength(4)
   })
 
-  it("takes one family where the other has no record or fails", async () => {
+  it("Resolver returns one address family if the other has no record or fails", async () => {
     await using server = await nameServer((name, type) => {
       if (type === "AAAA") return { code: name.startsWith("broken") ? "SERVFAIL" : "NOERROR" }
       return { code: "NOERROR", address: v4 }
@@ -79,7 +79,7 @@ describe("the resolver", () => {
     expect(await resolve("broken6.example")).toEqual(["93.184.216.34"])
   })
 
-  it("asks again every time: an answer is never kept", async () => {
+  it("Resolver asks again each time and caches no answer", async () => {
     let last = 0
     await using server = await nameServer((_, type) =>
       type === "A" ? { code: "NOERROR", address: [93, 184, 216, ++last] } : { code: "NOERROR" }
@@ -89,7 +89,7 @@ describe("the resolver", () => {
     expect(await resolve("moving.example")).toEqual(["93.184.216.2"])
   })
 
-  it("rejects with the more telling of two causes", async () => {
+  it("Resolver reports the more informative of two errors", async () => {
     await using server = await nameServer((name, type) => {
       if (name === "gone.example") return { code: "NXDOMAIN" }
       return { code: type === "A" ? "NOERROR" : "SERVFAIL" }
@@ -99,7 +99,7 @@ describe("the resolver", () => {
     await expect(resolve("failing.example")).rejects.toMatchObject({ code: "ESERVFAIL" })
   })
 
-  it("answers a healthy name at once while many others are never answered", async () => {
+  it("Resolver answers a healthy name while many other names are never answered", async () => {
     await using server = await nameServer((name, type) =>
       name.startsWith("dead") ? undefined : { code: "NOERROR", ...(type === "A" && { address: v4 }) }
     )
@@ -112,7 +112,7 @@ describe("the resolver", () => {
     void settling
   })
 
-  it("reads the hosts file first", async () => {
+  it("Resolver reads the hosts file first", async () => {
     await using server = await nameServer(() => ({ code: "NXDOMAIN" }))
     const folder = mkdtempSync(join(tmpdir(), "hosts-"))
     try {
@@ -127,7 +127,7 @@ describe("the resolver", () => {
     }
   })
 
-  it("knows localhost without asking anybody", async () => {
+  it("Resolver knows localhost without a DNS query", async () => {
     await using server = await nameServer(() => ({ code: "NOERROR", address: v4 }))
     const resolve = makeResolver({ nameServers: server.nameServers, ...noHosts })
     for (const name of ["localhost", "LOCALHOST.", "a.b.localhost"]) {
@@ -136,7 +136,7 @@ describe("the resolver", () => {
     expect(server.asked).toEqual([])
   })
 
-  it("is checked like any other: a public name with a private record is refused", async () => {
+  it("Public name that resolves to a private address is refused", async () => {
     await using server = await nameServer((_, type) =>
       type === "A" ? { code: "NOERROR", address: [169, 254, 169, 254] } : { code: "NOERROR" }
     )
@@ -148,7 +148,7 @@ describe("the resolver", () => {
     expect(answer.errorCode).toBe("TARGET_NOT_ALLOWED")
   })
 
-  it("fails a delivery with DNS_LOOKUP_FAILED, whatever the cause", async () => {
+  it("Delivery fails with DNS_LOOKUP_FAILED for every cause of a failed lookup", async () => {
     await using server = await nameServer((name) => ({ code: name.startsWith("broken") ? "SERVFAIL" : "NXDOMAIN" }))
     await using egress = await openEgress({ resolve: makeResolver({ nameServers: server.nameServers, ...noHosts }) })
     const gone = await egress.deliver({ method: "GET", url: "http://gone.example/" })

@@ -57,8 +57,8 @@ const bodyOf = (events: ReadonlyArray<number | string>): string => events.slice(
 
 const ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
-describe("an answer", () => {
-  it("is handed on as it comes", async () => {
+describe("Streamed answer", () => {
+  it("Streamed answer is passed on while it arrives", async () => {
     const first = gate()
     const second = gate()
     const steps = [gate(), gate()]
@@ -97,7 +97,7 @@ describe("an answer", () => {
     expect(answer.respondedAt).toBeGreaterThanOrEqual(answer.sentAt)
   })
 
-  it.each([204, 301, 304, 307, 401, 404, 500, 599])("of %d is passed on as it is", async (status) => {
+  it.each([204, 301, 304, 307, 401, 404, 500, 599])("Streamed answer with status %d is passed on", async (status) => {
     await using target = await httpTarget((_, response) =>
       response.writeHead(status, { location: "http://10.0.0.1/" }).end()
     )
@@ -107,7 +107,7 @@ describe("an answer", () => {
     expect(events).toEqual([status])
   })
 
-  it("after 1xx is the only one told", async () => {
+  it("Streamed answer contains only the final status after interim answers", async () => {
     await using target = await rawTarget((socket) =>
       socket.write(`HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`)
     )
@@ -117,7 +117,7 @@ describe("an answer", () => {
     expect(events).toEqual([200, "ok"])
   })
 
-  it("is not decoded", async () => {
+  it("Streamed answer is not decompressed", async () => {
     const packed = gzipSync("a".repeat(100_000))
     await using target = await httpTarget((_, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(packed)
@@ -128,7 +128,7 @@ describe("an answer", () => {
     expect(Buffer.from(bodyOf(events), "latin1").equals(packed)).toBe(true)
   })
 
-  it("to HEAD has no body, whatever its length says", async () => {
+  it("Streamed answer to HEAD has no body, whatever its length header says", async () => {
     await using target = await httpTarget((_, response) => response.writeHead(200, { "content-length": 5 }).end())
     await using egress = await openEgress()
     const { ended, events } = read(egress, { url: target.url, method: "HEAD", body: null })
@@ -142,7 +142,7 @@ describe("an answer", () => {
     { limit: 99_999, kept: 99_999, cut: true },
     { limit: 100_000, kept: 100_000, cut: false },
     { limit: 100_001, kept: 100_000, cut: false }
-  ])("of 100,000 bytes passes whole, while $limit are kept", async ({ cut, kept, limit }) => {
+  ])("Streamed answer of 100,000 bytes passes whole while $limit bytes are kept", async ({ cut, kept, limit }) => {
     const body = Array.from({ length: 20_000 }, (_, index) => String(index).padStart(5, "0")).join("")
     await using target = await httpTarget((_, response) => response.end(body))
     await using egress = await openEgress()
@@ -153,7 +153,7 @@ describe("an answer", () => {
     expect(answer.body.toString() === body.slice(0, kept)).toBe(true)
   })
 
-  it("of a request with a body under any method carries that body", async () => {
+  it("Streamed request can have a body under any method", async () => {
     await using target = await httpTarget(async (request, response) =>
       response.end(`${request.method} ${await text(request)}`)
     )
@@ -165,7 +165,7 @@ describe("an answer", () => {
     }
   })
 
-  it("leaves the connection to the next", async () => {
+  it("Streamed answer leaves its connection open for the next request", async () => {
     await using target = await httpTarget((_, response) => response.end("a".repeat(200_000)))
     await using egress = await openEgress()
     for (let index = 0; index < 10; index++) await read(egress, { url: target.url }).ended
@@ -173,7 +173,7 @@ describe("an answer", () => {
   })
 })
 
-describe("an answer that breaks off", () => {
+describe("Streamed answer that breaks off", () => {
   const heads = {
     chunked: "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n100\r\nhalf",
     "chunked, last on its connection":
@@ -207,7 +207,7 @@ describe("an answer that breaks off", () => {
   }
 
   for (const [name, head] of Object.entries(heads)) {
-    it(`by a reset is broken: ${name}`, async () => {
+    it(`Streamed answer is cut by a connection reset: ${name}`, async () => {
       expect(await breakOff(head, (socket) => socket.resetAndDestroy())).toBe("CONNECTION_RESET")
     })
   }
@@ -219,16 +219,16 @@ describe("an answer that breaks off", () => {
     ["sized, last on its connection", "SOCKET_CLOSED"],
     // The one form of a body for which this is the end.
     ["ending with its connection", null]
-  ] as const)("by the end of the connection: %s, %s", async (name, code) => {
+  ] as const)("End of the connection within a streamed answer that is %s gives the error %s", async (name, code) => {
     expect(await breakOff(heads[name], (socket) => socket.end())).toBe(code)
   })
 
-  it("by a chunk that is none is broken", async () => {
+  it("Malformed chunk within a streamed answer gives the error PROTOCOL_ERROR", async () => {
     const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"
     expect(await breakOff(head, (socket) => socket.write("no size\r\n"))).toBe("PROTOCOL_ERROR")
   })
 
-  it("before its headers is none", async () => {
+  it("Streamed answer that ends within its headers gives SOCKET_CLOSED and no status", async () => {
     await using target = await rawTarget((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le"))
     await using egress = await openEgress()
     const { ended, events } = read(egress, { url: target.url })
@@ -237,10 +237,10 @@ describe("an answer that breaks off", () => {
   })
 })
 
-describe("time", () => {
+describe("Time limit of a stream", () => {
   const timeoutMs = 150
 
-  it("runs until the headers are there", async () => {
+  it("Time limit of a stream covers the wait for the headers", async () => {
     await using target = await tcpTarget((socket) => socket.resume().write("HTTP/1.1 200 OK\r\ncontent-le"))
     await using egress = await openEgress()
     const startedAt = performance.now()
@@ -252,7 +252,7 @@ describe("time", () => {
     await target.allClosed()
   })
 
-  it("is not won by 1xx", async () => {
+  it("Interim answers do not extend the time limit of a stream", async () => {
     await using target = await tcpTarget((socket) => {
       socket.resume()
       const timer = setInterval(() => socket.write("HTTP/1.1 102 Processing\r\n\r\n"), 10)
@@ -262,7 +262,7 @@ describe("time", () => {
     expect((await read(egress, { url: target.url, timeoutMs }).ended).errorCode).toBe("TIMEOUT")
   })
 
-  it("covers the wait for a connection; what ended waiting is never sent", async () => {
+  it("Time limit of a stream covers the wait for a connection, and an expired request is never sent", async () => {
     const answering = gate()
     const bodies: Array<string> = []
     await using target = await httpTarget(async (request, response) => {
@@ -281,7 +281,7 @@ describe("time", () => {
     expect(target.connections()).toBe(1)
   })
 
-  it("is up for a target that falls silent within its body", async () => {
+  it("Time limit of a stream ends an answer that stops within its body", async () => {
     await using target = await rawTarget((socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"))
     await using egress = await openEgress()
     const { ended, events } = read(egress, { url: target.url, timeoutMs: 1_000 })
@@ -291,7 +291,7 @@ describe("time", () => {
     await target.allClosed()
   })
 
-  it("is not up for a target that keeps talking", async () => {
+  it("Time limit of a stream does not end an answer that keeps arriving", async () => {
     await using target = await httpTarget((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
       speak(response)
@@ -304,7 +304,7 @@ describe("time", () => {
     expect(bodyOf(events)).toBe(spoken)
   })
 
-  it("does not run while the reader holds the target up, and runs again after", async () => {
+  it("Time limit of a stream pauses while the reader is slow and resumes afterwards", async () => {
     await using target = await rawTarget((socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"))
     await using egress = await openEgress()
     const held = gate()
@@ -328,7 +328,7 @@ describe("time", () => {
   })
 })
 
-describe("a slow reader", () => {
+describe("Slow reader of a stream", () => {
   const size = 64 * 1024 * 1024
   const block = Buffer.from(Array.from({ length: 65_536 }, (_, index) => (index * 31) % 256))
   const expected = createHash("sha256")
@@ -357,7 +357,7 @@ describe("a slow reader", () => {
   it.each([
     { body: "sized", head: `HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`, finish: () => undefined },
     { body: "ending with its connection", head: "HTTP/1.1 200 OK\r\n\r\n", finish: (socket: Socket) => socket.end() }
-  ])("slows the target down and gets every byte of a body $body", async ({ finish, head }) => {
+  ])("Slow reader slows the target down and gets every byte of a body that is $body", async ({ finish, head }) => {
     const { poured, target } = await pouring(head, finish)
     await using _ = target
     await using egress = await openEgress()
@@ -394,7 +394,7 @@ describe("a slow reader", () => {
     expect(hash.digest("hex")).toBe(digest)
   })
 
-  it("is told of a target that broke off meanwhile", async () => {
+  it("Slow reader is told that the target broke off in the meantime", async () => {
     let connection: Socket | undefined
     await using target = await rawTarget((socket) => {
       connection = socket
@@ -419,8 +419,8 @@ describe("a slow reader", () => {
   })
 })
 
-describe("cancelling", () => {
-  it("ends an answer within its body, and its connection", async () => {
+describe("Cancellation of a stream", () => {
+  it("Cancellation ends a streamed answer within its body, and its connection", async () => {
     await using target = await rawTarget((socket) => socket.write("HTTP/1.1 200 OK\r\n\r\nhalf"))
     await using egress = await openEgress()
     const { ended, events, streaming } = read(
@@ -441,7 +441,7 @@ describe("cancelling", () => {
     streaming.resume()
   })
 
-  it("from inside the reader ends it as well", async () => {
+  it("Cancellation from inside the stream's reader ends the stream", async () => {
     await using target = await rawTarget((socket) => socket.write("HTTP/1.1 200 OK\r\n\r\nhalf"))
     await using egress = await openEgress()
     for (const at of ["onHeaders", "onData"] as const) {
@@ -460,7 +460,7 @@ describe("cancelling", () => {
     await target.allClosed()
   })
 
-  it("before a connection is there sends nothing", async () => {
+  it("Cancellation of a stream before a connection exists sends nothing", async () => {
     await using target = await tcpTarget((socket) => socket.on("data", () => socket.write(ok)))
     await using egress = await openEgress()
     const { ended, events, streaming } = read(egress, { url: target.url })
@@ -470,7 +470,7 @@ describe("cancelling", () => {
     expect((await read(egress, { url: target.url }).ended).status).toBe(200)
   })
 
-  it("by a signal works as for a delivery, and leaves nothing on it", async () => {
+  it("Cancellation of a stream by a signal ends it and leaves no listener on the signal", async () => {
     const reached = gate()
     await using target = await rawTarget(reached.open)
     await using egress = await openEgress()
@@ -483,7 +483,7 @@ describe("cancelling", () => {
     await target.allClosed()
   })
 
-  it("is what a reader that throws comes to, and the next is none the worse", async () => {
+  it("Reader that throws ends its own stream and does not harm the next", async () => {
     await using target = await rawTarget((socket) => socket.write(ok))
     await using egress = await openEgress()
     const thrown = (): never => {
@@ -497,7 +497,7 @@ describe("cancelling", () => {
   })
 })
 
-describe("what is not sent", () => {
+describe("Streams that are not sent", () => {
   it.each([
     ["", "MISSING_URL"],
     ["nonsense", "INVALID_URL"],
@@ -508,7 +508,7 @@ describe("what is not sent", () => {
     ["http://[::ffff:10.0.0.1]/", "TARGET_NOT_ALLOWED"],
     ["http://inside.example/", "TARGET_NOT_ALLOWED"],
     ["http://outside.example/", "DNS_LOOKUP_FAILED"]
-  ])("%s is %s", async (url, code) => {
+  ])("Stream to the URL %s is not sent and gives %s", async (url, code) => {
     const resolve = async (host: string) => (host === "inside.example" ? ["10.0.0.7"] : [])
     await using egress = await openEgress({ resolve })
     const { ended, events } = read(egress, { url })
@@ -516,7 +516,7 @@ describe("what is not sent", () => {
     expect(events).toEqual([])
   })
 
-  it("is what cannot be written", async () => {
+  it("Stream with an invalid header is not sent and gives INVALID_CHARACTER", async () => {
     await using target = await rawTarget((socket) => socket.write(ok))
     await using egress = await openEgress()
     const { ended } = read(egress, { url: target.url, headers: ["x-a", "b\r\nx-c: d"] })
@@ -525,8 +525,8 @@ describe("what is not sent", () => {
   })
 })
 
-describe("beside deliveries", () => {
-  it("streams that take all their connections leave deliveries theirs", async () => {
+describe("Streams and deliveries", () => {
+  it("Streams on all of their connections leave the connections of deliveries free", async () => {
     await using target = await httpTarget((request, response) => {
       if (request.url === "/stream") response.write("for ever")
       else response.end("ok")
@@ -550,7 +550,7 @@ describe("beside deliveries", () => {
     await ended
   })
 
-  it("closing lets a stream end in time, and ends it after", async () => {
+  it("Shutdown lets a stream end in time and cancels it afterwards", async () => {
     const ending = gate()
     await using target = await httpTarget(async (request, response) => {
       response.write("begun")

@@ -29,8 +29,8 @@ const answers: ReadonlyArray<readonly [what: string, beginning: string, more: st
   ["trailers of few bytes each", `${chunked}1\r\na\r\n0\r\n`, "x".repeat(64 * kib)]
 ]
 
-describe("an answer without end, beside its body", () => {
-  it.each(answers)("%s is cut off when it is delivered to", async (_, beginning, more) => {
+describe("Endless data outside a response body", () => {
+  it.each(answers)("Delivery is cut off when the target sends without end: %s", async (_, beginning, more) => {
     const { answer, sent } = endless(beginning, more)
     await using target = await rawTarget(answer)
     await using egress = await openEgress()
@@ -44,7 +44,7 @@ describe("an answer without end, beside its body", () => {
     expect(sent.bytes).toBeLessThan(32 * kib * kib)
   })
 
-  it.each(answers)("%s is cut off when it is streamed", async (_, beginning, more) => {
+  it.each(answers)("Stream is cut off when the target sends without end: %s", async (_, beginning, more) => {
     const { answer } = endless(beginning, more)
     await using target = await rawTarget(answer)
     await using egress = await openEgress()
@@ -56,8 +56,8 @@ describe("an answer without end, beside its body", () => {
   })
 })
 
-describe("an answer that is what it is", () => {
-  it("comes whole in chunks of one byte, whatever their number", async () => {
+describe("Ordinary answers", () => {
+  it("Answer in any number of one-byte chunks arrives whole", async () => {
     const bytes = 300_000
     await using target = await rawTarget((socket) => {
       socket.write(`${chunked}${"1\r\na\r\n".repeat(bytes)}0\r\n\r\n`)
@@ -67,7 +67,7 @@ describe("an answer that is what it is", () => {
     expect([errorCode, body.length]).toEqual([null, bytes])
   })
 
-  it("is counted by itself, however many have come on its connection", async () => {
+  it("Size of an answer is counted separately from earlier answers on its connection", async () => {
     await using target = await rawTarget((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nx-large: ${"x".repeat(12 * kib)}\r\ncontent-length: 2\r\n\r\nok`)
     })

@@ -173,8 +173,8 @@ const isExcepted = (file: string, from: string, name: string): boolean =>
     (exception) => exception.files.test(file) && exception.from.test(from) && exception.names.includes(name)
   )
 
-describe("the only way out", () => {
-  it("is this package", () => {
+describe("Outbound connections", () => {
+  it("Package egress is the only code that opens outbound connections", () => {
     expect(sources.length).toBeGreaterThan(5)
     const violations = uses
       .filter(({ file, from, name }) => !isExcepted(file, from, name))
@@ -182,7 +182,7 @@ describe("the only way out", () => {
     expect(violations).toEqual([])
   })
 
-  it("has no exception that nobody needs: it would be an open door", () => {
+  it("List of exceptions has no exception that nobody needs", () => {
     const idle = exceptions.flatMap(({ files, from, names, reason }) =>
       names
         .filter((name) => !uses.some((use) => files.test(use.file) && from.test(use.from) && use.name === name))
@@ -191,7 +191,7 @@ describe("the only way out", () => {
     expect(idle).toEqual([])
   })
 
-  it("is not undermined by a module of Effect that this suite does not know to open connections", () => {
+  it("Every module of Effect that opens connections is known to this suite", () => {
     const effect = fileURLToPath(new URL("./", import.meta.resolve("effect")))
     const loud = globSync("**/*.js", { cwd: effect, exclude: ["**/internal/**"] }).filter((file) => {
       const source = readFileSync(`${effect}/${file}`, "utf8")
@@ -207,7 +207,7 @@ describe("the only way out", () => {
   })
 })
 
-describe("the search", () => {
+describe("Search for outbound calls", () => {
   it.each([
     ['import { connect } from "node:net"', "node:net connect"],
     ['import { connect as open } from "net"', "net connect"],
@@ -270,7 +270,7 @@ describe("the search", () => {
     ['new EventSource("http://a")', "global EventSource"],
     ["export { fetch }", "global fetch"],
     ["// a comment\n\nconst text = `${await fetch(url)}`", "global fetch"]
-  ])("finds %s", (source, ...expected) => {
+  ])("Search for outbound calls finds %s", (source, ...expected) => {
     expect(outboundUses(source).map(({ from, name }) => `${from} ${name}`)).toEqual(expected)
   })
 
@@ -296,15 +296,15 @@ describe("the search", () => {
     '// fetch("http://a")\nconst text = "fetch(url)" + `WebSocket` + /fetch\\("/.source',
     "globalThis.crypto.randomUUID()",
     "const resources: typeof import('../contract/Parameters.ts') = x"
-  ])("passes over %s", (source) => expect(outboundUses(source)).toEqual([]))
+  ])("Search for outbound calls ignores %s", (source) => expect(outboundUses(source)).toEqual([]))
 
-  it("tells the line", () => {
+  it("Search for outbound calls reports the line", () => {
     expect(outboundUses('import { a } from "./a.ts"\n\nfetch(a)\n')).toEqual([
       { from: "global", name: "fetch", line: 3 }
     ])
   })
 
-  it("excuses only what is listed, and only where", () => {
+  it("Exceptions apply only to the listed names in the listed files", () => {
     expect(isExcepted("packages/storage/src/Database.ts", "@effect/sql-pg", "PgClient")).toBe(true)
     expect(isExcepted("packages/connectors/src/SqlDatabase.ts", "@effect/sql-pg", "PgClient")).toBe(false)
     expect(isExcepted("packages/storage/src/Database.ts", "node:net", "connect")).toBe(false)

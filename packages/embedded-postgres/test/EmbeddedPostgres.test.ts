@@ -71,7 +71,7 @@ const hold = Effect.fnUntraced(function* (home: string, options?: HolderOptions)
   return { ...(yield* Schema.decodeEffect(Report)(yield* said)), end }
 })
 
-describe("EmbeddedPostgres", () => {
+describe("Embedded PostgreSQL", () => {
   beforeAll(() =>
     Effect.gen(function* () {
       templateHome = yield* temporaryFolder.pipe(Scope.provide(template))
@@ -81,7 +81,7 @@ describe("EmbeddedPostgres", () => {
   )
   afterAll(() => Effect.runPromise(Scope.close(template, Exit.void)))
 
-  it.live("makes everything at the first start and keeps it for the next", () =>
+  it.live("Embedded PostgreSQL creates its files at the first start and reuses them at the next", () =>
     Effect.gen(function* () {
       const home = join(yield* temporaryFolder, "made", "by", "start")
       const first = yield* Effect.scoped(
@@ -113,7 +113,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("gives the gateway a role that owns its database and may do nothing else", () =>
+  it.live("Embedded PostgreSQL gives the gateway a role that owns its database and has no other rights", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       const server = yield* start({ home })
@@ -144,7 +144,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("hands over a database that an earlier version made as a superuser", () =>
+  it.live("Embedded PostgreSQL hands over a database that an earlier version created as a superuser", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       yield* Effect.scoped(
@@ -174,7 +174,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("takes another port when the one it had is taken", () =>
+  it.live("Embedded PostgreSQL takes another port when its previous port is in use", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       const port = Number(readFileSync(join(home, "port"), "utf8"))
@@ -192,7 +192,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("says why it does not start, without delay", () =>
+  it.live("Embedded PostgreSQL that cannot start reports the cause without delay", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       writeFileSync(join(home, "data", "PG_VERSION"), "9\n")
@@ -205,7 +205,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is stopped by the process that started it and started again by one that had joined", () =>
+  it.live("Embedded PostgreSQL is stopped by the process that started it and restarted by one that had joined", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       const holder = yield* hold(home)
@@ -221,7 +221,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is left running by a process that had only joined", () =>
+  it.live("Embedded PostgreSQL keeps running when a process that had only joined ends", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       const server = yield* start({ home })
@@ -233,7 +233,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("goes with the process that started it when that is killed, and starts anew", () =>
+  it.live("Embedded PostgreSQL ends when the process that started it is killed, and can be started again", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       const holder = yield* hold(home)
@@ -249,7 +249,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("is one server when two processes start at once, after a first start killed halfway", () =>
+  it.live("Embedded PostgreSQL is one server for two concurrent starts, even after a start killed halfway", () =>
     Effect.gen(function* () {
       const home = yield* temporaryFolder
       const killed = spawnHolder(home)
@@ -266,7 +266,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live("comes back when it is killed under load, with every row that was acknowledged", () =>
+  it.live("Embedded PostgreSQL restarts after it was killed under load and keeps every acknowledged row", () =>
     Effect.gen(function* () {
       const server = yield* start({ home: yield* usedHome })
       const sql = yield* PgClient.make({ url: server.url, maxConnections: 4 })
@@ -307,7 +307,7 @@ describe("EmbeddedPostgres", () => {
     }).pipe(Effect.provide(Reactivity.layer))
   )
 
-  it.live("runs for a user who is not root", () =>
+  it.live("Embedded PostgreSQL runs for a user who is not root", () =>
     Effect.gen(function* () {
       const home = yield* temporaryFolder
       // What lets root run PostgreSQL makes a process that is not root, whatever folders root keeps to itself.
@@ -318,7 +318,7 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
-  it.live.runIf(isRoot)("runs for a root who may not make user namespaces", () =>
+  it.live.runIf(isRoot)("Embedded PostgreSQL runs for a root user who may not create user namespaces", () =>
     Effect.gen(function* () {
       const home = yield* usedHome
       const refused = join(yield* temporaryFolder, "unshare")

@@ -132,7 +132,7 @@ const stored = Effect.fnUntraced(function* () {
   return Number(row!["count"])
 })
 
-describe.skipIf(program === undefined)("PgBouncer", () => {
+describe.skipIf(program === undefined)("Database destination behind PgBouncer", () => {
   layer(world, { excludeTestServices: true })((it) => {
     it.effect.each([
       ["session", 4, 4],
@@ -140,7 +140,7 @@ describe.skipIf(program === undefined)("PgBouncer", () => {
       ["transaction", 4, 4],
       ["transaction", 1, 4],
       ["statement", 1, 4]
-    ] as const)("by %s, with %i connections of its own: as many as %i at once are sent", ([mode, size, most]) =>
+    ] as const)("Pooler in %s mode with %i connections accepts up to %i concurrent inserts", ([mode, size, most]) =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server, yield* pooler(mode, size), { max_concurrency: most }), writer)
@@ -151,7 +151,7 @@ describe.skipIf(program === undefined)("PgBouncer", () => {
     )
 
     it.effect(
-      "that has fewer connections than may be opened is held by no more than it has, and tried again later",
+      "Pooler with fewer connections than allowed limits the destination, and unsent rows are retried later",
       () =>
         Effect.gen(function* () {
           const server = yield* Foreign
@@ -174,7 +174,7 @@ describe.skipIf(program === undefined)("PgBouncer", () => {
         })
     )
 
-    it.effect("that has none left fails an attempt within the time to connect, and says why", () =>
+    it.effect("Pooler without a free connection fails an attempt within the connect timeout and states the cause", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const pool = yield* pooler("session", 1)

@@ -63,7 +63,7 @@ const rows = Effect.fnUntraced(function* (columns: string) {
   return found
 })
 
-it("a statement quotes its names", () => {
+it("Insert statement quotes its names", () => {
   const table = { schema: "s", table: 'a"b', columns: ["p", "e"], timed: ["d"], unique: "e" }
   expect(statementOf(table as never)).toBe(
     'insert into "s"."a""b" ("p", "e", "d") values ($1, $2, now()) on conflict ("e") do nothing'
@@ -71,8 +71,8 @@ it("a statement quotes its names", () => {
 })
 
 layer(world, { excludeTestServices: true })((it) => {
-  describe("a row", () => {
-    it.effect("has the body, and what the destination asks for besides", () =>
+  describe("Inserted row", () => {
+    it.effect("Inserted row has the body and the columns that the destination asks for", () =>
       Effect.gen(function* () {
         const columns = {
           event_id_column: "event_id",
@@ -103,7 +103,7 @@ layer(world, { excludeTestServices: true })((it) => {
       ]
     ] as const
     for (const [name, body, stored] of kept) {
-      it.effect(`of a body that is not JSON: ${name}`, () =>
+      it.effect(`Inserted row keeps a body that is not JSON: ${name}`, () =>
         Effect.gen(function* () {
           expect(told(yield* send({}, body))).toBe(200)
           expect(yield* rows("payload::text")).toEqual([{ payload: stored }])
@@ -122,7 +122,7 @@ layer(world, { excludeTestServices: true })((it) => {
       ["gzip", gzipSync("x".repeat(2_000_000)), { code: "REQUEST_TOO_LARGE", final: true, broken: false }]
     ] as const
     for (const [coding, body, end] of compressed) {
-      it.effect(`of ${body.length} bytes that say ${coding} of themselves has what they stand for, or nothing`, () =>
+      it.effect(`Row for a ${coding} body of ${body.length} bytes has the decoded body, or is refused`, () =>
         Effect.gen(function* () {
           const session = yield* sessionOf(configOf(yield* Foreign), writer)
           const headers = { "content-type": "application/json", "content-encoding": coding }
@@ -135,7 +135,7 @@ layer(world, { excludeTestServices: true })((it) => {
     }
 
     for (const column of ["plain", "old"]) {
-      it.effect(`has the JSON in a column of another type: ${column}`, () =>
+      it.effect(`Inserted row has the JSON in a column of another type: ${column}`, () =>
         Effect.gen(function* () {
           const { query } = yield* Foreign
           yield* query("alter table shop.orders alter payload drop not null")
@@ -146,20 +146,20 @@ layer(world, { excludeTestServices: true })((it) => {
       )
     }
 
-    it.effect("goes to names that have to be quoted", () =>
+    it.effect("Inserted row can go to names that must be quoted", () =>
       Effect.gen(function* () {
         expect(told(yield* send({ table: "Select", payload_column: "Order" }))).toBe(200)
       })
     )
 
-    it.effect("of several megabytes is stored", () =>
+    it.effect("Inserted row can have several megabytes", () =>
       Effect.gen(function* () {
         expect(told(yield* send({}, JSON.stringify("x".repeat(9_000_000))))).toBe(200)
         expect(yield* rows("length(payload::text) as it")).toEqual([{ it: 9_000_002 }])
       })
     )
 
-    it.effect("that is there already fails for ever, or is as good as inserted", () =>
+    it.effect("Duplicate row fails permanently, or succeeds in the conflict mode IGNORE", () =>
       Effect.gen(function* () {
         const columns = { event_id_column: "event_id" }
         expect(told(yield* send(columns))).toBe(200)
@@ -213,9 +213,9 @@ layer(world, { excludeTestServices: true })((it) => {
     ]
   ]
 
-  describe("what is refused for what it is:", () => {
+  describe("Refused rows", () => {
     for (const [name, change, body, as, says] of refused) {
-      it.effect(name, () =>
+      it.effect(`Database row is refused with a specific error: ${name}`, () =>
         Effect.gen(function* () {
           const ended = yield* send(change, body)
           expect(told(ended)).toEqual(as)
@@ -226,7 +226,7 @@ layer(world, { excludeTestServices: true })((it) => {
     }
 
     const rejected = { code: "AUTH_REJECTED", final: false }
-    it.effect("a wrong password, a user that is not there, and one that may not write", () =>
+    it.effect("Wrong password, unknown user and missing right to insert are reported as rejected credentials", () =>
       Effect.gen(function* () {
         const wrong = yield* send({}, "{}", { ...writer, password: "wr0ng-p4ssword" })
         expect(told(wrong)).toEqual({ ...rejected, broken: true })
@@ -241,7 +241,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("a session goes on after a refusal", () =>
+    it.effect("Database session continues after a refused row", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server, { event_id_column: "event_id" }), writer)
@@ -257,18 +257,18 @@ layer(world, { excludeTestServices: true })((it) => {
 
   const broken = { final: false, broken: true }
   const connecting: ReadonlyArray<readonly [name: string, change: Config, as: unknown]> = [
-    ["of its name", { host: "target.test" }, 200],
-    ["of its address", { host: "127.0.0.1" }, 200],
-    ["of another name", { host: "other.example" }, { code: "ERR_TLS_CERT_ALTNAME_INVALID", ...broken }],
-    ["in the clear", { host: "target.test", tls_mode: "disable" }, 200],
-    ["at a port where nobody is", { host: "127.0.0.1", port: 1 }, { code: "CONNECTION_REFUSED", ...broken }],
-    ["by a name that nobody has", { host: "nowhere.test" }, { code: "DNS_LOOKUP_FAILED", ...broken }],
-    ["at an address that is not public", { host: "10.0.0.1" }, { code: "TARGET_NOT_ALLOWED", ...broken }]
+    ["by its name", { host: "target.test" }, 200],
+    ["by its address", { host: "127.0.0.1" }, 200],
+    ["by another name", { host: "other.example" }, { code: "ERR_TLS_CERT_ALTNAME_INVALID", ...broken }],
+    ["without encryption", { host: "target.test", tls_mode: "disable" }, 200],
+    ["at a port where nobody listens", { host: "127.0.0.1", port: 1 }, { code: "CONNECTION_REFUSED", ...broken }],
+    ["by an unknown name", { host: "nowhere.test" }, { code: "DNS_LOOKUP_FAILED", ...broken }],
+    ["at a private address", { host: "10.0.0.1" }, { code: "TARGET_NOT_ALLOWED", ...broken }]
   ]
 
-  describe("a server", () => {
+  describe("Database server", () => {
     for (const [name, change, as] of connecting) {
-      it.effect(`is reached ${name}, or not`, () =>
+      it.effect(`Connection to a database server ${name} gives the expected result`, () =>
         Effect.gen(function* () {
           const { port } = yield* Foreign
           expect(told(yield* send({ tls_mode: "verify-full", port, ...change }))).toEqual(as)
@@ -277,7 +277,7 @@ layer(world, { excludeTestServices: true })((it) => {
       )
     }
 
-    it.effect("is encrypted where that is wanted", () =>
+    it.effect("Connection to a database server is encrypted if the destination requires it", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server, { host: "target.test", tls_mode: "verify-full" }), writer)
@@ -290,7 +290,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("whose authority nobody knows is not told anything", () =>
+    it.effect("Database server with an unknown certificate authority receives no data", () =>
       Effect.gen(function* () {
         expect(told(yield* send({ host: "target.test", tls_mode: "verify-full" }))).toEqual({
           code: expect.stringMatching(/^(SSL_ERROR_CA_UNKNOWN|UNABLE_TO_GET_ISSUER_CERT)$/),
@@ -299,7 +299,7 @@ layer(world, { excludeTestServices: true })((it) => {
       }).pipe(Effect.provide(servers({ ca: [] })))
     )
 
-    it.effect("that takes no more connections is tried again", () =>
+    it.effect("Attempt at a database server with too many connections can be retried", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const lonely = { username: "lonely", password: "x-of-lonely" }
@@ -316,7 +316,7 @@ layer(world, { excludeTestServices: true })((it) => {
     const ends = (user: string) =>
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = '${user}'`
 
-    it.effect("that has ended an idle connection costs nothing", () =>
+    it.effect("Idle connection that the database server closed costs no attempt", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server), writer)
@@ -330,7 +330,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("that ends a connection in the middle of a statement is tried again, and says so", () =>
+    it.effect("Attempt fails and can be retried when the database server ends the connection within a statement", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server), writer)
@@ -346,7 +346,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("stops what is cancelled, and nothing of it is inserted", () =>
+    it.effect("Cancelled insert is stopped at the database server and stores nothing", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server, { host: "target.test", tls_mode: "verify-full" }), writer)
@@ -364,7 +364,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("stops a statement by its own time-out, and is tried again", () =>
+    it.effect("Insert stopped by the server's statement timeout fails with TIMEOUT and can be retried", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         yield* server.query("alter role writer set statement_timeout = '50ms'")
@@ -393,8 +393,8 @@ layer(world, { excludeTestServices: true })((it) => {
     while ((yield* open(server)) !== count) yield* Effect.yieldNow
   })
 
-  describe("connections", () => {
-    it.effect("are as many as a destination may have, and are closed with it", () =>
+  describe("Database connections", () => {
+    it.effect("Destination opens at most its number of database connections and closes them at its end", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const scope = yield* Scope.make()
@@ -418,7 +418,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("are not used by who may not start any more when one is there", () =>
+    it.effect("Database connection is not used by an event that may not start any more", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server, { event_id_column: "event_id" }), writer)
@@ -436,7 +436,7 @@ layer(world, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("are as many as a process may have: who waits gets the place of one that is idle", () =>
+    it.effect("Process has a limited number of database connections, and a waiting event replaces an idle one", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const sessions = yield* Effect.forEach([1, 2, 3, 4, 5], () => sessionOf(configOf(server), writer))
@@ -449,7 +449,7 @@ layer(world, { excludeTestServices: true })((it) => {
       }).pipe(Effect.provide(servers({ most: 2 })))
     )
 
-    it.effect("are left for others by destinations whose servers answer nobody", () =>
+    it.effect("Destinations whose servers never answer leave database connections for others", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const dead = yield* Effect.acquireRelease(
@@ -469,7 +469,7 @@ layer(world, { excludeTestServices: true })((it) => {
       }).pipe(Effect.scoped, Effect.provide(servers({ most: 13 })))
     )
 
-    it.effect("go to the next of their own destination, where it may not have more", () =>
+    it.effect("Waiting event reuses a connection of its own destination when no more may be opened", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server), writer)
@@ -483,7 +483,7 @@ layer(world, { excludeTestServices: true })((it) => {
       }).pipe(Effect.provide(servers({ most: 2 })))
     )
 
-    it.effect("give their places back, however a send ends", () =>
+    it.effect("Database connections are released however a send ends", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
         const nowhere = yield* sessionOf(configOf(server, { port: 1 }), writer)

@@ -101,7 +101,7 @@ const closed = { ...protocol, code: "SOCKET_CLOSED" }
 const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Socket) => void, as: object]> = [
   ["one that never answers", () => undefined, timeout],
   [
-    "one that says a byte now and then",
+    "one that sends a byte now and then",
     atFirst((socket) => {
       let at = 0
       const timer = setInterval(() => socket.write(parameter.subarray(at, ++at)), 100)
@@ -141,11 +141,11 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
     }),
     tooLarge
   ],
-  ["one that asks for the password in the clear", atFirst((socket) => socket.write(asks(3))), rejected],
-  ["one that asks for its MD5", atFirst((socket) => socket.write(asks(5, "salt"))), rejected],
+  ["one that asks for the password in clear text", atFirst((socket) => socket.write(asks(3))), rejected],
+  ["one that asks for the password's MD5", atFirst((socket) => socket.write(asks(5, "salt"))), rejected],
   ["one that asks for another sign-in", atFirst((socket) => socket.write(asks(7))), rejected],
   ["one that wants 2^31 iterations", scram("2147483648"), protocol],
-  ["one that wants one iteration, to try guesses at no cost", scram("1"), protocol],
+  ["one that wants one iteration, to guess the password cheaply", scram("1"), protocol],
   ["one that wants a million iterations", scram("1000000"), protocol],
   ["one that asks again and again", scram("90000", 50), protocol],
   [
@@ -200,9 +200,9 @@ const listening = (connection: (socket: Socket) => void) =>
     (target) => Effect.promise(() => target[Symbol.asyncDispose]())
   )
 
-describe("a stranger:", () => {
+describe("Hostile database server", () => {
   for (const [name, connection, as] of strangers) {
-    it.live(`${name} costs one attempt`, () =>
+    it.live(`Hostile database server costs one attempt: ${name}`, () =>
       Effect.gen(function* () {
         const target = yield* listening(connection)
         const scope = yield* Scope.make()
@@ -221,7 +221,7 @@ describe("a stranger:", () => {
     )
   }
 
-  it.live("one that floods what is idle loses the connection", () =>
+  it.live("Hostile database server that floods an idle connection loses that connection", () =>
     Effect.gen(function* () {
       let first: Socket | null = null
       const target = yield* listening(
@@ -239,7 +239,7 @@ describe("a stranger:", () => {
     }).pipe(Effect.scoped, Effect.provide(servers()))
   )
 
-  it.live("one that repeats the password has it hidden", () =>
+  it.live("Hostile database server that repeats the password has it masked in the error", () =>
     Effect.gen(function* () {
       const words = {
         S: "ERROR",
@@ -278,27 +278,27 @@ const insideTls = (answer: (socket: TLSSocket, first: Buffer) => void) =>
   })
 
 const overTls: ReadonlyArray<readonly [name: string, connection: (socket: Socket) => void, as: unknown]> = [
-  ["that speaks none", atFirst((socket) => socket.write("N")), { ...protocol, code: "ERR_SSL_WRONG_VERSION_NUMBER" }],
+  ["that speaks no TLS", atFirst((socket) => socket.write("N")), { ...protocol, code: "ERR_SSL_WRONG_VERSION_NUMBER" }],
   [
-    "that says more than it may before",
+    "that sends too much before TLS",
     atFirst((socket) => socket.write(Buffer.concat([Buffer.from("S"), welcome]))),
     protocol
   ],
-  ["that shows an error before", atFirst((socket) => socket.write(error({ S: "FATAL", M: "secret" }))), protocol],
+  ["that sends an error before TLS", atFirst((socket) => socket.write(error({ S: "FATAL", M: "secret" }))), protocol],
   [
-    "that hangs up in the middle",
+    "that hangs up during the handshake",
     agreeing((socket) => socket.end("\x16\x03\x03\x00")),
     { ...protocol, code: "CONNECTION_RESET" }
   ],
-  ["that says a byte of it, and no more", atFirst((socket) => socket.write("S")), timeout],
+  ["that stops after one byte", atFirst((socket) => socket.write("S")), timeout],
   [
-    "that speaks something else",
+    "that answers the handshake with HTTP",
     agreeing((socket) => socket.write("HTTP/1.1 400\r\n\r\n")),
     { ...protocol, code: "ERR_SSL_WRONG_VERSION_NUMBER" }
   ],
-  ["with rows without end", insideTls((socket) => forEver(socket, said("D", "\0\0"))), protocol],
+  ["that sends rows without end", insideTls((socket) => forEver(socket, said("D", "\0\0"))), protocol],
   [
-    "that asks for the password in the clear, having proved who it is",
+    "that asks for the password in clear text after the handshake",
     insideTls((socket) => {
       socket.write(asks(3))
       socket.once("data", (given: Buffer) => {
@@ -311,9 +311,9 @@ const overTls: ReadonlyArray<readonly [name: string, connection: (socket: Socket
   ]
 ]
 
-describe("TLS with a server", () => {
+describe("TLS connection to a database server", () => {
   for (const [name, connection, as] of overTls) {
-    it.live(`${name}: as it should`, () =>
+    it.live(`TLS connection gives the expected result for a database server ${name}`, () =>
       Effect.gen(function* () {
         const target = yield* listening(connection)
         const session = yield* sessionOf({ ...config(target), host: "target.test", tls_mode: "verify-full" }, auth)

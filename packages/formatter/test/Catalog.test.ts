@@ -9,8 +9,8 @@ import { outcomeOf } from "./Run.ts"
 
 const versions = { icu: "78.2", cldr: "48.0", tz: "2025c", phone: "1.13.16" }
 
-describe("the catalog", () => {
-  it("is made of the rows: every operation with its fields, limits and output", () => {
+describe("Formatter catalog", () => {
+  it("Formatter catalog lists every operation with its fields, limits and output", () => {
     const made = Schema.decodeUnknownSync(FormatterCatalog)(catalog(versions))
     expect(made.categories.map(({ key, operations }) => [key, operations.length])).toEqual([
       ["text", 27],
@@ -28,23 +28,23 @@ describe("the catalog", () => {
     }
   })
 
-  it("has another hash when anything is another", () => {
+  it("Formatter catalog has another hash when anything in it changes", () => {
     expect(catalog(versions)["catalog_hash"]).toBe(catalog(versions)["catalog_hash"])
     expect(catalog({ ...versions, tz: "2026a" })["catalog_hash"]).not.toBe(catalog(versions)["catalog_hash"])
   })
 
-  it("is small enough to be sent whole", () => {
+  it("Formatter catalog is smaller than 100 kB", () => {
     expect(JSON.stringify(catalog(versions)).length).toBeLessThan(100_000)
   })
 })
 
-describe("every row", () => {
+describe("Rows of the formatter catalog", () => {
   const rows = categories.flatMap(({ key, operations }) =>
     operations.map((operation) => [operation.key, key, operation] as const)
   )
 
   it.each(rows)(
-    "%s shows what it does by a sample that comes true",
+    "Formatter operation %s has a sample whose result is correct",
     (key, category, { errors, sample, warnings: said }) => {
       expect(key.startsWith(`${category}.`)).toBe(true)
       const outcome = outcomeOf(key, sample.inputs, sample.options)

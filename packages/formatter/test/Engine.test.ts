@@ -8,8 +8,8 @@ const failureOf = (...args: Parameters<typeof tryOut>) => {
   return Result.isFailure(tried) ? tried.failure : null
 }
 
-describe("line items", () => {
-  it("are run one by one, zipped to the longest", () => {
+describe("Line items", () => {
+  it("Line items are processed one by one and combined to the longest list", () => {
     const tried = tryOut("date.compare", {
       start_date: ["2026-01-01T00:00Z", "2026-01-02T00:00Z"],
       end_date: ["2026-01-03T00:00Z"]
@@ -21,9 +21,10 @@ describe("line items", () => {
     })
   })
 
-  it("of none give none", () => expect(outcomeOf("date.parts", { input: [] }).output?.["year"]).toEqual([]))
+  it("Empty list of line items gives an empty result", () =>
+    expect(outcomeOf("date.parts", { input: [] }).output?.["year"]).toEqual([]))
 
-  it("name the element that fails", () => {
+  it("Failed line item is named by its index", () => {
     const failure = failureOf(
       "date.format",
       { input: ["2026-01-01", "2026-01-02", "32.13.2026"] },
@@ -36,7 +37,7 @@ describe("line items", () => {
     })
   })
 
-  it("are a part each, so that others have their turn", () => {
+  it("Each line item is a separate part of the work, so that other work can run between them", () => {
     const step = Result.getOrThrow(compile({ operation: "text.lowercase" }))
     let parts = 1
     const work = inParts(step, { input: Array.from({ length: 1000 }, () => "A") }, context)
@@ -45,8 +46,8 @@ describe("line items", () => {
   })
 })
 
-describe("failures", () => {
-  it("say at which stage they are", () => {
+describe("Formatter failures", () => {
+  it("Formatter failure names the stage at which it happened", () => {
     expect(failureOf("text.nothing", {})).toMatchObject({ code: "FORMATTER_UNKNOWN_OPERATION", stage: "config" })
     expect(failureOf("text.lowercase", { input: "a" }, { locale: "zz" })).toMatchObject({
       code: "FORMATTER_LOCALE_UNKNOWN",
@@ -87,7 +88,7 @@ describe("failures", () => {
     expect(Result.isFailure(old) && old.failure.code).toBe("FORMATTER_VERSION_UNSUPPORTED")
   })
 
-  it("say that an input is no option, and that an option is no input", () => {
+  it("Formatter refuses an input given as an option and an option given as an input", () => {
     expect(failureOf("text.find", { input: "a", find: "a" }, { offset: 1 })).toMatchObject({
       code: "FORMATTER_CONFIG_INVALID",
       details: { field: "offset" }
@@ -101,8 +102,8 @@ describe("failures", () => {
   })
 })
 
-describe("limits", () => {
-  it("are refused before the work is begun", () => {
+describe("Formatter limits", () => {
+  it("Formatter limits are checked before the work begins", () => {
     const many = Array.from({ length: 1001 }, () => "a")
     expect(failureOf("text.lowercase", { input: many })).toMatchObject({
       code: "FORMATTER_LIMIT_EXCEEDED",
@@ -116,7 +117,7 @@ describe("limits", () => {
     expect(failureOf("text.lowercase", { input: large })).toMatchObject({ code: "FORMATTER_OUTPUT_TOO_LARGE" })
   })
 
-  it("hold for all elements together", () => {
+  it("Formatter time limit applies to all line items together", () => {
     const sentence = `${"please come and see us there, and bring the others along; ".repeat(4)}two weeks after the first monday of next month`
     expect(failureOf("date.format", { input: [sentence] }, { to_format: "YYYY" })).toBeNull()
     const fuzzy = Array.from({ length: 1000 }, () => sentence)
@@ -126,7 +127,7 @@ describe("limits", () => {
     })
   })
 
-  it("hold for each element by itself", () => {
+  it("Formatter time limit applies to each line item separately", () => {
     const chunks = { input: "a".repeat(60_000), chunk_size: 20_000, overlap: 19_900 }
     expect(failureOf("text.split_chunks", chunks)).toMatchObject({
       code: "FORMATTER_TIMEOUT",
@@ -134,7 +135,7 @@ describe("limits", () => {
     })
   })
 
-  it("count the texts within objects and lists, and those that are compared", () => {
+  it("Formatter size limit counts texts inside objects and lists and texts that are compared", () => {
     const large = "x".repeat(100_000)
     const variables = { a: large, b: large, c: large }
     expect(failureOf("number.formula", { formula: "1", variables })).toMatchObject({ code: "FORMATTER_LIMIT_EXCEEDED" })
@@ -145,28 +146,28 @@ describe("limits", () => {
     })
   })
 
-  it("keep fifty warnings", () => {
+  it("Formatter keeps fifty warnings and reports that there were more", () => {
     const { warnings = [] } = outcomeOf("text.lowercase", { input: Array.from({ length: 100 }, (_, at) => at) })
     expect(warnings).toHaveLength(51)
     expect(warnings.at(-1)).toBe("WARNINGS_CAPPED")
   })
 })
 
-describe("chance", () => {
+describe("Random values of the formatter", () => {
   const draw = (seed: string) =>
     outcomeOf("number.random", { upper: 1_000_000, count: 5 }, {}, { seed }).output?.["result"]
 
-  it("is drawn from the seed", () => {
+  it("Random value follows from the seed", () => {
     expect(draw("a")).toEqual(draw("a"))
     expect(draw("a")).not.toEqual(draw("b"))
   })
 
-  it("is another one for each element", () => {
+  it("Random value differs between line items", () => {
     const { output } = outcomeOf("number.formula", { formula: "RAND() + 0*x", variables: { x: [1, 2, 3] } })
     expect(new Set(output?.["result"] as ReadonlyArray<number>).size).toBe(3)
   })
 
-  it("is even, and has both ends", () => {
+  it("Random numbers are evenly distributed and include both bounds", () => {
     const seen = new Map<unknown, number>()
     for (let at = 0; at < 60; at++) {
       const { output } = outcomeOf("number.random", { lower: 1, upper: 6, count: 100 }, {}, { seed: String(at) })
@@ -177,7 +178,7 @@ describe("chance", () => {
   })
 })
 
-it("a search that goes on for too long is stopped by the caller's clock", () => {
+it("Pattern search that takes too long is stopped by the caller's clock", () => {
   let now = 0
   const clock = () => (now += 10)
   const inputs = { input: "a".repeat(50), pattern: "a", replace: "b" }
@@ -185,7 +186,7 @@ it("a search that goes on for too long is stopped by the caller's clock", () => 
   expect(failureOf("text.replace_pattern", inputs, {}, { clock: still })).toBeNull()
 })
 
-describe("a pattern that is searched again and again", () => {
+describe("Repeated pattern search", () => {
   const prose = "the quick brown fox jumps over the lazy dog. ".repeat(1_450)
   const replaced = (millisPerReading: number) => {
     const step = Result.getOrThrow(compile({ operation: "text.replace_pattern", options: {} }))
@@ -200,14 +201,14 @@ describe("a pattern that is searched again and again", () => {
     }
   }
 
-  it("lets others have their turn, and ends by the time of the processor that it has taken itself", () => {
+  it("Long pattern search yields to other work and may use 200 ms of processor time", () => {
     // 13,000 matches, of which each takes 0.015 ms.
     const { outcome, parts } = replaced(0.015)
     expect(Result.isSuccess(outcome)).toBe(true)
     expect(parts).toBeGreaterThan(10)
   })
 
-  it("gives each match of 64 KB with its place, and takes as long as the text is", () => {
+  it("Pattern search returns each match in 64 KB of text with its position", () => {
     const text = `${"é".repeat(10)}😀 ${prose.slice(0, 64_000)}`
     const { output, warnings } = outcomeOf("text.extract_pattern", { input: text, pattern: "[a-z]+" }, { which: "all" })
     const matches = output!["matches"] as ReadonlyArray<{ start: number; end: number; groups: { "0": string } }>
@@ -217,7 +218,7 @@ describe("a pattern that is searched again and again", () => {
     for (const { end, groups, start } of matches) expect(characters.slice(start, end).join("")).toBe(groups["0"])
   })
 
-  it("may be as large for a long text, which is searched apart from the event loop, as 200 ms allow", () => {
+  it("Pattern for a long text is refused when its search is too expensive", () => {
     const input = prose.slice(0, 65_000)
     const replaced = (pattern: string, text = input) =>
       outcomeOf("text.replace_pattern", { input: text, pattern, replace: "" })
@@ -226,7 +227,7 @@ describe("a pattern that is searched again and again", () => {
     expect(replaced(String.raw`[a-z ]{600}`, input.slice(0, 4000))).toEqual({ failed: "FORMATTER_LIMIT_EXCEEDED" })
   })
 
-  it("is stopped after 250 ms of it", () => {
+  it("Pattern search is stopped after 250 ms of processor time", () => {
     const { outcome } = replaced(0.05)
     expect(Result.isFailure(outcome) ? outcome.failure.code : null).toBe("FORMATTER_TIMEOUT")
   })

@@ -21,7 +21,7 @@ const fields = [...operations.values()].flatMap(({ key, sample: { inputs, option
   Object.keys(inputs).map((name) => [`${key} ${name}`, key, name, inputs, options] as const)
 )
 
-it.each(fields)("%s", (_, key, name, inputs, options) => {
+it.each(fields)("Field %s gives the same result for a long number as for its text", (_, key, name, inputs, options) => {
   const isList = Array.isArray(inputs[name])
   const given = (value: unknown) => Object.assign({}, inputs, { [name]: isList ? [value] : value })
   for (const text of written) {
@@ -38,7 +38,7 @@ it.each(fields)("%s", (_, key, name, inputs, options) => {
   }
 })
 
-it("calculations on whole numbers of up to 28 digits keep every digit", () => {
+it("Calculations on whole numbers of up to 28 digits keep every digit", () => {
   const integers = [12345678901234567891n, -9007199254740993n, 98765432109876543210987654n, 7n]
   for (const a of integers) {
     for (const b of integers) {
@@ -63,7 +63,7 @@ it("calculations on whole numbers of up to 28 digits keep every digit", () => {
   }
 })
 
-it("results with a fraction have 15 digits, as another library for decimals rounds them", () => {
+it("Results with a fraction have 15 digits, rounded like those of another decimal library", () => {
   const Oracle = Decimal.clone({ precision: 28 })
   for (const a of written) {
     for (const b of ["0.3", "12345678901234567890123.5", "3"]) {
@@ -76,7 +76,7 @@ it("results with a fraction have 15 digits, as another library for decimals roun
   }
 })
 
-it("formulas compare and count with their digits", () => {
+it("Formulas compare and calculate with all digits of their numbers", () => {
   const variables = { a: readNumber("12345678901234567891"), b: readNumber("12345678901234567892") }
   const of = (formula: string) => outcomeOf("number.formula", { formula, variables })
   expect(of("a = b")).toMatchObject({ output: { result: false } })
@@ -84,7 +84,7 @@ it("formulas compare and count with their digits", () => {
   expect(of("a + b")).toMatchObject({ output: { result: "24691357802469135783" } })
 })
 
-it("a table is looked up by all digits, and what passes through stays a number", () => {
+it("Lookup table compares all digits, and a number that passes through stays a number", () => {
   const [first, second] = written.slice(0, 1).flatMap((text) => [readNumber(text), readNumber("12345678901234567892")])
   const table = { "12345678901234567891": "first", "12345678901234567892": "second" }
   const found = [first, second].map((input) => outcomeOf("utility.lookup_table", { input }, { table }))
@@ -94,7 +94,7 @@ it("a table is looked up by all digits, and what passes through stays a number",
   )
 })
 
-it("a number that is found in a text is none where it would be rounded", () => {
+it("Number found in a text stays a text if it would be rounded as a number", () => {
   const found = (input: string) => outcomeOf("text.extract_number", { input }, { as: "number" })
   expect(found("rate 0.1000000000000000055")).toMatchObject({
     output: { result: "0.1000000000000000055" },

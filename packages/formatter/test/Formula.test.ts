@@ -77,8 +77,8 @@ const drawn: Readonly<Record<string, Draw>> = {
 
 const theirs = formulajs as unknown as Readonly<Record<string, (...args: ReadonlyArray<number>) => unknown>>
 
-describe("beside the library", () => {
-  it.each(Object.entries(drawn))("%s", (name, draw) => {
+describe("Formula functions", () => {
+  it.each(Object.entries(drawn))("Formula function %s agrees with the reference library", (name, draw) => {
     for (let times = 0; times < 40; times++) {
       const given = draw()
       const [own, other] = [valueOf(`${name}(${given.join(",")})`), theirs[name]!(...given)]
@@ -91,8 +91,8 @@ describe("beside the library", () => {
   })
 })
 
-describe("the language", () => {
-  it("has the functions that are documented", () => {
+describe("Formula language", () => {
+  it("Formula language has exactly the documented functions", () => {
     const documented =
       "VALUE ABS SIGN GCD LCM SUM PRODUCT SQRT POW POWER QUOTIENT MOD CEILING FLOOR EVEN INT ODD ROUND ROUNDDOWN ROUNDUP TRUNC RAND RANDBETWEEN MAX MIN PI SQRTPI DEGREES RADIANS COS ACOS COSH ACOSH SIN ASIN SINH ASINH TAN ATAN ATAN2 TANH ATANH EXP LN LOG LOG10 FACT FACTDOUBLE AVERAGE MEDIAN MODE GEOMEAN IF AND OR NOT TRUE FALSE ISBLANK ISLOGICAL ISTEXT ISNONTEXT ISNUMBER ISODD ISEVEN IFERROR COUNT LEN CONCAT LOWER UPPER LEFT RIGHT MID"
     expect([...functions.keys()].toSorted()).toEqual(documented.split(" ").toSorted())
@@ -143,9 +143,9 @@ describe("the language", () => {
     ["IF(1;2;3)", 2],
     [`${"(".repeat(31)}1${")".repeat(31)}`, 1],
     [`${"(".repeat(33)}1${")".repeat(33)}`, "FORMATTER_FORMULA_LIMIT"]
-  ])("%s is %j", (formula, value) => expect(valueOf(formula)).toBe(value))
+  ])("Formula %s has the value %j", (formula, value) => expect(valueOf(formula)).toBe(value))
 
-  it("counts characters, and not what they are stored as", () => {
+  it("Formula length is counted in characters and not in UTF-16 units", () => {
     expect(valueOf(`"${"😀".repeat(4094)}"`)).toBe("😀".repeat(4094))
   })
 
@@ -154,7 +154,7 @@ describe("the language", () => {
     ["characters", `"${"😀".repeat(4095)}"`],
     ["tokens", `1${"+1".repeat(250)}`],
     ["arguments", `SUM(${Array.from({ length: 101 }, () => "1").join(",")})`]
-  ])("is bounded in its %s", (what, formula) => {
+  ])("Formula is limited in its number of %s", (what, formula) => {
     expect(valueOf(formula)).toBe(what === "arguments" ? "FORMATTER_FORMULA_ARGUMENTS" : "FORMATTER_FORMULA_LIMIT")
   })
 })

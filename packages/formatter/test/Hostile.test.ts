@@ -122,12 +122,12 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
   ["text.url_decode", { input: fill("%41", 131_072) }]
 ]
 
-describe("what is made to cost more than it weighs", () => {
+describe("Hostile formatter input", () => {
   it.each(
     attempts.map(
       ([operation, inputs, options = {}]) => [operation, JSON.stringify(inputs).slice(0, 60), inputs, options] as const
     )
-  )("%s %s", (operation, _, inputs, options) => {
+  )("Formatter operation %s ends within its time limit for the hostile input %s", (operation, _, inputs, options) => {
     const begun = clock()
     const outcome = outcomeOf(operation, inputs as Record<string, unknown>, options as Record<string, unknown>, {
       clock
@@ -141,11 +141,11 @@ describe("what is made to cost more than it weighs", () => {
     ["text.extract_phone", fill("1 1", 8192), { which: "all" }, "FORMATTER_LIMIT_EXCEEDED"],
     ["text.extract_phone", fill("(.１1/0 x9", 8192), { which: "all" }, "FORMATTER_LIMIT_EXCEEDED"],
     ["text.markdown_to_html", fill(" a@ba.a中.a", 50_000), { linkify: true }, "FORMATTER_TIMEOUT"]
-  ])("%s refuses %j", (operation, input, options, failed) => {
+  ])("Formatter operation %s refuses the expensive input %j", (operation, input, options, failed) => {
     expect(outcomeOf(operation, { input }, options)).toEqual({ failed })
   })
 
-  it("and what looks like it and costs less is taken", () => {
+  it("Formatter accepts ordinary input that resembles hostile input", () => {
     const phones = outcomeOf("text.extract_phone", { input: fill("order 123 qty 5 price 12.50 ", 8192) })
     expect(phones.output).toEqual({ result: "" })
     const addresses = outcomeOf(
@@ -159,7 +159,7 @@ describe("what is made to cost more than it weighs", () => {
   })
 
   it.each(Object.entries(htmlShapes))(
-    "HTML of 128 KiB becomes Markdown in a second of the processor: %s",
+    "HTML of 128 KiB becomes Markdown within one second of processor time: %s",
     (_, shape) => {
       const input = htmlOf(shape, 131_072)
       const begun = clock()
@@ -169,7 +169,7 @@ describe("what is made to cost more than it weighs", () => {
     }
   )
 
-  it("an address that is refused for what stands before it is not read to its end first", () => {
+  it("Link search does not read an address to its end when the text before it rules it out", () => {
     const plain = new LinkifyIt({ fuzzyLink: true })
     const ours = refusingFirst(new LinkifyIt({ fuzzyLink: true }))
     const address = ours.re.get_relative_proto_validator()

@@ -11,14 +11,14 @@ const work = (shape: readonly [string, string, string], kib: number, failed?: st
   })
 }
 
-describe("HTML of twice the length", () => {
-  it.each(Object.entries(htmlShapes))("is twice the work: %s", (_, shape) => {
+describe("Work for HTML", () => {
+  it.each(Object.entries(htmlShapes))("Work for HTML grows linearly with its length: %s", (_, shape) => {
     const [small, middle, large] = [work(shape, 32), work(shape, 64), work(shape, 128)]
     expect(middle / small).toBeLessThan(2.05)
     expect(large / middle).toBeLessThan(2.05)
   })
 
-  it("is no more work where the output has reached its limit, but for what is read", () => {
+  it("Work for HTML above the output limit is less than its reading", () => {
     const [within, beyond] = [1, 98].map((depth) => ["<blockquote>".repeat(depth), "<p>x", ""] as const)
     const read = work(within!, 128)
     expect(work(beyond!, 128, "FORMATTER_OUTPUT_TOO_LARGE")).toBeLessThan(read)

@@ -15,7 +15,7 @@ const { LinkifyIt } = load("linkify-it") as typeof import("linkify-it")
 
 const fill = (piece: string): string => piece.repeat(Math.floor(131_072 / Buffer.byteLength(piece)))
 
-describe("a text of 128 KiB", () => {
+describe("Text of 128 KiB", () => {
   it.each([
     [
       "text.html_to_markdown",
@@ -35,12 +35,12 @@ describe("a text of 128 KiB", () => {
     ["text.extract_email", "words that follow each other ", ""],
     ["text.to_ascii", "Ærøskøbing 中 ", "Aeroskobing Zhong"],
     ["text.slugify", "Ærøskøbing ", "aeroskobing-aeroskobing"]
-  ])("%s takes one of %j", (operation, piece, begins) => {
+  ])("Formatter operation %s accepts 128 KiB of %j", (operation, piece, begins) => {
     const result = outcomeOf(operation, { input: fill(piece) }).output?.["result"]
     expect(typeof result === "string" ? result.slice(0, begins.length) : result).toBe(begins)
   })
 
-  it("has its last phone number and its last URL found", () => {
+  it("Last phone number and last URL in a text of 128 KiB are found", () => {
     const input = `${"words that follow each other ".repeat(4000)} +49 30 901820 and www.example.com/a.`
     expect(outcomeOf("text.extract_phone", { input }).output).toEqual({ result: "+49 30 901820" })
     expect(outcomeOf("text.extract_url", { input }, { which: "last" }).output).toEqual({ result: "www.example.com/a" })
@@ -67,8 +67,8 @@ const drained = <A>(work: Generator<void, A, void>): A => {
   }
 }
 
-describe("read in pieces", () => {
-  it("Markdown says the same", () => {
+describe("Text read in pieces", () => {
+  it("Markdown read in pieces gives the same HTML as Markdown read at once", () => {
     const md = new MarkdownIt({ html: false, linkify: true })
     const [normalize, block, ...inline] = md.core.ruler.getRules("")
     const lines =
@@ -96,7 +96,7 @@ describe("read in pieces", () => {
     expect(split).toBeGreaterThan(1000)
   })
 
-  it("texts have the same phone numbers", () => {
+  it("Text read in pieces has the same phone numbers as text read at once", () => {
     const pick = drawing(5)
     const words =
       "800-555-1212|(800) 555-1212|+1 800 555 1212| |\n| ext. 12|call|+49 30 901820|1|12/12/2026|. |, |-|030 901820|;ext=5|+|(|words and words and words and more|7|#12|12:30".split(
@@ -113,7 +113,7 @@ describe("read in pieces", () => {
     }
   })
 
-  it("texts have the same URLs", () => {
+  it("Text read in pieces has the same URLs as text read at once", () => {
     const linkify = new LinkifyIt({ fuzzyLink: true })
     const pick = drawing(3)
     const words = "http://a.com|www.b.org/x|example.com| | |\n|(|)|.|,|//|text|>|ftp://x|-|[|]|1.2.3.4".split("|")

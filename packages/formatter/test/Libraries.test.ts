@@ -21,7 +21,7 @@ const partsOf = (operation: string, inputs: object): number => {
   }
 }
 
-it("large libraries are loaded before the first call that needs them, a part for each", () => {
+it("Large libraries are loaded before the first call that needs them, each as a separate part", () => {
   // A step is judged without them.
   expect(Result.isSuccess(compile({ operation: "number.phone", options: { region: "CH" } }))).toBe(true)
   expect(phones.isLoaded()).toBe(false)
@@ -33,6 +33,6 @@ it("large libraries are loaded before the first call that needs them, a part for
   ]).toEqual([2, 1])
 })
 
-it("the countries that a step may name are those of the library", () => {
+it("Countries that a step may name are those of the phone number library", () => {
   expect([...regions].sort()).toEqual(phones().getCountries().sort())
 })

@@ -19,7 +19,7 @@ const rowsOrNull = (text: string) => {
   }
 }
 
-it("reads CSV as Python does", () => {
+it("Formatter reads CSV like Python", () => {
   const texts = fixture("csv") as ReadonlyArray<{ text: string; rows: ReadonlyArray<ReadonlyArray<string>> }>
   let compared = 0
   for (const { rows, text } of texts) {
@@ -31,7 +31,7 @@ it("reads CSV as Python does", () => {
   expect(compared).toBeGreaterThan(100)
 })
 
-it("adds to dates as dateutil does", () => {
+it("Formatter adds to dates like Python's dateutil", () => {
   const dates = fixture("dates") as ReadonlyArray<{
     start: string
     expression: string
@@ -52,12 +52,12 @@ it("adds to dates as dateutil does", () => {
   }
 })
 
-describe("the example number of a country", () => {
+describe("Example phone number of each country", () => {
   const examples = JSON.parse(
     readFileSync(new URL("../../../node_modules/libphonenumber-js/examples.mobile.json", import.meta.url), "utf8")
   ) as Record<CountryCode, string>
 
-  it("is valid, is written as its key, and is found in a text", () => {
+  it("Example phone number of each country is valid, is formatted as E.164 and is found in a text", () => {
     const countries = Object.keys(examples) as ReadonlyArray<CountryCode>
     expect(countries.length).toBeGreaterThan(200)
     for (const region of countries) {

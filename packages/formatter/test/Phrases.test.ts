@@ -8,17 +8,17 @@ const anchor = "2026-01-15T12:30:00Z"
 const saidOf = (input: string) =>
   outcomeOf("date.format", { input }, { to_format: "YYYY-MM-DDTHH:mm" }, { anchor: Date.parse(anchor) })
 
-describe("a date in words", () => {
-  it.each(phrases)("%j is %s", (input, result) => {
+describe("Date phrase", () => {
+  it.each(phrases)("Date phrase %j means %s", (input, result) => {
     expect(saidOf(input).output).toEqual({ result })
   })
 
-  it.each(refused)("%j is an error, and no other date", (input) => {
+  it.each(refused)("Date phrase %j is refused and not read as another date", (input) => {
     expect(saidOf(input)).toEqual({ failed: "FORMATTER_DATE_UNPARSEABLE" })
   })
 })
 
-describe("a date in words at the edges of the calendar and of the clocks", () => {
+describe("Date phrase at edges of the calendar and the clock", () => {
   const [berlin, newYork, lordHowe] = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"]
   const spring = "2026-03-28T20:00:00Z"
   const autumn = "2026-10-24T12:00:00Z"
@@ -48,7 +48,7 @@ describe("a date in words at the edges of the calendar and of the clocks", () =>
     ["2026-01-17T12:00:00Z", "UTC", "next business day", "2026-01-19T00:00+0000"],
     ["2026-01-18T12:00:00Z", "UTC", "next monday", "2026-01-19T00:00+0000"],
     ["2026-01-18T12:00:00Z", "UTC", "last monday", "2026-01-12T00:00+0000"]
-  ])("at %s in %s, %j is %s", (at, zone, input, result) => {
+  ])("Date phrase read at %s in %s: %j means %s", (at, zone, input, result) => {
     const inputs = { input, from_timezone: zone, to_timezone: zone }
     const { output } = outcomeOf("date.format", inputs, { to_format: "YYYY-MM-DDTHH:mmZ" }, { anchor: Date.parse(at) })
     expect(output).toEqual({ result })
@@ -59,7 +59,7 @@ describe("a date in words at the edges of the calendar and of the clocks", () =>
     ["2026-01-15T12:00:00Z", "3000 years ago", "FORMATTER_DATE_OUT_OF_RANGE"],
     ["2026-01-15T12:00:00Z", "in 99999 decades", "FORMATTER_DATE_UNPARSEABLE"],
     ["2026-01-31T12:00:00Z", "30th of next month", "FORMATTER_DATE_UNPARSEABLE"]
-  ])("at %s, %j is none", (at, input, failed) => {
+  ])("Date phrase read at %s is refused: %j", (at, input, failed) => {
     expect(outcomeOf("date.format", { input }, { to_format: "YYYY" }, { anchor: Date.parse(at) })).toEqual({ failed })
   })
 })
@@ -68,7 +68,7 @@ describe("a date in words at the edges of the calendar and of the clocks", () =>
  * Beside chrono-node, which reads the same: days and times of all kinds in both orders. It is wrong about an offset behind a time that stands before its day, about
  * `midnight` behind a duration, and about times without a number before a day.
  */
-it("means what another library reads, in both orders and within a sentence", () => {
+it("Date phrase has the same meaning as in another library, in any order and inside a sentence", () => {
   const days =
     "today|tomorrow|yesterday|next friday|last monday|this saturday|friday|on sunday|20 Feb 2026|the 3rd of March|3 days ago|in 2 weeks|2 months from now|next month|12/25/2026|Sat, March 7 2026|mon 19 jan"
   const times = "at 5pm|5:30pm|at 17:00|17:45:30|at noon|at 12am|at 12:15 pm|at 8 in the morning"
@@ -94,7 +94,7 @@ it("means what another library reads, in both orders and within a sentence", () 
   expect(compared).toBeGreaterThan(1400)
 })
 
-it("is read a thousand times in one list, also within sentences", () => {
+it("Date phrases inside a thousand sentences of one list are read within the time limit", () => {
   const input = Array.from(
     { length: 1000 },
     () => "Please call me back tomorrow at 5pm about the order that I have sent you"

@@ -146,9 +146,9 @@ const tape = Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween(
 })
 const arbitrary = { runs: 500, size: 90 }
 
-describe("HTML that becomes Markdown and HTML again", () => {
+describe("HTML converted to Markdown and back", () => {
   it.prop(
-    "says the same",
+    "HTML converted to Markdown and back has the same words",
     { numbers: tape },
     ({ numbers }) => {
       const page = new Pages(numbers, false).page()
@@ -158,7 +158,7 @@ describe("HTML that becomes Markdown and HTML again", () => {
   )
 
   it.prop(
-    "marks nothing that was not marked",
+    "HTML converted to Markdown and back has no additional formatting",
     { numbers: tape },
     ({ numbers }) => {
       const page = new Pages(numbers, false).page()
@@ -172,7 +172,7 @@ describe("HTML that becomes Markdown and HTML again", () => {
   )
 
   it.prop(
-    "is the same where spaces stand beside its elements",
+    "HTML converted to Markdown and back is the same if spaces surround its elements",
     { numbers: tape },
     ({ numbers }) => {
       const page = new Pages(numbers, true).page()

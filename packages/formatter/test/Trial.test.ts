@@ -38,8 +38,8 @@ const step = (operation: string, inputs: object, more: object = {}) => ({
   ...more
 })
 
-describe("a trial", () => {
-  it("resolves templates, runs the operation, and narrows the schema", () => {
+describe("Formatter test call", () => {
+  it("Formatter test call resolves templates, runs the operation and narrows the output schema", () => {
     expect(answerTo(body)).toEqual({
       operation: "text.replace",
       engine_version: "1.0.0",
@@ -65,7 +65,7 @@ describe("a trial", () => {
     })
   })
 
-  it("takes the two values of a calculation by their names, and not beside the list", () => {
+  it("Formatter test call takes the two values of a calculation by name, but not together with the list", () => {
     const of = (inputs: object, options: object = { operation: "divide" }) => {
       const tried = tryBody({ ...body, config: { operation: "number.math", options }, inputs })
       return Result.isSuccess(tried) ? [tried.success.resolved_input, tried.success.output] : tried.failure.code
@@ -78,7 +78,7 @@ describe("a trial", () => {
     expect(of({})).toBe("FORMATTER_INPUT_REQUIRED")
   })
 
-  it("goes by the anchor, the zone and the seed of the body", () => {
+  it("Formatter test call uses the anchor, the time zone and the seed of its body", () => {
     const dated = tryBody({
       ...step("date.format", { input: "tomorrow" }),
       config: { operation: "date.format", options: { to_format: "YYYY-MM-DD ZZ" } },
@@ -93,7 +93,7 @@ describe("a trial", () => {
     expect(drawn("a")).not.toBe(drawn("b"))
   })
 
-  it("says what a template does not find", () => {
+  it("Formatter test call warns about a template that finds no value", () => {
     const { warnings } = answerTo(step("text.length", { input: "{{trigger.nowhere}}" }))
     expect(warnings).toEqual([
       {
@@ -111,7 +111,7 @@ describe("a trial", () => {
     })
   })
 
-  it("binds a template within a formula as a variable, and never as text", () => {
+  it("Template in a formula is bound as a variable and never as formula text", () => {
     const sample = { trigger: { body: { price: 5, evil: "1)+SUM(100" } } }
     const priced = tryBody(
       step("number.formula", { formula: "{{trigger.body.price}} * 2 + x", variables: { x: 1 } }, { context: sample })
@@ -126,11 +126,11 @@ describe("a trial", () => {
     ['LEN({{trigger["{}"]}})', { "{}": '"&1' }, { result: 3 }],
     ["{{trigger.a}}&{{trigger.A}}", { a: "x", A: "y" }, { result: "xy" }],
     ['{{trigger.none ?? "}}"}}&"a"', {}, { result: "}}a" }]
-  ])("reads nothing of the data as a formula: %s", (formula, trigger, output) => {
+  ])("Formula never reads data from a template as formula text: %s", (formula, trigger, output) => {
     expect(answerTo(step("number.formula", { formula }, { context: { trigger } })).output).toEqual(output)
   })
 
-  it("joins the variables of a list with those of templates", () => {
+  it("Formula joins the variables of a list with those of its templates", () => {
     const context = { trigger: { x: 3 } }
     const inputs = { formula: "a*{{trigger.x}}*b", variables: [["a", 2], { key: "b", value: 5 }] }
     expect(answerTo(step("number.formula", inputs, { context })).output).toEqual({ result: 30 })
@@ -140,7 +140,7 @@ describe("a trial", () => {
     ['"Hello {{trigger.name}}"', "FORMATTER_FORMULA_SYNTAX", "config"],
     ["1 + {{trigger.x", "FORMATTER_TEMPLATE_INVALID", "input"],
     ["{{nowhere.x}}", "FORMATTER_TEMPLATE_INVALID", "input"]
-  ])("refuses a template that is none of a formula: %s", (formula, code, stage) => {
+  ])("Formula with an invalid template is refused: %s", (formula, code, stage) => {
     expect(tryBody(step("number.formula", { formula }))).toMatchObject({ failure: { code, stage } })
   })
 
@@ -148,7 +148,7 @@ describe("a trial", () => {
     ["FORMATTER_PATTERN_INVALID", "text.extract_pattern", { input: "a" }, "pattern", "("],
     ["FORMATTER_TIMEZONE_UNKNOWN", "date.parts", { input: "now" }, "timezone", "Mars/Utopia"],
     ["FORMATTER_CURRENCY_UNKNOWN", "number.currency", { input: 1 }, "currency", "ZZZ"]
-  ])("tells %s of what is written from what was mapped", (code, operation, inputs, field, value) => {
+  ])("Error %s names the stage of a written or a template value", (code, operation, inputs, field, value) => {
     expect(tryBody(step(operation, { ...inputs, [field]: value }))).toMatchObject({
       failure: { code, stage: "config", details: { field } }
     })
@@ -158,7 +158,7 @@ describe("a trial", () => {
     })
   })
 
-  it("says which version refused it: the one that is asked for, else the current one", () => {
+  it("Refused formatter test call names the engine version that it asked for, or the current version", () => {
     const { config: _, ...rest } = body
     const refusedBy = (engine_version?: string) =>
       tryBody({ ...rest, config: { operation: "text.trim", engine_version, options: { side: "left" } } })
@@ -179,7 +179,7 @@ describe("a trial", () => {
     [{ ...body, context: [] }, "context"],
     [{ ...body, timezone: 1 }, "timezone"],
     [{ ...body, seed: 1 }, "seed"]
-  ])("of %j is none: %s", (wrong, path) => {
+  ])("Formatter test call with the body %j is refused at the path %s", (wrong, path) => {
     expect(tryBody(wrong)).toMatchObject({ failure: { code: "FORMATTER_ENVELOPE_INVALID", fields: [{ path }] } })
   })
 
@@ -193,11 +193,11 @@ describe("a trial", () => {
     "2026-13-01T00:00:00Z",
     "2026-02-30T00:00:00Z",
     "9999-12-31T23:59:59-14:00"
-  ])("has no anchor %j", (anchor_at) => {
+  ])("Formatter test call refuses the anchor %j", (anchor_at) => {
     expect(tryBody({ ...body, anchor_at })).toMatchObject({ failure: { code: "FORMATTER_ANCHOR_INVALID" } })
   })
 
-  it("the same body gives the same bytes", () => {
+  it("Formatter test call gives the same bytes for the same body", () => {
     for (const operation of operations.values()) {
       const { options, inputs } = operation.sample
       const tried = { ...body, config: { operation: operation.key, options }, inputs }
@@ -206,7 +206,7 @@ describe("a trial", () => {
   })
 })
 
-describe("random bodies", () => {
+describe("Random formatter test calls", () => {
   const random = Context.get(Context.empty(), Random.Random)
   const draw = (below: number) => Math.floor(random.nextDoubleUnsafe() * below)
   const one = <A>(of: ReadonlyArray<A>): A => of[draw(of.length)]!
@@ -267,7 +267,7 @@ describe("random bodies", () => {
     return { config: { operation: key, options: of(false) }, inputs: of(true), context: { trigger: { x: value(0) } } }
   }
 
-  it("never fail in a way that nobody foresaw", () => {
+  it("Random formatter test calls fail only with documented errors", () => {
     const codes = new Map<string, number>()
     for (let at = 0; at < 10_000; at++) {
       const tried = draw(20) === 0 ? value(0) : written()

@@ -4,7 +4,7 @@ import { outcomeOf } from "./Run.ts"
 
 const iso = { to_format: "YYYY-MM-DDTHH:mm" }
 
-describe("a date in words", () => {
+describe("Date in words", () => {
   it.each([
     ["2026-01-15T13:30:00Z", "tomorrow", "2026-01-16T00:00", true],
     ["2026-01-15T12:30:00Z", "tomorrow", "2026-01-16T00:00", true],
@@ -12,7 +12,7 @@ describe("a date in words", () => {
     ["2026-01-15T13:30:00Z", "tonight", "2026-01-15T22:00", false],
     ["2026-01-15T13:30:00Z", "tomorrow at noon", "2026-01-16T12:00", false],
     ["2026-01-15T13:30:00Z", "in 2 hours", "2026-01-15T15:30", false]
-  ])("at %s, %s is %s", (anchor, input, result, isAssumed) => {
+  ])("Date in words read at %s: %s means %s", (anchor, input, result, isAssumed) => {
     const outcome = outcomeOf("date.format", { input }, iso, { anchor: Date.parse(anchor) })
     expect(outcome.output).toEqual({ result })
     expect(outcome.warnings?.includes("DATE_TIME_ASSUMED")).toBe(isAssumed)
@@ -45,7 +45,7 @@ describe("a date in words", () => {
     ["12/25", "2026-12-25T00:00Z"],
     ["2026-01-15T24:00:00Z", "2026-01-16T00:00Z"],
     ["meeting tomorrow about order 17", "2026-01-16T00:00Z"]
-  ])("%s is %s, relative to the anchor", (input, result) => {
+  ])("Date in words %s means %s, relative to the anchor", (input, result) => {
     expect(said(input).output).toEqual({ result })
   })
 
@@ -64,18 +64,18 @@ describe("a date in words", () => {
     "T24:00:00Z",
     "2026-01-15T24:00:01Z",
     "tomorrow 5pm EST Europe/Berlin"
-  ])("%s is an error, and no other date", (input) => {
+  ])("Date in words %s is refused and not read as another date", (input) => {
     expect(said(input)).toEqual({ failed: "FORMATTER_DATE_UNPARSEABLE" })
   })
 
-  it("is read a thousand times in one list", () => {
+  it("Dates in words in a list of a thousand are read within the time limit", () => {
     const input = Array.from({ length: 1000 }, (_, at) => ["tomorrow at 5pm", "3 business days from now"][at % 2])
     const { output } = outcomeOf("date.format", { input }, iso)
     expect(output!["result"]).toHaveLength(1000)
   })
 
   it.each(["UTC", "Europe/Berlin", "America/New_York"])(
-    "is the same on a machine of %s",
+    "Date in words has the same meaning on a machine in the time zone %s",
     (TZ) => {
       const script = `
       import { outcomeOf } from ${JSON.stringify(new URL("Run.ts", import.meta.url).href)}

@@ -32,8 +32,8 @@ const rejects = (promise: Promise<void>) =>
     )
   )
 
-describe("Certificates", () => {
-  it.effect("are fetched once for all who ask, and kept", () => {
+describe("SNS certificates", () => {
+  it.effect("Certificate is fetched once for concurrent requests and then cached", () => {
     const { asked, layer } = from(answer(200, pem))
     return Effect.gen(function* () {
       const certificates = yield* Certificates
@@ -45,10 +45,10 @@ describe("Certificates", () => {
   })
 
   for (const [name, found] of [
-    ["not there", answer(404, "no such key")],
-    ["something else", answer(200, "<html>")]
+    ["missing", answer(404, "no such key")],
+    ["not a certificate", answer(200, "<html>")]
   ] as const) {
-    it.effect(`what is ${name} is known to be none`, () => {
+    it.effect(`Certificate URL is remembered as invalid when its content is ${name}`, () => {
       const { asked, layer } = from(found)
       return Effect.gen(function* () {
         const certificates = yield* Certificates
@@ -59,7 +59,7 @@ describe("Certificates", () => {
     })
   }
 
-  it.effect("a host that cannot be reached, or fails, says nothing about it", () => {
+  it.effect("Certificate host that cannot be reached or fails is asked again", () => {
     const { layer } = from(answer(null), answer(503), answer(200, pem))
     return Effect.gen(function* () {
       const certificates = yield* Certificates
@@ -71,7 +71,7 @@ describe("Certificates", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("are not fetched without end for whoever names new ones", () => {
+  it.effect("Certificates of unknown URLs are fetched at a limited rate", () => {
     const { asked, layer } = from(...Array.from({ length: 100 }, () => answer(404)))
     return Effect.gen(function* () {
       const certificates = yield* Certificates

@@ -2,15 +2,15 @@ import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { externalId, readHeaders } from "../src/InboundRequest.ts"
 
-describe("readHeaders", () => {
-  it("lower-case names, repeated ones as a list in their order", () => {
+describe("Request headers", () => {
+  it("Request headers have lower-case names, and repeated headers are a list in their order", () => {
     expect(readHeaders(["A", "1", "b", "2", "a", "3", "A", "4", "B", "5"])).toEqual({
       a: ["1", "3", "4"],
       b: ["2", "5"]
     })
   })
 
-  it("names that mean something to objects are names like any other", () => {
+  it("Request headers with names of built-in object properties are ordinary headers", () => {
     const headers = readHeaders([
       "__proto__",
       "1",
@@ -28,7 +28,7 @@ describe("readHeaders", () => {
   })
 
   const Name = Schema.Literals(["a", "A", "b", "__proto__", "constructor", "x-long-name", "X-Long-Name"])
-  it.prop("loses nothing and invents nothing", [Schema.Array(Schema.Tuple([Name, Schema.String]))], ([sent]) => {
+  it.prop("Request headers are kept completely", [Schema.Array(Schema.Tuple([Name, Schema.String]))], ([sent]) => {
     const headers = readHeaders(sent.flat())
     const found = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
     const expected = sent.map(([name, value]) => [name.toLowerCase(), value])
@@ -37,7 +37,7 @@ describe("readHeaders", () => {
   })
 })
 
-describe("externalId", () => {
+describe("External id of a request", () => {
   const table: ReadonlyArray<readonly [Readonly<Record<string, string | ReadonlyArray<string>>>, string | null]> = [
     [{}, null],
     [{ "x-request-id": "r" }, "r"],
@@ -47,6 +47,6 @@ describe("externalId", () => {
     [{ "x-github-delivery": "x".repeat(256) }, "x".repeat(255)]
   ]
   for (const [headers, id] of table) {
-    it(JSON.stringify(headers).slice(0, 60), () => expect(externalId(headers)).toBe(id))
+    it(`External id is read from ${JSON.stringify(headers).slice(0, 60)}`, () => expect(externalId(headers)).toBe(id))
   }
 })

@@ -9,7 +9,7 @@ const to = (target_url: string, path_forwarding = true, query_forwarding = true)
   query_forwarding
 })
 
-describe("the upstream's URL", () => {
+describe("Upstream URL", () => {
   const table: ReadonlyArray<readonly [target: string, path: string, query: string, expected: string | null]> = [
     ["https://a.example", "/", "", "https://a.example/"],
     ["https://a.example", "/x", "", "https://a.example/x"],
@@ -60,11 +60,11 @@ describe("the upstream's URL", () => {
     ["nonsense", "/x", "a=1", "nonsense"]
   ]
   for (const [target, path, query, expected] of table) {
-    it(`${target} + ${path.slice(0, 40)}${query === "" ? "" : ` ? ${query}`}`, () =>
+    it(`Upstream URL is made of ${target} and ${path.slice(0, 40)}${query === "" ? "" : ` ? ${query}`}`, () =>
       expect(upstreamUrl(to(target), path, query)).toBe(expected))
   }
 
-  it("leaves out what is not forwarded", () => {
+  it("Upstream URL leaves out a path or query that is not forwarded", () => {
     const target = "https://a.example/base?key=1"
     expect(upstreamUrl(to(target, false, true), "/x", "a=1")).toBe("https://a.example/base?key=1&a=1")
     expect(upstreamUrl(to(target, true, false), "/x", "a=1")).toBe("https://a.example/base/x?key=1")
@@ -90,7 +90,7 @@ describe("the upstream's URL", () => {
   }
 
   for (const base of ["/base", "/base/", "/a/b%20c/"]) {
-    it.prop(`never leaves ${base}`, [Text, Text], ([path, query]) => {
+    it.prop(`Upstream URL never leaves the path ${base}`, [Text, Text], ([path, query]) => {
       const target = `https://a.example:444${base}?key=1`
       const href = upstreamUrl(to(target), `/${path.join("")}`, query.join(""))
       if (href === null) return
@@ -105,21 +105,25 @@ describe("the upstream's URL", () => {
   }
 
   const Name = Schema.Literals(["a", "b", "key", "%20", "x+y", "%C3%BC", "[]"])
-  it.prop("keeps both queries, the target's own first", [Schema.Array(Schema.Tuple([Name, Name]))], ([pairs]) => {
-    const query = pairs.map((pair) => pair.join("=")).join("&")
-    const url = new URL(upstreamUrl(to("https://a.example/?key=1&a=%2f"), "/", query)!)
-    const own = [
-      ["key", "1"],
-      ["a", "/"]
-    ]
-    expect([...url.searchParams]).toEqual([...own, ...new URLSearchParams(query)])
-  })
+  it.prop(
+    "Upstream URL keeps both queries with the target's own first",
+    [Schema.Array(Schema.Tuple([Name, Name]))],
+    ([pairs]) => {
+      const query = pairs.map((pair) => pair.join("=")).join("&")
+      const url = new URL(upstreamUrl(to("https://a.example/?key=1&a=%2f"), "/", query)!)
+      const own = [
+        ["key", "1"],
+        ["a", "/"]
+      ]
+      expect([...url.searchParams]).toEqual([...own, ...new URLSearchParams(query)])
+    }
+  )
 })
 
 const pairs = (flat: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
   flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1]!] as const] : []))
 
-describe("the upstream's request headers", () => {
+describe("Upstream request headers", () => {
   const publicUrl = new URL("https://hooks.example:8443")
   const headersOf = (
     headers: Readonly<Record<string, string | ReadonlyArray<string>>>,
@@ -132,7 +136,7 @@ describe("the upstream's request headers", () => {
     ["x-gateway-request-id", "req_1"]
   ]
 
-  it("are the sender's, repeated ones too, and the gateway's own", () => {
+  it("Upstream request has the sender's headers, including repeated ones, and the gateway's own", () => {
     const sent = { "content-type": "text/plain", authorization: "Bearer x", cookie: "a=1", "x-twice": ["1", "2"] }
     expect(headersOf(sent)).toEqual([
       ["content-type", "text/plain"],
@@ -144,7 +148,7 @@ describe("the upstream's request headers", () => {
     ])
   })
 
-  it("are without those of the connection, and without what it names", () => {
+  it("Upstream request omits connection headers and the headers that they name", () => {
     const sent = {
       connection: ["keep-alive, X-One", " x-two ,, upgrade"],
       "keep-alive": "timeout=5",
@@ -165,7 +169,7 @@ describe("the upstream's request headers", () => {
     expect(headersOf(sent)).toEqual([["x-three", "3"], ...own])
   })
 
-  it("say who the sender was, behind whom the sender names", () => {
+  it("Upstream request adds the sender's address to x-forwarded-for", () => {
     const forwardedFor = (sent: string | ReadonlyArray<string>, ip: string | null) =>
       headersOf({ "x-forwarded-for": sent }, ip).find(([name]) => name === "x-forwarded-for")?.[1]
     expect(forwardedFor("10.0.0.1, 10.0.0.2", "198.51.100.7")).toBe("10.0.0.1, 10.0.0.2, 198.51.100.7")
@@ -175,7 +179,7 @@ describe("the upstream's request headers", () => {
     expect(headersOf({}, null)).toEqual(own.slice(1))
   })
 
-  it("take nobody's word for where the request came in, or for what the gateway says", () => {
+  it("Upstream request does not trust the sender's forwarding and gateway headers", () => {
     const sent = {
       "x-forwarded-proto": "http",
       "x-forwarded-host": "evil.example",
@@ -186,8 +190,8 @@ describe("the upstream's request headers", () => {
   })
 })
 
-describe("the caller's headers", () => {
-  it("are the upstream's without those of the connection, and the request's id", () => {
+describe("Caller's response headers", () => {
+  it("Caller gets the upstream's headers without connection headers, and the request's id", () => {
     const upstream = {
       "set-cookie": ["a=1", "b=2"],
       "content-length": "5",
@@ -215,7 +219,7 @@ describe("the caller's headers", () => {
     ])
   })
 
-  it("name no length where there is no body", () => {
+  it("Response without a body has no content length", () => {
     const names = (status: number) =>
       pairs(callerHeaders(status, { "content-length": "0" }, "req_1")).map(([name]) => name)
     expect(names(204)).toEqual(["x-gateway-request-id"])

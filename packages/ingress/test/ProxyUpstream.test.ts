@@ -27,8 +27,8 @@ const valuesOf = (headers: ReadonlyArray<string>, name: string): ReadonlyArray<s
 
 const errorBody = (status: number, error: string, code: string, message: string) => ({ error, code, status, message })
 
-describe("a request", () => {
-  it.each(["POST", "PUT", "PATCH", "DELETE", "GET"])("by %s reaches the upstream as it was sent", async (method) => {
+describe("Proxied request", () => {
+  it.each(["POST", "PUT", "PATCH", "DELETE", "GET"])("Proxied %s request arrives unchanged", async (method) => {
     await using target = await echo()
     await using proxy = await openProxy(`${target.url}/base?key=1`)
     const body = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
@@ -74,7 +74,7 @@ describe("a request", () => {
     })
   })
 
-  it("whose path leads out of the target's is refused, and nothing is sent", async () => {
+  it("Proxied request whose path leaves the target's path is refused and not sent", async () => {
     await using target = await echo()
     await using proxy = await openProxy(`${target.url}/base`)
     const caller = await proxy.call("GET /..%2fadmin HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
@@ -90,8 +90,8 @@ describe("a request", () => {
   })
 })
 
-describe("an answer", () => {
-  it("reaches the caller with its headers and every byte, and is recorded", async () => {
+describe("Proxied answer", () => {
+  it("Proxied answer reaches the caller with its headers and every byte, and is recorded", async () => {
     const packed = gzipSync("a".repeat(10_000))
     await using target = await httpTarget((_, response) =>
       response
@@ -191,22 +191,22 @@ describe("an answer", () => {
       expected: "HTTP/1.1 302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\nConnection: close\r\n\r\n"
     },
     {
-      name: "after 1xx comes alone",
+      name: "after interim answers arrives alone",
       upstream: "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
       expected: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nConnection: close\r\n\r\nok"
     },
     {
-      name: "keeps the headers of its own connection to itself",
+      name: "loses the headers of its own connection",
       upstream:
         "HTTP/1.1 200 OK\r\nconnection: close, x-hop\r\nx-hop: 1\r\nkeep-alive: timeout=9\r\nproxy-authenticate: a\r\n" +
         "content-length: 2\r\n\r\nok",
       expected: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nConnection: close\r\n\r\nok"
     }
-  ])("$name", async ({ expected, method, upstream, version }) => {
+  ])("Proxied answer $name", async ({ expected, method, upstream, version }) => {
     expect(await answerTo(upstream, method, version)).toBe(expected)
   })
 
-  it("goes on while the upstream talks, and begins before it has said anything", async () => {
+  it("Proxied answer begins before its body arrives and continues while the upstream sends", async () => {
     const speaking = gate()
     await using target = await httpTarget(async (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
@@ -232,7 +232,7 @@ describe("an answer", () => {
   })
 })
 
-describe("without an answer", () => {
+describe("Proxy without an answer", () => {
   const expectFailure = async (
     url: string,
     expected: { readonly status: number; readonly body: unknown; readonly errorCode: string },
@@ -262,7 +262,7 @@ describe("without an answer", () => {
     body: errorBody(502, "Bad gateway", "UPSTREAM_ERROR", "the upstream could not be reached, or its answer was broken")
   }
 
-  it("in time, the caller is told so", async () => {
+  it("Proxy answers 504 when the upstream does not answer in time", async () => {
     await using target = await tcpTarget((socket) => socket.resume())
     const body = errorBody(504, "Gateway timeout", "UPSTREAM_TIMEOUT", "the upstream did not answer in time")
     const settings = { timeout_ms: 150 }
@@ -271,14 +271,14 @@ describe("without an answer", () => {
     await target.allClosed()
   })
 
-  it("because nobody listens, the caller learns no address and the record does", async () => {
+  it("Proxy hides the address of an upstream that refuses connections from the caller but records it", async () => {
     const target = await tcpTarget(() => undefined)
     await target[Symbol.asyncDispose]()
     const text = await expectFailure(target.url, { ...unreachable, errorCode: "CONNECTION_REFUSED" })
     expect(text).toBe(`connect ECONNREFUSED 127.0.0.1:${target.port}`)
   })
 
-  it("because the guard refuses the target", async () => {
+  it("Proxy fails when the egress guard refuses the target", async () => {
     await expectFailure("http://10.0.0.1/internal", { ...unreachable, errorCode: "TARGET_NOT_ALLOWED" })
     await expectFailure("http://127.0.0.1:1/", { ...unreachable, errorCode: "TARGET_NOT_ALLOWED" }, { allow: [] })
   })
@@ -289,20 +289,20 @@ describe("without an answer", () => {
     ["HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok", "PROTOCOL_ERROR"],
     ["HTTP/1.1 200 OK\r\ncontent-le", "SOCKET_CLOSED"],
     [`HTTP/1.1 200 OK\r\n${`x: ${"a".repeat(1_000)}\r\n`.repeat(100)}\r\n`, "RESPONSE_TOO_LARGE"]
-  ])("because it is broken: %j, %s", async (upstream, errorCode) => {
+  ])("Proxy fails when the upstream's answer is malformed: %j gives %s", async (upstream, errorCode) => {
     await using target = await rawTarget((socket) => socket.end(upstream))
     await expectFailure(target.url, { ...unreachable, errorCode })
   })
 })
 
-describe("an answer that breaks off", () => {
+describe("Interrupted proxied answer", () => {
   const heads = [
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n100\r\nhalf",
     "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf",
     "HTTP/1.1 200 OK\r\n\r\nhalf"
   ]
 
-  it.each(heads)("is never taken for a whole one: %j", async (head) => {
+  it.each(heads)("Interrupted proxied answer never looks complete to the caller: %j", async (head) => {
     const seen = gate()
     await using target = await rawTarget((socket) => {
       socket.write(head)
@@ -319,7 +319,7 @@ describe("an answer that breaks off", () => {
     expect(Buffer.from(outcome.responseBody!).toString()).toBe("half")
   })
 
-  it.each(heads)("is not one for HTTP/1.0 either: %j", async (head) => {
+  it.each(heads)("Interrupted proxied answer does not look complete to an HTTP/1.0 caller: %j", async (head) => {
     const seen = gate()
     await using target = await rawTarget((socket) => {
       socket.write(head)
@@ -333,7 +333,7 @@ describe("an answer that breaks off", () => {
     expect((await closed).wasReset).toBe(true)
   })
 
-  it("by silence ends the same way", async () => {
+  it("Interrupted proxied answer after a timeout does not look complete to the caller", async () => {
     await using target = await rawTarget((socket) => socket.write(heads[1]!))
     await using proxy = await openProxy(target.url, { settings: { timeout_ms: 1_000 } })
     const response = await fetch(proxy.url)
@@ -347,8 +347,8 @@ describe("an answer that breaks off", () => {
   })
 })
 
-describe("a caller", () => {
-  it("that goes away while the upstream thinks ends the exchange", async () => {
+describe("Caller of the proxy", () => {
+  it("Caller that disconnects before the answer ends the upstream exchange", async () => {
     const reached = gate()
     await using target = await rawTarget(reached.open)
     await using proxy = await openProxy(target.url)
@@ -364,7 +364,7 @@ describe("a caller", () => {
     expect(proxy.leftOver).toEqual([])
   })
 
-  it("that goes away within the answer ends the exchange", async () => {
+  it("Caller that disconnects within the answer ends the upstream exchange", async () => {
     await using target = await rawTarget((socket) => socket.write("HTTP/1.1 200 OK\r\n\r\nhalf"))
     await using proxy = await openProxy(target.url)
     const caller = await proxy.call("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -376,7 +376,7 @@ describe("a caller", () => {
     await target.allClosed()
   })
 
-  it("that has gone before costs the upstream nothing", async () => {
+  it("Caller that disconnects before forwarding causes no connection to the upstream", async () => {
     await using target = await echo()
     const stored = gate()
     const asked = gate()
@@ -395,7 +395,7 @@ describe("a caller", () => {
     expect(target.connections()).toBe(0)
   })
 
-  it("takes one answer after the other over its connection, whole and in order", async () => {
+  it("Caller gets several answers over one connection, complete and in order", async () => {
     await using target = await httpTarget((request, response) => response.end(`answer to ${request.url}`))
     await using proxy = await openProxy(target.url)
     const caller = await proxy.call("GET /1 HTTP/1.1\r\nhost: a\r\n\r\nGET /2 HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -426,7 +426,7 @@ describe("a caller", () => {
     return { target, poured }
   }
 
-  it("that reads slowly slows the upstream down, and gets every byte", async () => {
+  it("Slow caller slows the upstream down and gets every byte", async () => {
     const { poured, target } = await pouring()
     await using _ = target
     await using proxy = await openProxy(target.url)
@@ -446,7 +446,7 @@ describe("a caller", () => {
     expect(await proxy.outcome()).toMatchObject({ errorCode: null, responseBodyTruncated: true })
   })
 
-  it("that stops reading is given up, and the upstream's connection with it", async () => {
+  it("Caller that stops reading is disconnected together with the upstream", async () => {
     const { target } = await pouring()
     await using _ = target
     await using proxy = await openProxy(target.url, { callerPatienceMs: 100 })

@@ -12,8 +12,8 @@ const reply = (settings: Partial<ReplySettings>, body = "{}") =>
     requestInput({ method: "POST", path: "/orders", query: "mode=test", headers: {} }, Buffer.from(body))
   )
 
-describe("the answer to an accepted request", () => {
-  it("says that it is queued", () => {
+describe("Answer to an accepted request", () => {
+  it("Answer to an accepted request says that it is queued", () => {
     const { body, contentType, status } = reply({})
     expect([status, contentType]).toEqual([200, "application/json; charset=utf-8"])
     expect(JSON.parse(body)).toEqual({ ok: true, queued: true, transport: "queue", request_id: "req_1" })
@@ -31,7 +31,7 @@ describe("the answer to an accepted request", () => {
     })
   )
 
-  it("is the source's own, where it has one for that request", () => {
+  it("Answer to an accepted request is the source's custom response if a rule matches", () => {
     expect(reply({ customResponse }, '{"id":2}')).toMatchObject({
       status: 202,
       contentType: "application/json; charset=utf-8",
@@ -49,14 +49,14 @@ describe("the answer to an accepted request", () => {
     ["4", false, { type: 5 }]
   ]
   for (const [type, ephemeral, answer] of interactions) {
-    it(`defers an interaction of type ${String(type)}${ephemeral ? ", for one user's eyes" : ""}`, () => {
+    it(`Answer to a Discord interaction of type ${String(type)} is deferred${ephemeral ? " for one user" : ""}`, () => {
       expect(
         JSON.parse(reply({ acknowledgement: acknowledgementOf("DISCORD", ephemeral) }, JSON.stringify({ type })).body)
       ).toEqual(answer)
     })
   }
 
-  it("is empty where the sender wants nothing", () => {
+  it("Answer to an accepted request is empty if the sender expects that", () => {
     expect(reply({ acknowledgement: acknowledgementOf("DISCORD_EVENTS", false) })).toMatchObject({
       status: 204,
       body: ""
@@ -91,12 +91,12 @@ describe("the answer to an accepted request", () => {
     ["WEBHOOK", form, queued]
   ]
   for (const [type, contentType, answer] of answers) {
-    it(`is what ${type} wants of it, to ${contentType || "a request without a body"}`, () => {
+    it(`Answer to an accepted request has the form that ${type} expects for ${contentType || "a request without a body"}`, () => {
       expect(typed(type, contentType)).toMatchObject(answer)
     })
   }
 
-  it("is the source's own before that of the type", () => {
+  it("Custom response of a source replaces the answer of its type", () => {
     const customResponse = Result.getOrThrow(compileCustomResponse({ content_type: "text", body: "mine" }))
     for (const type of ["XERO", "TWILIO", "SLACK", "MICROSOFT_TEAMS", "DISCORD", "DISCORD_EVENTS"]) {
       const acknowledgement = acknowledgementOf(type, false)
@@ -104,7 +104,7 @@ describe("the answer to an accepted request", () => {
     }
   })
 
-  it("of a refusal has no body where the type wants none", () => {
+  it("Answer to a refused request has no body if the source type expects none", () => {
     const refusal = fail("SOURCE_AUTH_FAILED", "the request could not be verified")
     const refused = (type: string) =>
       rejectedReply({ ...nothing, acknowledgement: acknowledgementOf(type, false) }, refusal, {})
@@ -114,7 +114,7 @@ describe("the answer to an accepted request", () => {
     }
   })
 
-  it("defers whatever is no interaction, too", () => {
+  it("Answer to a Discord body that is not an interaction is also deferred", () => {
     expect(JSON.parse(reply({ acknowledgement: acknowledgementOf("DISCORD", false) }, "no JSON").body)).toEqual({
       type: 5
     })

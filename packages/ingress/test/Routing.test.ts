@@ -72,21 +72,21 @@ const delay: Rule = { type: "delay", delay: 90_000 }
 const retry: Rule = { type: "retry", strategy: "linear", count: 1, interval: 1_000 }
 const deduplicate: Rule = { type: "deduplicate", window: 1_000 }
 
-describe("whether a request is accepted", () => {
+describe("Acceptance of a request", () => {
   const wrong = { disabled: true, allowedMethods: ["PUT"], verifier: keyed }
   const tooLarge = { body: null, bodySize: 20_000_000 }
   const table: ReadonlyArray<
     readonly [name: string, Partial<SourceSnapshot>, Partial<InboundRequest>, cause: string | null]
   > = [
-    ["nothing wrong", {}, {}, null],
-    ["everything wrong: disabled", wrong, tooLarge, "SOURCE_DISABLED"],
-    ["then the method", { ...wrong, disabled: false }, tooLarge, "SOURCE_METHOD_NOT_ALLOWED"],
-    ["then the size", { ...wrong, disabled: false, allowedMethods: ["POST"] }, tooLarge, "PAYLOAD_TOO_LARGE"],
-    ["then the verification", { verifier: keyed }, {}, "SOURCE_AUTH_FAILED"],
+    ["no fault", {}, {}, null],
+    ["a disabled source first", wrong, tooLarge, "SOURCE_DISABLED"],
+    ["a wrong method second", { ...wrong, disabled: false }, tooLarge, "SOURCE_METHOD_NOT_ALLOWED"],
+    ["a too large body third", { ...wrong, disabled: false, allowedMethods: ["POST"] }, tooLarge, "PAYLOAD_TOO_LARGE"],
+    ["a failed verification last", { verifier: keyed }, {}, "SOURCE_AUTH_FAILED"],
     ["verified", { verifier: keyed }, { headers: { "x-api-key": "sender-key" } }, null]
   ]
   for (const [name, source, sent, cause] of table) {
-    it(name, () => {
+    it(`Acceptance of a request is decided in a fixed order: ${name}`, () => {
       const { record, rejection } = decide(snapshot({ ...source, routes: [route("web_1", [])] }), request(sent))
       expect(rejection?.cause ?? null).toBe(cause)
       expect(record).toMatchObject({
@@ -98,7 +98,7 @@ describe("whether a request is accepted", () => {
     })
   }
 
-  it("what is stored of it", () => {
+  it("Record of a request has exactly the expected fields", () => {
     const sent = request()
     expect(decide(snapshot(), sent).record).toEqual({
       id: sent.id,
@@ -127,7 +127,7 @@ describe("whether a request is accepted", () => {
   })
 })
 
-describe("what its sender presents", () => {
+describe("Credential of a sender", () => {
   const presenting = compileSourceAuth({
     type: "WEBHOOK",
     auth_type: "API_KEY",
@@ -141,7 +141,7 @@ describe("what its sender presents", () => {
     })
   const onHeader: Rule = { type: "filter", headers: { "x-request-id": "[PRESENTED]" }, query: { key: "[PRESENTED]" } }
 
-  it("is verified, and everything else has the mask", () => {
+  it("Sender's credential is verified and then masked everywhere", () => {
     const source = { verifier: presenting, routes: [route("web_1", [onHeader])] }
     const decision = decide(snapshot(source), sent("sender-key"))
     const { input, record, request: seen } = decision
@@ -162,7 +162,7 @@ describe("what its sender presents", () => {
     ["PAYLOAD_TOO_LARGE", {}, { body: null, bodySize: 20_000_000 }]
   ]
   for (const [cause, source, about] of refusals) {
-    it(`is masked in a request that is rejected: ${cause}`, () => {
+    it(`Sender's credential is masked in a rejected request: ${cause}`, () => {
       const { record } = decide(snapshot({ verifier: presenting, ...source }), { ...sent("sender-kez"), ...about })
       expect(record.rejectionCause).toBe(cause)
       expect(record.presented).toContain("sender-kez")
@@ -170,13 +170,13 @@ describe("what its sender presents", () => {
     })
   }
 
-  it("nothing: the request is not even copied", () => {
+  it("Request without a sender's credential is not copied", () => {
     const plain = request()
     expect(decide(snapshot(), plain).request).toBe(plain)
   })
 })
 
-describe("a provider's greeting", () => {
+describe("Provider handshake", () => {
   const hello: Handshake = {
     kind: "url_verification",
     status: 200,
@@ -189,7 +189,7 @@ describe("a provider's greeting", () => {
     routes: [route("web_1", []), route("web_2", [deduplicate]), route("web_3", [noBody])]
   })
 
-  it("is accepted with any method, answered, and ignored by every connection", () => {
+  it("Provider handshake is accepted with any method, answered, and ignored by every connection", () => {
     const decision = decide(snapshot(greeting("verified", hello)), request({ method: "GET" }))
     expect(decision).toMatchObject({ handshake: hello, rejection: null })
     expect(decision.record).toMatchObject({ status: "accepted", verified: true, events: [], pending: [] })
@@ -213,7 +213,7 @@ describe("a provider's greeting", () => {
     ["with a wrong token is rejected", "verified", "refuse", false, false]
   ]
   for (const [name, verification, handshake, accepted, verified] of table) {
-    it(name, () => {
+    it(`Provider handshake ${name}`, () => {
       const { record, rejection } = decide(snapshot(greeting(verification, handshake)), request())
       expect(rejection?.cause ?? null).toBe(accepted ? null : "SOURCE_AUTH_FAILED")
       expect(record).toMatchObject({ status: accepted ? "accepted" : "rejected", verified })
@@ -221,12 +221,12 @@ describe("a provider's greeting", () => {
     })
   }
 
-  it("to a disabled source is rejected", () => {
+  it("Provider handshake to a disabled source is rejected", () => {
     const { rejection } = decide(snapshot({ ...greeting("verified", hello), disabled: true }), request())
     expect(rejection?.cause).toBe("SOURCE_DISABLED")
   })
 
-  it("is told the URL as it was called", () => {
+  it("Provider handshake gets the URL that was called", () => {
     const asked: Array<string> = []
     const verifier = {
       verify: () => "verified" as const,
@@ -241,32 +241,32 @@ describe("a provider's greeting", () => {
   })
 })
 
-describe("a request that leads back to the gateway too often", () => {
+describe("Looping request", () => {
   const workflows = [{ workflowId: "wfl_1", shard: 1, version: 1, steps: 1 }]
 
-  it("is stored as rejected, and begins nothing", () => {
+  it("Looping request is stored as rejected and starts nothing", () => {
     const { record, rejection } = decide(snapshot({ workflows }), { ...request(), isLoop: true })
     expect(rejection?.code).toBe("LOOP_DETECTED")
     expect(record).toMatchObject({ status: "rejected", rejectionCause: "LOOP_DETECTED", runs: [], events: [] })
   })
 
-  it("is not told so before it is verified", () => {
+  it("Looping request is verified before it is rejected as a loop", () => {
     const { rejection } = decide(snapshot({ verifier: keyed }), { ...request(), isLoop: true })
     expect(rejection?.code).toBe("SOURCE_AUTH_FAILED")
   })
 })
 
-it("a certificate that is missing is asked for before anything is decided", () => {
+it("Missing certificate is requested before a request is decided", () => {
   const needed = { certificateUrl: "https://sns.us-east-1.amazonaws.com/cert.pem" }
   const verifier = { verify: () => needed, handshake: () => null, presented: nowhere }
   expect(decideOr(snapshot({ verifier, routes: [route("web_1", [])] }), request(), () => false)).toBe(needed)
 })
 
-describe("what a connection makes of it", () => {
+describe("Routing by one connection", () => {
   const one = (rules: ReadonlyArray<Rule> | null) =>
     decide(snapshot({ routes: [route("web_1", rules)] }), request()).record
 
-  it("an event, due at once", () => {
+  it("Connection without rules makes an event that is due at once", () => {
     const { events, ignored, pending } = one([])
     expect(events).toEqual([
       {
@@ -281,9 +281,10 @@ describe("what a connection makes of it", () => {
     expect([ignored, pending]).toEqual([[], []])
   })
 
-  it("an event, due later", () => expect(one([anyBody, delay, retry]).events[0]?.dueAt).toBe(at + 90_000))
+  it("Connection with a delay makes an event that is due later", () =>
+    expect(one([anyBody, delay, retry]).events[0]?.dueAt).toBe(at + 90_000))
 
-  it("an ignored event that names every target that did not match", () => {
+  it("Connection makes an ignored event that names every filter target that did not match", () => {
     const { events, ignored } = one([noBody, otherPath, delay])
     expect(events).toEqual([])
     expect(ignored).toEqual([
@@ -292,7 +293,7 @@ describe("what a connection makes of it", () => {
     expect(JSON.parse(ignored[0]!.meta).toSorted()).toEqual(["body", "path", "query"])
   })
 
-  it("a route to work off later, where rules are slow or cannot be read", () => {
+  it("Connection with slow or unreadable rules makes a routing job", () => {
     for (const rules of [[deduplicate], [deduplicate, noBody], null]) {
       expect(one(rules)).toMatchObject({
         events: [],
@@ -303,7 +304,7 @@ describe("what a connection makes of it", () => {
   })
 })
 
-describe("deciding", () => {
+describe("Routing decision", () => {
   const kinds: ReadonlyArray<ReadonlyArray<Rule> | null> = [[], [anyBody], [noBody], [delay], [deduplicate], null]
   const Routes = Schema.Array(Schema.Literals([0, 1, 2, 3, 4, 5])).check(Schema.isMaxLength(12))
   const routesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Route> =>
@@ -313,14 +314,14 @@ describe("deciding", () => {
       [...record.events, ...record.ignored].map(({ connectionId, id }) => [`${id.slice(0, 4)}${connectionId}`, id])
     )
 
-  it.prop("gives every connection exactly one event, ignored event or pending route", [Routes], ([numbers]) => {
+  it.prop("Routing gives every connection exactly one event, ignored event or routing job", [Routes], ([numbers]) => {
     const routes = routesOf(numbers)
     const { events, ignored, pending } = decide(snapshot({ routes }), request()).record
     const routed = [...events, ...ignored, ...pending].map(({ connectionId }) => connectionId)
     expect(routed.toSorted()).toEqual(routes.map(({ connectionId }) => connectionId).toSorted())
   })
 
-  it.prop("again by another snapshot gives the same ids", [Routes, Routes], ([first, second]) => {
+  it.prop("Routing by another snapshot keeps the ids of the same connections", [Routes, Routes], ([first, second]) => {
     const sent = request()
     const before = decide(snapshot({ routes: routesOf(first) }), sent).record
     const after = decide(snapshot({ version: 6, routes: routesOf(second).toReversed() }), sent).record
@@ -331,7 +332,7 @@ describe("deciding", () => {
     expect(idsOf(decide(snapshot({ routes: routesOf(first).toReversed() }), sent).record)).toEqual(ids)
   })
 
-  it("of another request gives other ids, which sort by their time", () => {
+  it("Routing of another request gives other ids, which sort by time", () => {
     const routes = [route("web_1", []), route("web_2", [])]
     const all = [at, at + 1, at + 2].flatMap((receivedAt) =>
       decide(snapshot({ routes }), request({ id: newId(prefixes.request, receivedAt), receivedAt })).record.events.map(
@@ -344,7 +345,7 @@ describe("deciding", () => {
   })
 })
 
-describe("what takes long", () => {
+describe("Long routing decision", () => {
   const routes = Array.from({ length: 100 }, (_, i) => route(`web_${i}`, [i % 3 === 0 ? noBody : anyBody]))
   const slow = request({ body: Buffer.from(`{"total":10,"text":"${"x".repeat(300_000)}"}`) })
 
@@ -361,7 +362,7 @@ describe("what takes long", () => {
     return { decision, left }
   }
 
-  it("is not begun in a turn that is over, and is decided as it would have been at once", () => {
+  it("Long routing decision stops when its time is used up and ends with the same result", () => {
     const by = snapshot({ routes })
     const { decision, left } = inSlices(by, slow, 1)
     expect(left).toBeGreaterThan(0)
@@ -369,7 +370,7 @@ describe("what takes long", () => {
     expect([decision.record.events.length, decision.record.ignored.length]).toEqual([66, 34])
   })
 
-  it("is left between two connections, none of which is lost or routed twice", () => {
+  it("Long routing decision pauses between connections and routes each of them once", () => {
     // Each of these patterns takes some milliseconds on this text.
     const text: Rule = { type: "filter", body: { text: { $regex: "([a-z]+){3}[0-9]" } } }
     const by = snapshot({ routes: Array.from({ length: 10 }, (_, i) => route(`web_${i}`, [text])) })
@@ -382,7 +383,7 @@ describe("what takes long", () => {
     )
   })
 
-  it("is left to the connections beyond what all filters together may cost one request, and those alone", () => {
+  it("Filters above the cost limit of one request become routing jobs, and only those", () => {
     const costly: Rule = { type: "filter", body: { n: { $nin: Array.from({ length: 60 }, (_, i) => i) } } }
     const body = Buffer.from(JSON.stringify({ n: Array.from({ length: 60_000 }, () => "9".repeat(40)) }))
     const about = request({ body, bodySize: body.length })
@@ -399,7 +400,7 @@ describe("what takes long", () => {
     expect(decide(cheap, request()).record.pending).toEqual([])
   })
 
-  it("is not asked about where nothing is to be looked at", () => {
+  it("Routing decision without filters does not ask for time", () => {
     const never = (): boolean => {
       throw new Error("asked")
     }

@@ -27,7 +27,7 @@ import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { answer } from "./answers.ts"
 
-/** A subscription of AWS SNS at the real door, with the hosts of AWS and the database played by the test. */
+/** A subscription of AWS SNS at the real ingress, with mocks of the hosts of AWS and of the database. */
 
 /** When the certificates of the fixtures are in force. */
 const now = Date.UTC(2030, 0, 1)
@@ -182,7 +182,7 @@ interface Told {
   readonly body: string
 }
 
-/** A door in a world of its own, and how to post to it. */
+/** An ingress with its own mocks, and how to post to it. */
 const open = Effect.gen(function* () {
   yield* TestClock.setTime(now)
   const world: World = { aws: { ...healthy }, database: "committed", log: [], records: [], told: [] }
@@ -213,8 +213,8 @@ const open = Effect.gen(function* () {
 
 const codeOf = ({ body }: Told): string => JSON.parse(body).code
 
-describe("a subscription of AWS SNS", () => {
-  it.effect("is verified, confirmed, stored, and then answered; nobody behind the gateway hears of it", () =>
+describe("AWS SNS subscription", () => {
+  it.effect("SNS subscription is verified, confirmed, stored and answered, and every connection ignores it", () =>
     Effect.gen(function* () {
       const { post, world } = yield* open
       const told = yield* post(signed(confirmation))
@@ -236,7 +236,7 @@ describe("a subscription of AWS SNS", () => {
     })
   )
 
-  it.effect("the notifications after it are verified by the certificate that is known, and routed", () =>
+  it.effect("SNS notifications are verified by the cached certificate and routed", () =>
     Effect.gen(function* () {
       const { post, world } = yield* open
       yield* post(signed(confirmation))
@@ -257,7 +257,7 @@ describe("a subscription of AWS SNS", () => {
     })
   )
 
-  it.effect("a forged one is confirmed by nobody", () =>
+  it.effect("Forged SNS subscription is not confirmed", () =>
     Effect.gen(function* () {
       const { post, world } = yield* open
       const told = yield* post({ ...signed(confirmation), Message: "another text" })
@@ -268,12 +268,12 @@ describe("a subscription of AWS SNS", () => {
   )
 
   for (const [name, message] of [
-    ["somewhere else", { ...confirmation, SubscribeURL: "http://169.254.169.254/latest/meta-data/" }],
+    ["of another site", { ...confirmation, SubscribeURL: "http://169.254.169.254/latest/meta-data/" }],
     ["on another host of AWS", { ...confirmation, SubscribeURL: subscribeUrl.replace("sns.", "sqs.") }],
     ["for another topic", { ...confirmation, SubscribeURL: subscribeUrl.replace(":topic", ":other") }],
-    ["to do something else", { ...confirmation, SubscribeURL: subscribeUrl.replace("ConfirmS", "Uns") }]
+    ["of another operation", { ...confirmation, SubscribeURL: subscribeUrl.replace("ConfirmS", "Uns") }]
   ] as const) {
-    it.effect(`well signed, but to be confirmed ${name}: nothing is fetched`, () =>
+    it.effect(`SNS subscription with a confirmation URL ${name} is rejected and nothing is fetched`, () =>
       Effect.gen(function* () {
         const { post, world } = yield* open
         expect((yield* post(signed(message))).status).toBe(401)
@@ -283,7 +283,7 @@ describe("a subscription of AWS SNS", () => {
     )
   }
 
-  it.effect("a certificate elsewhere is not fetched", () =>
+  it.effect("SNS certificate on another host is not fetched", () =>
     Effect.gen(function* () {
       const { post, world } = yield* open
       const SigningCertURL = "https://sns.eu-west-1.amazonaws.com.evil.test/SimpleNotificationService-1.pem"
@@ -292,7 +292,7 @@ describe("a subscription of AWS SNS", () => {
     })
   )
 
-  it.effect("what is at the URL and is no certificate makes it a forgery", () =>
+  it.effect("SNS subscription is rejected when its certificate URL returns no certificate", () =>
     Effect.gen(function* () {
       const { post, world } = yield* open
       world.aws[certificateUrl] = answer(403, "<Error>AccessDenied</Error>")
@@ -302,7 +302,7 @@ describe("a subscription of AWS SNS", () => {
   )
 })
 
-describe("while AWS or the database cannot be reached, SNS is told to come again, and nothing is kept", () => {
+describe("SNS subscription during an outage", () => {
   const troubles: ReadonlyArray<
     readonly [name: string, begin: (world: World) => void, fetched: ReadonlyArray<string>]
   > = [
@@ -313,7 +313,7 @@ describe("while AWS or the database cannot be reached, SNS is told to come again
     ["no database", (world) => (world.database = "unavailable"), [certificateUrl, subscribeUrl]]
   ]
   for (const [name, begin, fetched] of troubles) {
-    it.effect(name, () =>
+    it.effect(`SNS subscription is answered 503, not stored, and accepted after the outage: ${name}`, () =>
       Effect.gen(function* () {
         const { post, world } = yield* open
         begin(world)
@@ -330,7 +330,7 @@ describe("while AWS or the database cannot be reached, SNS is told to come again
     )
   }
 
-  it.effect("many that need the same certificate have it fetched once", () =>
+  it.effect("Concurrent SNS notifications fetch a shared certificate once", () =>
     Effect.gen(function* () {
       const { post, world } = yield* open
       const answers = yield* Effect.all(

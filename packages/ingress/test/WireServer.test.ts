@@ -61,8 +61,8 @@ const text = async (socket: Socket): Promise<string> => {
 
 const turn = () => new Promise(setImmediate)
 
-describe("connections", () => {
-  it("that wait together are taken together, and not one a turn of the loop", async () => {
+describe("Ingress connections", () => {
+  it("Waiting connections are accepted together and not one per turn of the event loop", async () => {
     const port = await listen(ok)
     let taken = 0
     server.on("connection", () => taken++)
@@ -76,7 +76,7 @@ describe("connections", () => {
     expect(turns).toBeLessThan(opened.length / 2)
   })
 
-  it("that nobody has taken yet are taken and answered before the server closes", async () => {
+  it("Connections in the backlog are accepted and answered before the server closes", async () => {
     const port = await listen(ok)
     const opened = await Promise.all(Array.from({ length: 200 }, (_, i) => open(port, `127.0.0.${2 + (i % 100)}`)))
     const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
@@ -87,7 +87,7 @@ describe("connections", () => {
     expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNREFUSED" })
   })
 
-  it("are one process's, of two that begin to listen at the same moment", async () => {
+  it("Two processes that listen at the same moment do not share one port", async () => {
     const spawned = [1, 2].map(() =>
       spawn(process.execPath, [new URL("listener.ts", import.meta.url).pathname], {
         stdio: ["pipe", "pipe", "inherit"]
@@ -115,7 +115,7 @@ describe("connections", () => {
     }
   })
 
-  it("are not shared with another server on the port", async () => {
+  it("Second server cannot listen on the same port", async () => {
     const port = await listen(ok)
     const second = wireServer(null)
     const refused = once(second, "error")
@@ -123,7 +123,7 @@ describe("connections", () => {
     expect((await refused)[0]).toMatchObject({ code: "EADDRINUSE" })
   })
 
-  it("end with the server once they are answered, whichever socket took them", async () => {
+  it("Connections end with the server after their answers, whichever socket accepted them", async () => {
     const later: Array<() => void> = []
     const port = await listen((_request, response) => void later.push(() => response.end("late")))
     const asked = await Promise.all(Array.from({ length: 16 }, () => open(port, "127.0.0.2")))
@@ -144,7 +144,7 @@ describe("connections", () => {
     await closed
   })
 
-  it("that are kept busy end with the next answer once the server closes", async () => {
+  it("Busy connections end with their next answer once the server closes", async () => {
     const later: Array<() => void> = []
     const port = await listen((_request, response) => void later.push(() => response.end("late")))
     const asked = await Promise.all(Array.from({ length: 8 }, () => open(port, "127.0.0.2")))
@@ -157,7 +157,7 @@ describe("connections", () => {
     await closed
   })
 
-  it("on which more was asked for give all answers before they end", async () => {
+  it("Pipelined connections give all answers before they end with the server", async () => {
     const later: Array<() => void> = []
     const port = await listen((_request, response) => void later.push(() => response.end("late")))
     const socket = await open(port, "127.0.0.2")
@@ -174,7 +174,7 @@ describe("connections", () => {
     await closed
   })
 
-  it("of one address are half of all at most, and those of others are still taken", async () => {
+  it("Connections of one address are limited to half, and other addresses are still accepted", async () => {
     const port = await listen(ok, { connections: 8, waiting: 10 })
     const mine = await Promise.all(Array.from({ length: 4 }, () => open(port, "127.0.0.2")))
     for (const socket of mine) expect(await post(socket)).toBe(200)
@@ -187,7 +187,7 @@ describe("connections", () => {
     while ((await post(await open(port, "127.0.0.2"))) !== 200) await new Promise(setImmediate)
   })
 
-  it("beyond all that are taken, none is", async () => {
+  it("Connections above the total limit are closed without an answer", async () => {
     const port = await listen(ok, { connections: 4, waiting: 10 })
     const held = [
       await open(port, "127.0.0.2"),
@@ -200,8 +200,8 @@ describe("connections", () => {
   })
 })
 
-describe("requests that are sent ahead of answers", () => {
-  it("are answered in order, as many as may wait", async () => {
+describe("Pipelined requests", () => {
+  it("Pipelined requests are answered in order up to their limit", async () => {
     const later: Array<() => void> = []
     const port = await listen((request, response) => later.push(() => response.end(request.url)), {
       connections: 10,
@@ -218,7 +218,7 @@ describe("requests that are sent ahead of answers", () => {
     expect(answers.map(({ body }) => body)).toEqual(Array.from({ length: 51 }, (_, i) => `/e/${i}`))
   })
 
-  it("end the connection when they are more, and the rest is not looked at", async () => {
+  it("Pipelined requests above the limit end the connection, and the rest is not read", async () => {
     let seen = 0
     const port = await listen(() => void seen++, { connections: 10, waiting: 50 })
     const { answers, closed } = await talk(port, [
@@ -228,10 +228,10 @@ describe("requests that are sent ahead of answers", () => {
   })
 })
 
-describe("bodies that nobody reads", () => {
+describe("Unread request bodies", () => {
   const chunked = "POST /e/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-  it("are not kept piece by piece", async () => {
+  it("Unread request body in thousands of chunks is refused and not kept", async () => {
     let message: FramedMessage | undefined
     const port = await listen((request) => void (message = request))
     const { final } = await talk(port, [chunked, "1\r\nx\r\n".repeat(4_200)])
@@ -240,7 +240,7 @@ describe("bodies that nobody reads", () => {
     expect(message!.destroyed).toBe(true)
   })
 
-  it("may end after the answer, and the connection goes on", async () => {
+  it("Unread request body may end after the answer, and the connection continues", async () => {
     const port = await listen((request, response) => {
       request.discard(response)
       response.end("ok")
@@ -251,7 +251,7 @@ describe("bodies that nobody reads", () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
   })
 
-  it("that do not end, end the connection", async () => {
+  it("Unread request body that never ends closes the connection", async () => {
     const port = await listen((request, response) => {
       request.discard(response)
       response.end("ok")
@@ -260,7 +260,7 @@ describe("bodies that nobody reads", () => {
     expect([answers.map(({ status }) => status), closed]).toEqual([[200], true])
   })
 
-  it("may come for a moment after an answer that ends the connection, so that the answer is not lost", async () => {
+  it("Unread request body may arrive for a moment after a final answer, so that the answer is not lost", async () => {
     const isOpen = Promise.withResolvers<boolean>()
     const port = await listen((request, response) => {
       request.discard(response)
@@ -273,7 +273,7 @@ describe("bodies that nobody reads", () => {
   })
 })
 
-it("what comes behind a request is not answered in its place", async () => {
+it("Malformed data after a request is not answered in place of that request", async () => {
   const answers: Array<() => void> = []
   const port = await listen((_request, response) => void answers.push(() => response.end("mine")))
   const talking = talk(port, [requestBytes({ path: "/e/x", body: "x", keepAlive: true }), "no HTTP at all\r\n\r\n"])
@@ -285,7 +285,7 @@ it("what comes behind a request is not answered in its place", async () => {
   expect(conversation.closed).toBe(true)
 })
 
-describe("a door with a host of its own", () => {
+describe("Ingress with its own host", () => {
   const cases: ReadonlyArray<readonly [string, string, number]> = [
     ["/e/x", "hooks.example", 200],
     ["/e/x", "Hooks.Example:443", 200],
@@ -298,7 +298,7 @@ describe("a door with a host of its own", () => {
     ["/healthz", "127.0.0.1:8080", 204]
   ]
   for (const [path, host, status] of cases) {
-    it(`answers ${path} at ${host} with ${status}`, async () => {
+    it(`Ingress with its own host answers ${path} at ${host} with ${status}`, async () => {
       const port = await listen(ok, undefined, "hooks.example")
       server.on("request", (_request, response: ServerResponse) => void response.writeHead(204).end())
       const { final } = await talk(port, [`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`])
@@ -306,7 +306,7 @@ describe("a door with a host of its own", () => {
     })
   }
 
-  it("has no streams of anybody else's at its host", async () => {
+  it("Host of ingress accepts no WebSocket streams", async () => {
     const port = await listen(ok, undefined, "hooks.example")
     server.on("upgrade", (_request, socket: Socket) => void socket.end("HTTP/1.1 426 Upgrade Required\r\n\r\n"))
     const upgrade = (host: string): string =>
@@ -316,8 +316,8 @@ describe("a door with a host of its own", () => {
   })
 })
 
-describe("what the door answers", () => {
-  it("loses the headers that change an origin, however they are written", async () => {
+describe("Ingress answer", () => {
+  it("Ingress answer loses headers that change an origin, however they are written", async () => {
     const given: ReadonlyArray<Parameters<ServerResponse["writeHead"]>[1]> = [
       { "Set-Cookie": ["a=1"], "X-Own": "1", "Content-Security-Policy": "script-src *" },
       ["SET-COOKIE", "a=1", "X-Own", "1", "content-security-policy", "script-src *", "Clear-Site-Data", '"*"']

@@ -22,7 +22,7 @@ export interface ProxyOptions extends ProxyUpstreamOptions {
   readonly beforeForward?: (response: ServerResponse) => Promise<void>
 }
 
-/** A server that does with a request what the ingress door does in proxy mode once it is stored: it forwards it. */
+/** A server that forwards each request, as ingress does in proxy mode once the request is stored. */
 export const openProxy = async (target_url: string, options: ProxyOptions = {}) => {
   const runtime = ManagedRuntime.make(
     Layer.provideMerge(

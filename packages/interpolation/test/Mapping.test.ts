@@ -39,7 +39,7 @@ const missingOf = (value: unknown): unknown => {
   return outcome.kind === "resolved" ? outcome.missing : outcome.kind
 }
 
-describe("a token", () => {
+describe("Template token", () => {
   const table: ReadonlyArray<readonly [text: string, expected: unknown]> = [
     ["{{trigger.body.id}}", "o_1"],
     ["{{ trigger.body.total }}", 120.5],
@@ -88,12 +88,12 @@ describe("a token", () => {
     ["{{trigger.toString}}", null]
   ]
   for (const [text, expected] of table) {
-    it(JSON.stringify(text), () => {
+    it(`Template token ${JSON.stringify(text)} resolves to the expected value`, () => {
       expect(valueOf(text)).toEqual(expected)
     })
   }
 
-  it("is not read again in what it led to", () => {
+  it("Value of a template token is not read as a template again", () => {
     expect(compiled("<{{trigger.a}}>").resolve({ trigger: { a: "{{trigger.b}}", b: 1 } })).toEqual({
       kind: "resolved",
       value: "<{{trigger.b}}>",
@@ -102,8 +102,8 @@ describe("a token", () => {
   })
 })
 
-describe("a value with tokens in it", () => {
-  it("keeps its shape and the types", () => {
+describe("Mapping", () => {
+  it("Mapping keeps its shape and the types of its values", () => {
     expect(valueOf({ a: ["{{trigger.body.total}}", 1, null, { b: "x {{run.id}}" }], c: true, d: {}, e: [] })).toEqual({
       a: [120.5, 1, null, { b: "x wfr_1" }],
       c: true,
@@ -112,7 +112,7 @@ describe("a value with tokens in it", () => {
     })
   })
 
-  it("says where a token led to nothing, once, and not where there was a value behind ??, or null", () => {
+  it("Mapping reports each token without a value once, except tokens with a default or null", () => {
     expect(
       missingOf({
         a: ["{{trigger.x}} {{trigger.y}}"],
@@ -123,14 +123,14 @@ describe("a value with tokens in it", () => {
     ).toEqual(["a[0]", "d.e"])
   })
 
-  it("can have any member names", () => {
+  it("Mapping can have any member names", () => {
     const value = JSON.parse('{"__proto__":{"a":"{{run.id}}"},"constructor":1}') as unknown
     const outcome = valueOf(value) as object
     expect(Object.keys(outcome)).toEqual(["__proto__", "constructor"])
     expect(Object.getPrototypeOf(outcome)).toBe(Object.prototype)
   })
 
-  it("says what it refers to", () => {
+  it("Mapping lists the paths that it refers to", () => {
     expect(compiled({ a: "{{steps.one.output}} {{run.id}}", b: ["{{item}}"] }).references).toEqual([
       { root: "steps", way: ["one", "output"], path: "a" },
       { root: "run", way: ["id"], path: "a" },
@@ -139,7 +139,7 @@ describe("a value with tokens in it", () => {
   })
 })
 
-describe("what is no mapping is refused, with its place", () => {
+describe("Refused mappings", () => {
   const table: ReadonlyArray<readonly [value: unknown, path: string, message: RegExp]> = [
     [{ a: "x {{" }, "a", /a path like/],
     [{ a: "{{}}" }, "a", /a path like/],
@@ -161,7 +161,7 @@ describe("what is no mapping is refused, with its place", () => {
     [{ a: Number.NaN }, "a", /not a JSON value/]
   ]
   for (const [value, path, message] of table) {
-    it(JSON.stringify(value).slice(0, 60), () => {
+    it(`Mapping ${JSON.stringify(value).slice(0, 60)} is refused with its path`, () => {
       const refused = compileMapping(value, roots)
       expect(Result.isFailure(refused) && refused.failure).toMatchObject({
         path,
@@ -170,14 +170,14 @@ describe("what is no mapping is refused, with its place", () => {
     })
   }
 
-  it("levels beyond the limit", () => {
+  it("Mapping with more levels than allowed is refused", () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
     expect(Result.isSuccess(compileMapping(nested(20), roots))).toBe(true)
     expect(Result.isFailure(compileMapping(nested(21), roots))).toBe(true)
   })
 })
 
-describe("what it resolves to is bounded", () => {
+describe("Size of a resolved mapping", () => {
   const long = "x".repeat(maxResolvedLength / 2)
 
   it.each([
@@ -187,7 +187,7 @@ describe("what it resolves to is bounded", () => {
     ["an object as it is", "{{trigger.many}}"],
     ["a projection", "{{trigger.lines[].long}}"],
     ["a text that escapes make longer", "v={{trigger.quotes}}"]
-  ])("%s", (_, value) => {
+  ])("Mapping refuses a result that is too large: %s", (_, value) => {
     const context = {
       trigger: {
         long,
@@ -199,31 +199,31 @@ describe("what it resolves to is bounded", () => {
     expect(compiled(value).resolve(context)).toEqual({ kind: "too_large" })
   })
 
-  it("and so is a long path under each element of a long list, though it leads to nothing", () => {
+  it("Mapping refuses a long path under each element of a long list, even if it finds no value", () => {
     const deep = Array.from({ length: 300 }).reduce<unknown>((inner) => ({ a: inner }), {})
     const context = { trigger: { many: Array.from({ length: 30_000 }, () => deep) } }
     expect(compiled(`{{trigger.many[]${".a".repeat(60)}.b}}`).resolve(context)).toEqual({ kind: "too_large" })
     expect(compiled("{{trigger.many[].a.b}}").resolve(context).kind).toBe("resolved")
   })
 
-  it("a path has as many steps as a body has levels, and no more", () => {
+  it("Mapping path may have as many steps as a body has levels", () => {
     expect(compiled(`{{trigger${".a".repeat(64)}}}`).references).toHaveLength(1)
     expect(Result.isFailure(compileMapping(`{{trigger${".a".repeat(65)}}}`, roots))).toBe(true)
   })
 
-  it("and what fits is not refused", () => {
+  it("Mapping accepts a result of the maximum size", () => {
     const outcome = compiled({ a: "{{trigger.long}}" }).resolve({ trigger: { long } })
     expect(outcome.kind).toBe("resolved")
   })
 })
 
-describe("whatever is written", () => {
-  it.prop("a text without braces stands for itself", [Schema.String], ([text]) => {
+describe("Any mapping", () => {
+  it.prop("Mapping text without braces stays unchanged", [Schema.String], ([text]) => {
     const plain = text.replaceAll("{", "")
     expect(valueOf(plain)).toBe(plain)
   })
 
-  it.prop("any value stands for itself as a lone token, and as JSON in a text", [Schema.Json], ([value]) => {
+  it.prop("Mapping keeps any value as a single token and writes it as JSON in text", [Schema.Json], ([value]) => {
     const token = compiled("{{trigger.v}}").resolve({ trigger: { v: value } })
     const text = compiled("<{{trigger.v}}>").resolve({ trigger: { v: value } })
     expect(token).toMatchObject({ kind: "resolved", missing: [] })
@@ -233,7 +233,7 @@ describe("whatever is written", () => {
   })
 
   it.prop(
-    "nothing makes the compiler throw, and what compiles resolves",
+    "Mapping compiler never throws, and every compiled mapping resolves",
     [Schema.Json, Schema.String],
     ([value, text]) => {
       for (const written of [value, `{{${text}}}`, `{{trigger.${text} ?? "x"}}`, `{{trigger["${text}"]}}`]) {

@@ -31,7 +31,7 @@ const request: Roots = {
   request: { id: "req_1" }
 }
 
-describe("placeholders", () => {
+describe("Template placeholders", () => {
   const table: ReadonlyArray<readonly [template: string, expected: string]> = [
     ["", ""],
     ["plain } text }} { with braces", "plain } text }} { with braces"],
@@ -55,13 +55,13 @@ describe("placeholders", () => {
     ["{{body}}}", "{{path}}}"]
   ]
   for (const [template, expected] of table) {
-    it(JSON.stringify(template), () => {
+    it(`Template ${JSON.stringify(template)} renders as expected`, () => {
       const values = template === "{{body}}}" ? { ...request, body: "{{path}}" } : request
       expect(rendered(template, values)).toBe(expected)
     })
   }
 
-  it("are refused when the template is written, with their place", () => {
+  it("Template with an invalid placeholder is refused with its position", () => {
     const refused: ReadonlyArray<readonly [template: string, at: number, message: RegExp]> = [
       ["a {{body", 2, /not closed/],
       ["{{path}} {{ body }", 9, /not closed/],
@@ -95,7 +95,7 @@ describe("placeholders", () => {
     }
   })
 
-  it("read only the roots that they name", () => {
+  it("Template reads only the roots that it names", () => {
     const read: Array<string> = []
     Result.getOrThrow(compileTemplate("{{path}} {{query.a}}", roots)).render((root) => {
       read.push(root)
@@ -105,8 +105,8 @@ describe("placeholders", () => {
   })
 })
 
-describe("escapes", () => {
-  it("JSON: into a string, or as a value", () => {
+describe("Template escapes", () => {
+  it("JSON template writes a value inside a string or as a JSON value", () => {
     const table: ReadonlyArray<readonly [template: string, expected: unknown]> = [
       ['{"id":"{{body.order.id}}"}', { id: "7" }],
       ['{"id":{{body.order.id}}}', { id: 7 }],
@@ -127,7 +127,7 @@ describe("escapes", () => {
   const property = { arbitrary: { runs: 1_000, size: 60 } }
 
   it.prop(
-    "JSON: is valid whatever the value, and says the value",
+    "JSON template is valid JSON with the same value for any value",
     { body: Arbitrary.schema(Schema.Json) },
     ({ body }) => {
       const template = '{"text":"a{{body}}z","value":{{body}},"{{path}}":[{{body}},"{{body}}"]}'
@@ -142,13 +142,13 @@ describe("escapes", () => {
     property
   )
 
-  it("JSON: halves of surrogate pairs are escaped, so that the text can be sent", () => {
+  it("JSON template escapes half surrogate pairs, so that the text can be sent", () => {
     const text = rendered('["{{body}}",{{body}}]', { body: "\ud800" }, jsonEscape) ?? ""
     expect(text.isWellFormed()).toBe(true)
     expect(JSON.parse(text)).toStrictEqual(["\ud800", "\ud800"])
   })
 
-  it("XML: text and attributes, and nothing that no document can hold", () => {
+  it("XML template escapes texts and attributes and replaces invalid characters", () => {
     const body = `</a><b c="'">&amp;\u0000\u0008\ud800\ufffe🙂\n]]>`
     expect(rendered("<a b='{{body}}'/>", { body }, xmlEscape)).toBe(
       "<a b='&lt;/a&gt;&lt;b c=&quot;&#39;&quot;&gt;&amp;amp;\ufffd\ufffd\ufffd\ufffd🙂\n]]&gt;'/>"
@@ -156,7 +156,7 @@ describe("escapes", () => {
   })
 
   it.prop(
-    "XML: leaves no markup and loses no character that XML can hold",
+    "XML template leaves no markup and loses no character that XML allows",
     { body: Arbitrary.schema(Schema.String) },
     ({ body }) => {
       const text = rendered("{{body}}", { body }, xmlEscape) ?? ""
@@ -175,15 +175,15 @@ describe("escapes", () => {
     property
   )
 
-  it("headers: no line is begun", () => {
+  it("Header template cannot start a new line", () => {
     expect(rendered("a {{body}}", { body: "x\r\nset-cookie: y\u0000\u2028ü" }, headerEscape)).toBe("a xset-cookie: yü")
   })
 })
 
-describe("the length of what is rendered", () => {
+describe("Length of rendered templates", () => {
   const body = "x".repeat(1_000)
 
-  it("is bounded, and nothing is cut", () => {
+  it("Rendered template has a maximum length and is refused instead of cut", () => {
     expect(rendered("{{body}}".repeat(262), { body })?.length).toBe(262_000)
     expect(rendered("{{body}}".repeat(263), { body })).toBeNull()
     expect(rendered("{{body}}", { body: "x".repeat(maxRenderedLength) })?.length).toBe(maxRenderedLength)
@@ -193,7 +193,7 @@ describe("the length of what is rendered", () => {
     expect(rendered("{{body}}", { body: Array.from({ length: 200_000 }, () => 1) }, jsonEscape)).toBeNull()
   })
 
-  it("so is the work: the first value that does not fit ends it", () => {
+  it("Rendering ends with the first value that exceeds the maximum length", () => {
     let reads = 0
     const template = Result.getOrThrow(compileTemplate("{{body}}".repeat(5_000), roots))
     const text = template.render(() => {
@@ -203,7 +203,7 @@ describe("the length of what is rendered", () => {
     expect([text, reads]).toStrictEqual([null, 1])
   })
 
-  it("a value that is nested beyond any stack is refused, not thrown", () => {
+  it("Value that is nested too deeply for the stack is refused without an exception", () => {
     for (const [open, close] of [
       ["[", "]"],
       ['{"a":', "}"],

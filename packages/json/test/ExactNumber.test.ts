@@ -58,7 +58,7 @@ const signOf = (left: string, right: string): number => {
   return a * d < c * b ? -1 : a * d > c * b ? 1 : 0
 }
 
-describe("a number that JavaScript would round", () => {
+describe("Number that JavaScript would round", () => {
   it.each([
     ["an id beyond 2^53", "12345678901234567891"],
     ["the first whole number that a double does not have", "9007199254740993"],
@@ -66,7 +66,7 @@ describe("a number that JavaScript would round", () => {
     ["what is larger than any double", "1e+400"],
     ["what is smaller than any double", "-1.5e-4000"],
     ["so many digits as may be", "7".repeat(1_024)]
-  ])("%s keeps its digits", (_name, text) => {
+  ])("Number keeps its digits: %s", (_name, text) => {
     const value = parsed(`{"a":[${text}],"b":${text}}`) as { readonly a: ReadonlyArray<unknown>; readonly b: unknown }
     expect(isExactNumber(value.a[0])).toBe(true)
     expect(String(value.b)).toBe(text)
@@ -74,29 +74,29 @@ describe("a number that JavaScript would round", () => {
   })
 
   it.each(["1", "1.0", "-0", "1E5", "1e22", "0.1", "9007199254740992", "0.30000000000000004", "1e308", "5e-324"])(
-    "%s is a plain number, as everywhere",
+    "Number %s is parsed as a plain number",
     (text) => expect(parsed(`[${text}]`)).toEqual([JSON.parse(text)])
   )
 
-  it("is found among texts, names and escapes that look like it, and nowhere else", () => {
+  it("Long number is recognized only where it is a JSON number, and not inside texts and names", () => {
     const text = String.raw`{"12345678901234567891":"12345678901234567891","a\"1e999":["\\",12345678901234567891],"e":true}`
     expect(JSON.stringify(parsed(text))).toBe(text)
     expect(isExactNumber((parsed(text) as { readonly [name: string]: unknown })["12345678901234567891"])).toBe(false)
   })
 
-  it("is a member like any other under any name, and the last of several of one name counts", () => {
+  it("Long number can have any member name, and the last of several equal names counts", () => {
     const value = parsed('{"__proto__":12345678901234567891,"a":1e400,"a":9007199254740993}') as object
     expect(Object.keys(value)).toEqual(["__proto__", "a"])
     expect(JSON.stringify(value)).toBe('{"__proto__":12345678901234567891,"a":9007199254740993}')
   })
 
-  it("is not taken for one where there is no JSON", () => {
+  it("Long number in invalid JSON is refused", () => {
     for (const text of ["012345678901234567891", "1.2.3456789012345678", "12345678901234567891x", "[1e400e400]"]) {
       expect(parseJson(text).kind).toBe("invalid")
     }
   })
 
-  it("does not make marks of numbers that stand beside it", () => {
+  it("Long number does not change plain numbers beside it", () => {
     const plain = [2 ** 52, 2 ** 52 + 1, -(2 ** 52), 2 ** 53, 2 ** 53 - 1].join()
     const text = `[${plain},4503599627370496.0,45035996273704970E-1,12345678901234567891,1e400]`
     expect(JSON.stringify(parsed(text))).toBe(
@@ -104,7 +104,7 @@ describe("a number that JavaScript would round", () => {
     )
   })
 
-  it("is JSON to a schema, and stays itself", () => {
+  it("Long number passes schemas of JSON unchanged", () => {
     const value = parsed('{"a":{"b":[12345678901234567891]}}')
     for (const schema of [Schema.Json, Schema.JsonObject, Schema.toCodecJson(Schema.Unknown)]) {
       expect(JSON.stringify(Schema.decodeUnknownSync(schema)(value))).toBe('{"a":{"b":[12345678901234567891]}}')
@@ -115,13 +115,13 @@ describe("a number that JavaScript would round", () => {
     expect(() => Schema.decodeUnknownSync(carried)("{")).toThrow("a text of JSON")
   })
 
-  it("is found in a text of which only a few values are read", () => {
+  it("Long number is found in a large JSON text that is read in part", () => {
     const large = LargeJson.of(Buffer.from(`{"x":"${"x".repeat(70_000)}","id":12345678901234567891}`))!
     expect(String(large.reach([{ kind: "key", key: "id" }])[0])).toBe("12345678901234567891")
   })
 })
 
-describe("values of JSON", () => {
+describe("JSON values", () => {
   const same = (a: string, b: string) => [isSameJson(parsed(a), parsed(b)), isSameJson(parsed(b), parsed(a))]
 
   it.each([
@@ -129,7 +129,7 @@ describe("values of JSON", () => {
     ['[1e400,{"a":null}]', '[10e399,{"a":null}]'],
     ['"x"', '"x"'],
     ["0", "-0"]
-  ])("are the same: %s and %s", (a, b) => expect(same(a, b)).toEqual([true, true]))
+  ])("JSON values are equal: %s and %s", (a, b) => expect(same(a, b)).toEqual([true, true]))
 
   it.each([
     ['{"a":12345678901234567891}', '{"a":12345678901234567892}'],
@@ -144,11 +144,11 @@ describe("values of JSON", () => {
     ['{"__proto__":1}', '{"a":1}'],
     ["null", "{}"],
     ["null", "false"]
-  ])("are not the same: %s and %s", (a, b) => expect(same(a, b)).toEqual([false, false]))
+  ])("JSON values are not equal: %s and %s", (a, b) => expect(same(a, b)).toEqual([false, false]))
 })
 
-describe("numbers of JSON", () => {
-  it.prop("keep their value, whatever they are read by", [written], ([text]) => {
+describe("JSON numbers", () => {
+  it.prop("JSON numbers keep their value through every reader", [written], ([text]) => {
     const number = parsed(text) as number | ExactNumber
     expect(signOf(JSON.stringify(number), text)).toBe(0)
     expect(String(readNumber(text))).toBe(String(number))
@@ -160,7 +160,7 @@ describe("numbers of JSON", () => {
   })
 
   it.prop(
-    "compare as their decimals do",
+    "JSON numbers compare like their decimals",
     [Arbitrary.array(near, { minLength: 2, maxLength: 2 }), written],
     ([[left = "", beside = ""], other]) => {
       for (const right of [beside, other]) {
@@ -174,26 +174,26 @@ describe("numbers of JSON", () => {
     }
   )
 
-  it.prop("are one number, however they are written", [digits(1, 30)], ([text]) => {
+  it.prop("JSON number has one canonical form, however it is written", [digits(1, 30)], ([text]) => {
     const whole = BigInt(text)
     const ways = [String(whole), `${whole}.000`, `${whole}e0`, `${whole * 1_000n}e-3`, `${whole}.0E+0`]
     expect(new Set(ways.map((text) => canonicalNumber(readNumber(text)))).size).toBe(1)
   })
 
-  it.prop("are written with their digits on any platform", [written, Schema.Json], ([text, value]) => {
+  it.prop("JSON numbers are written with all digits on any platform", [written, Schema.Json], ([text, value]) => {
     const whole = { text, a: [readNumber(text), value], b: { c: readNumber(text), mark: 2 ** 52 + 1 } }
     expect(writeJson(whole)).toBe(JSON.stringify(whole))
     expect(writeJson(whole, 2)).toBe(JSON.stringify(whole, null, 2))
   })
 
-  it.prop("of a jsonb are read with their digits", [digits(1, 30), Schema.String], ([number, text]) => {
+  it.prop("JSON numbers in binary jsonb are read with all digits", [digits(1, 30), Schema.String], ([number, text]) => {
     const whole = BigInt(number)
     const json = Buffer.from(`x${JSON.stringify({ text })}`.replace('{"text"', `{"n": ${whole}, "text"`))
     const value = readJsonbBytes(json, 1, json.length)
     expect(JSON.stringify(value)).toBe(JSON.stringify({ n: 0, text }).replace('"n":0', `"n":${whole}`))
   })
 
-  it("in plain digits are no longer than a number may be", () => {
+  it("JSON number in plain digits has a maximum length", () => {
     const plain = (text: string) => plainNumber(readNumber(text) as ExactNumber)
     expect(plain("12345678901234567891e2")).toBe("1234567890123456789100")
     expect(plain("-1234567890.12345678901e-12")).toBe("-0.00123456789012345678901")
@@ -203,7 +203,7 @@ describe("numbers of JSON", () => {
   })
 })
 
-describe("the sum of two numbers", () => {
+describe("Sum of two numbers", () => {
   const small = Arbitrary.map(
     Arbitrary.all([Arbitrary.schema(Schema.Boolean), digits(1, 30), digits(0, 30), whole(-99, 99)]),
     ([isNegative, before, behind, exponent]) =>
@@ -211,12 +211,12 @@ describe("the sum of two numbers", () => {
   )
   const Oracle = Decimal.clone({ precision: 1_000, toExpNeg: -9_000, toExpPos: 9_000 })
 
-  it.prop("is what another library for decimals says", [small, small], ([a, b]) => {
+  it.prop("Sum of two numbers agrees with another decimal library", [small, small], ([a, b]) => {
     const sum = addNumbers(readNumber(a), readNumber(b))!
     expect(areEqualNumbers(sum, readNumber(new Oracle(a).plus(b).toString()))).toBe(true)
   })
 
-  it("keeps every digit, and is a plain number where that is the same", () => {
+  it("Sum of two numbers keeps every digit and is a plain number if that is exact", () => {
     const add = (a: string, b: string) => writeJson(addNumbers(readNumber(a), readNumber(b)))
     expect(add("9007199254740992", "1")).toBe("9007199254740993")
     expect(add("12345678901234567891", "-12345678901234567890")).toBe("1")
@@ -227,7 +227,7 @@ describe("the sum of two numbers", () => {
     expect(addNumbers(readNumber("1e308"), 5e-324)).not.toBeNull()
   })
 
-  it("is none where it has more digits than a number may have", () => {
+  it("Sum of two numbers is null when it has more digits than a number may have", () => {
     expect(addNumbers(readNumber("1e9999"), 1)).toBeNull()
     expect(addNumbers(readNumber("1e-9999"), 1)).toBeNull()
     expect(addNumbers(readNumber("9".repeat(longestNumber - 3)), 1)).not.toBeNull()
@@ -245,8 +245,8 @@ const quickest = (run: () => void): number =>
     })
   )
 
-describe("numbers of somebody who wants to cost time", () => {
-  it("are compared by their exponents, and not written out", () => {
+describe("Hostile numbers", () => {
+  it("Numbers with huge exponents are compared by their exponents and not written out", () => {
     const [a, b] = [readNumber("1e9999") as ExactNumber, readNumber("10e9998") as ExactNumber]
     expect(areEqualNumbers(a, b)).toBe(true)
     const far = new ExactNumber("1e+999999999999")
@@ -254,7 +254,7 @@ describe("numbers of somebody who wants to cost time", () => {
     expect(canonicalNumber(far)).toBe("1e999999999999")
   })
 
-  it("are read in many parts, and only so many of them", () => {
+  it("Long numbers are parsed in many parts and limited in number", () => {
     const many = (count: number) => Buffer.from(`[${"1e400,".repeat(count - 1)}1e400]`)
     const parts = parsingJson(many(maxExactNumbers))
     let count = 0

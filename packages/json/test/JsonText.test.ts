@@ -15,8 +15,8 @@ const levelsOf = (value: unknown): number =>
     ? 0
     : 1 + Math.max(0, ...Object.values(value).map((one: unknown) => levelsOf(one)))
 
-describe("what JSON text would be parsed to is told from its bytes", () => {
-  it.prop("values and levels, as JSON.parse makes them, however it is written", [Schema.Json], ([value]) => {
+describe("Measured JSON text", () => {
+  it.prop("Measured values and levels of a JSON text are those of JSON.parse", [Schema.Json], ([value]) => {
     // Texts of a form of their own: a repeated name would be one member and two values.
     for (const text of [JSON.stringify(value), JSON.stringify(value, null, 3)]) {
       expect(measureJson(bytes(text), unlimited)).toMatchObject({ excess: null, values: countOf(value) })
@@ -29,7 +29,7 @@ describe("what JSON text would be parsed to is told from its bytes", () => {
     }
   })
 
-  it.prop("any text is a value by it or none", [Schema.String], ([text]) => {
+  it.prop("JSON parser accepts exactly the texts that JSON.parse accepts", [Schema.String], ([text]) => {
     let value: unknown = "none"
     try {
       value = JSON.parse(text)
@@ -46,7 +46,7 @@ describe("what JSON text would be parsed to is told from its bytes", () => {
     ["escapes in a name", String.raw`{"\",\"":1}`, 2],
     ["white space wherever it may be", '\n [ \t1 , { "a" : [ ] , "b":{\r\n} } ] ', 5],
     ["nothing in lists and objects", "[[],{},[ ],{ }]", 5]
-  ])("%s", (_name, json, values) => {
+  ])("Measured number of JSON values is correct for %s", (_name, json, values) => {
     expect(countOf(JSON.parse(json))).toBe(values)
     expect(measureJson(bytes(json), unlimited)).toMatchObject({ excess: null, values })
   })
@@ -58,7 +58,7 @@ const object = (count: number, name: (index: number) => string): string =>
   `{${Array.from({ length: count }, (_, index) => `"${name(index)}":1`).join(",")}}`
 const { escapes, levels, unlikeMembers, values } = bodyLimits
 
-describe("the limits of a body", () => {
+describe("Limits of a JSON body", () => {
   it.each<readonly [name: string, text: string, kind: JsonExcess | "json" | "invalid"]>([
     ["brackets", "[".repeat(5.2e6) + "]".repeat(5.2e6), "levels"],
     ["brackets that do not end", "[".repeat(10e6), "levels"],
@@ -88,12 +88,12 @@ describe("the limits of a body", () => {
     ["a farther one below zero", '{"a":-1.5E-0010000}', "digits"],
     ["a long text", `"${"x".repeat(10e6)}"`, "json"],
     ["no end", `["${"x".repeat(10e6)}`, "invalid"]
-  ])("%s", (_name, text, kind) => {
+  ])("JSON parser applies the body limits to %s", (_name, text, kind) => {
     expect(parseJson(bytes(text)).kind).toBe(kind)
     expect(parseJson(text).kind).toBe(kind)
   })
 
-  it("names with an end are not taken for each other", () => {
+  it("Member names of different lengths are not confused in the limit of object shapes", () => {
     // Were the names of an object one run of bytes, all of these were of one shape.
     const text = list(7_000, (i) =>
       object(3, (j) => "abcdefgh".repeat(20).slice(j * 20 + (i % 20), j * 20 + 20 + (i % 7)))
@@ -101,7 +101,7 @@ describe("the limits of a body", () => {
     expect(parseJson(text).kind).toBe("json")
   })
 
-  it("what is scanned leaves nothing behind for the next", () => {
+  it("Measurement of one JSON text does not affect the next", () => {
     expect(parseJson(`{"a":${"[".repeat(400)}`).kind).toBe("invalid")
     expect(parseJson('{"a":[{"b":1}]}')).toEqual({ kind: "json", value: { a: [{ b: 1 }] }, values: 4 })
   })

@@ -24,8 +24,8 @@ const at = (json: LargeJson, path: string | ReadonlyArray<PathSegment>): unknown
 /** White space that makes any list or object one that is gone into. */
 const wide = " ".repeat(70_000)
 
-describe("a large JSON text", () => {
-  it("has the values that parsing finds", () => {
+describe("Large JSON text", () => {
+  it("Large JSON text returns the values that parsing finds", () => {
     const value = {
       a: [1, { b: 'x"y\\', c: null }, [], {}, [[2]]] as const,
       "ключ\n": true,
@@ -59,7 +59,7 @@ describe("a large JSON text", () => {
     }
   })
 
-  it("takes the last of members of one name, whichever way it is written", () => {
+  it("Large JSON text returns the last of equal members, also when a name is escaped", () => {
     const json = open(`{"a":{"b":1},${wide}"a":{"c":2},"\\u0061":{"d":3}}`)
     expect([at(json, "a.b"), at(json, "a.c"), at(json, "a.d")]).toEqual([undefined, undefined, 3])
   })
@@ -86,17 +86,17 @@ describe("a large JSON text", () => {
     "[]]",
     `[${"[".repeat(600)}`,
     `${"[".repeat(513)}${"]".repeat(513)}`
-  ])("%j is none", (text) => {
+  ])("Large JSON text %j is refused as invalid", (text) => {
     expect(LargeJson.of(Buffer.from(text))).toBeNull()
   })
 
-  it("has as many values as are looked at, and no more", () => {
+  it("Large JSON text is limited in its number of values", () => {
     const list = (length: number) => Buffer.from(`[${Array<string>(length).fill("1").join(",")}]`)
     expect(LargeJson.of(list(9), { ...bodyLimits, values: 10, levels: 5 })).not.toBeNull()
     expect(LargeJson.of(list(10), { ...bodyLimits, values: 10, levels: 5 })).toBeNull()
   })
 
-  it("finds a member however its name is written, and the last of those that are there twice", () => {
+  it("Large JSON text finds members by escaped names and the last of equal names", () => {
     const json = open(`{"a":1,"b\\u0063":2,"d":3,"\\u0061":4,"d":5,"\\\\u0064":6,"\\"":7,${wide}"x":0}`)
     const found = (key: string) => json.reach([{ kind: "key", key }])[0]
     expect(["a", "bc", "d", String.raw`\u0064`, '"', String.raw`\u0061`, "e"].map(found)).toEqual([
@@ -110,14 +110,14 @@ describe("a large JSON text", () => {
     ])
   })
 
-  it("has as many unlike members and escapes as are parsed elsewhere, and no more", () => {
+  it("Large JSON text has the same limits on different members and escapes as parsing", () => {
     const members = Array.from({ length: bodyLimits.unlikeMembers + 1 }, (_, i) => `"m${i}":1`)
     expect(LargeJson.of(Buffer.from(`{${members.slice(1).join(",")}}`))).not.toBeNull()
     expect(LargeJson.of(Buffer.from(`{${members.join(",")}}`))).toBeNull()
     expect(LargeJson.of(Buffer.from(`"${"\\n".repeat(bodyLimits.escapes + 1)}"`))).toBeNull()
   })
 
-  it("says of what it would not parse that it is too large, and of what is wrong in it that it is not there", () => {
+  it("Large JSON text reports a too large value, and finds nothing in place of a malformed value", () => {
     const long = "x".repeat(maxParsedBytes)
     const json = open(`{"long":"${long}","a":1,"wrong":tru,"half":"\\u00","list":["${long}",2]}`)
     expect(at(json, "long")).toBe(tooLarge)
@@ -131,14 +131,14 @@ describe("a large JSON text", () => {
     expect(json.reach([])[0]).toBe(tooLarge)
   })
 
-  it("parses no more than so much, whatever is asked for, and nothing twice", () => {
+  it("Large JSON text parses a limited number of bytes and nothing twice", () => {
     const part = `"${"x".repeat(maxParsedBytes / 4)}"`
     const json = open(`[${Array<string>(8).fill(part).join(",")}]`)
     for (let i = 0; i < 20; i++) expect(at(json, "[0]")).toHaveLength(maxParsedBytes / 4)
     expect([1, 2, 3, 4].map((i) => at(json, `[${i}]`) === tooLarge)).toEqual([false, false, true, true])
   })
 
-  it.prop("agrees with the parser about any JSON", [Schema.Json], ([value]) => {
+  it.prop("Large JSON text agrees with the parser for any JSON", [Schema.Json], ([value]) => {
     const text = JSON.stringify({ value, wide: 0 }, null, 1).replace('"wide"', `${wide}"wide"`)
     const json = open(text)
     expect(at(json, "value")).toEqual(JSON.parse(text).value)

@@ -107,8 +107,8 @@ const uses = sources.flatMap((file) =>
   jsonUses(readFileSync(`${root}/${file}`, "utf8"), file).map(({ line, name }) => ({ file, line, name }))
 )
 
-describe("JSON of strangers", () => {
-  it("is parsed behind the guard", () => {
+describe("JSON from outside", () => {
+  it("JSON from outside is parsed only by the guarded parser", () => {
     expect(sources.length).toBeGreaterThan(100)
     const others = uses
       .filter(({ file, name }) => !ours.some(([files, names]) => files.test(file) && names.includes(name)))
@@ -116,13 +116,13 @@ describe("JSON of strangers", () => {
     expect(others).toEqual([])
   })
 
-  it("has no exception that nobody needs", () => {
+  it("List of JSON exceptions has no exception that nobody needs", () => {
     const idle = ours.filter(([files]) => !uses.some(({ file }) => files.test(file))).map(([, , reason]) => reason)
     expect(idle).toEqual([])
   })
 })
 
-describe("the search", () => {
+describe("Search for JSON uses", () => {
   it.each([
     ["JSON.parse(text)", "JSON.parse"],
     ["const read = JSON.parse", "JSON.parse"],
@@ -136,7 +136,7 @@ describe("the search", () => {
     ["await response.json()", "json"],
     ["readJson(text)", "readJson"],
     ["yield* request.json", "json"]
-  ])("finds %s", (source, name) =>
+  ])("Search for JSON uses finds %s", (source, name) =>
     expect(jsonUses(`async () => { ${source.replace("yield* ", "")} }`).map((use) => use.name)).toEqual([name])
   )
 
@@ -147,5 +147,5 @@ describe("the search", () => {
     "parseJson(bytes)",
     "const parse = (text: string) => text",
     "type A = typeof JSON.parse"
-  ])("passes over %s", (source) => expect(jsonUses(source)).toEqual([]))
+  ])("Search for JSON uses ignores %s", (source) => expect(jsonUses(source)).toEqual([]))
 })

@@ -4,11 +4,11 @@ const api = tests("packages/api/test/Actions.test.ts")
 const rows = tests("packages/actions/test/Providers.test.ts")
 const refusing = tests("test/contract/RefusingTargets.test.ts")
 
-const life = api("the life of one of ${prefix}/actions")
-const wrong = api("all that is wrong with one is told, and no credential with it")
-const sealed = api("credentials are sealed, and read back by nobody but the call")
-const choices = api("what inputs can be chosen from comes in pages, of this team alone")
-const named = api("a step may name one, which then cannot be deleted, and runs keep what it was")
+const life = api("Action can be created, read, changed, disabled and deleted under ${prefix}/actions")
+const wrong = api("Refused action reports every fault and repeats no credential")
+const sealed = api("Credentials of an action are stored encrypted, and only its calls can read them")
+const choices = api("Options for action inputs come in pages and belong to the caller's team alone")
+const named = api("Action in use by a workflow cannot be deleted, and runs keep the version that they started with")
 
 const config = [
   of("auth_mode credentials", sealed),
@@ -25,13 +25,19 @@ export const actions: Section = {
       "POST,PUT /actions; GET,PUT,PATCH,DELETE /actions/{id}; PUT,POST /actions/{id}/disable; PUT,POST /actions/{id}/enable",
       life
     ),
-    row("GET /action-providers", api("the catalog has every provider, and is not sent twice")),
+    row(
+      "GET /action-providers",
+      api("Action catalog lists every provider and is not sent again to a caller that has it")
+    ),
     row("POST /action-options", choices)
   ],
   fields: {
     Action: [
       of("type status disabled_at config", life),
-      of("held_until", api("until when a target takes nothing more is shown, and lifted by a change of the action")),
+      of(
+        "held_until",
+        api("Pause time of an action's target is shown as held_until and ends when the action is changed")
+      ),
       of("workflow_steps_count", named)
     ],
     ActionConfig: [of("*", life)],
@@ -42,7 +48,7 @@ export const actions: Section = {
     ActionProviderAuth: [of("*", shape)],
     ActionCredentialField: [of("*", shape)],
     CatalogAction: [
-      of("input_schema output_schema input_sample output_sample", rows("has samples that its own schemas take"))
+      of("input_schema output_schema input_sample output_sample", rows("Samples of an action match its own schemas"))
     ],
     ActionOptionsInput: [
       of(
@@ -70,12 +76,9 @@ export const actions: Section = {
     row(
       "1,000 actions of a team",
       tests("packages/api/test/TeamLimits.test.ts")(
-        "${plural}: as many as they may be, however they are made, and also when the last ones are made at once"
+        "Limit on ${plural} holds for every way to create them, also when the last ones are created at the same time"
       )
     ),
-    row(
-      "the last hundred of what one was",
-      api("of what one was, the last hundred are kept, however often it is saved")
-    )
+    row("the last hundred of what one was", api("Versions of an action are limited to the last hundred"))
   ]
 }

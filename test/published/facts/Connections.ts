@@ -24,21 +24,24 @@ const within = (members: string) =>
 export const connections: Section = {
   title: "Connections and rules",
   endpoints: [
-    row("GET /connections", lists("resources are listed by id, order and state")),
+    row("GET /connections", lists("Resources are listed by id, order and state")),
     row("POST /connections", stored("stores a connection and shows it with its source and destination")),
     row(
       "PUT /connections; GET,PUT,PATCH,DELETE /connections/{id}",
-      commands("the life of one of ${prefix}/connections")
+      commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
     ),
     row(
       "PUT,POST /connections/{id}/pause; PUT,POST /connections/{id}/unpause",
-      commands("the life of one of ${prefix}/connections")
+      commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
     ),
     row(
       "PUT,POST /connections/{id}/disable; PUT,POST /connections/{id}/enable",
-      commands("the life of one of ${prefix}/connections")
+      commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
     ),
-    row("GET /connections/{id}/latest-input", lists("the latest input of a connection"))
+    row(
+      "GET /connections/{id}/latest-input",
+      lists("Latest input of a connection is the last accepted request of its source")
+    )
   ],
   fields: {
     Connection: [
@@ -48,7 +51,10 @@ export const connections: Section = {
       of("rules", input("normalises rules"))
     ],
     "ConnectionWrite ConnectionUpsert ConnectionPatch": [
-      of("id", commands("the life of one of ${prefix}/connections")),
+      of(
+        "id",
+        commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
+      ),
       of("name description rules", input("fills in what is not given")),
       of(
         "source_id source source.id destination_id destination destination.id",
@@ -111,10 +117,13 @@ export const connections: Section = {
     ),
     row("strategy linear", retry("linear waits the interval")),
     row("strategy exponential", retry("exponential doubles it")),
-    row("upsert by id, otherwise by source_id and name", commands("the life of one of ${prefix}/connections"))
+    row(
+      "upsert by id, otherwise by source_id and name",
+      commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
+    )
   ],
   limits: [
-    row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
+    row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
     row("delay 0 to 86400000 ms; window 1000 to 3600000 ms", rules("refuses ${JSON.stringify(input).slice(0, 100)}"))
   ]
 }

@@ -39,7 +39,7 @@ const otherAuths = [
 ]
 
 /** Settings of one type belong to its connector. The suite that every connector passes tests each of its settings. */
-const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words and without the value"))
+const ownSettings = of("*", conformance("Setting %s refuses wrong values without quoting them"))
 
 const tokens = tests("test/contract/OutboundTokens.test.ts")
 const consented = tokens(
@@ -98,15 +98,18 @@ const config = [
 export const destinations: Section = {
   title: "Destinations",
   endpoints: [
-    row("GET /destinations", lists("resources are listed by id, order and state")),
-    row("POST,PUT /destinations; GET,DELETE /destinations/{id}", commands("the life of one of ${prefix}/${kind}")),
+    row("GET /destinations", lists("Resources are listed by id, order and state")),
+    row(
+      "POST,PUT /destinations; GET,DELETE /destinations/{id}",
+      commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
+    ),
     row(
       "PUT,PATCH /destinations/{id}",
-      commands("a replaced destination has the given config alone, a patched one keeps the rest")
+      commands("Replaced destination has the given config alone, and a patched destination keeps the rest")
     ),
     row(
       "PUT,POST /destinations/{id}/disable; PUT,POST /destinations/{id}/enable",
-      commands("the life of one of ${prefix}/${kind}")
+      commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
     row("POST /destinations/{id}/oauth/start; GET,POST /oauth/callback", consented)
   ],
@@ -147,13 +150,19 @@ export const destinations: Section = {
         "is the request as HTTP destinations are sent it, and its answer is the attempt's"
       )
     ),
-    row("type SQL_DATABASE", sql("has the body, and what the destination asks for besides")),
+    row("type SQL_DATABASE", sql("Inserted row has the body and the columns that the destination asks for")),
     row(
       "type SQL_DATABASE: conflict_mode ERROR, IGNORE",
-      sql("that is there already fails for ever, or is as good as inserted")
+      sql("Duplicate row fails permanently, or succeeds in the conflict mode IGNORE")
     ),
-    row("type SQL_DATABASE: tls_mode verify-full, disable", sql("is reached ${name}, or not")),
-    row("auth_type DATABASE_PASSWORD", sql("a wrong password, a user that is not there, and one that may not write")),
+    row(
+      "type SQL_DATABASE: tls_mode verify-full, disable",
+      sql("Connection to a database server ${name} gives the expected result")
+    ),
+    row(
+      "auth_type DATABASE_PASSWORD",
+      sql("Wrong password, unknown user and missing right to insert are reported as rejected credentials")
+    ),
     ...calling.map((type) => row(`type ${type}`, calls)),
     row("a type that there is not is refused", input("refuses a type that there is not, and names all that there are")),
     row("auth_type null, NO_AUTH", input("wants complete auth with an auth_type")),
@@ -167,12 +176,18 @@ export const destinations: Section = {
     )
   ],
   limits: [
-    row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
+    row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
     row(
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
       input("tells every setting that is wrong")
     ),
-    row("media URLs 1 to 10 (MESSAGING_MMS)", apis("MMS: with media, each a URL or nothing is sent")),
-    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", strangers("${name} costs one attempt"))
+    row(
+      "media URLs 1 to 10 (MESSAGING_MMS)",
+      apis("MESSAGING_MMS destination sends media URLs and refuses an event whose media URL is invalid")
+    ),
+    row(
+      "connect timeout 1 to 30, default 10 (SQL_DATABASE)",
+      strangers("Hostile database server costs one attempt: ${name}")
+    )
   ]
 }

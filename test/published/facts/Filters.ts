@@ -11,15 +11,18 @@ const together = input("is a name and conditions, together or each in a member o
 const linked = stored("a rule that links one has its conditions, and which version they are of")
 const counts = [
   of("connections_count sample_connection_id", linked),
-  of("workflow_steps_count", api("the life of one of ${prefix}/filters"))
+  of("workflow_steps_count", api("Filter can be created, read, changed and deleted under ${prefix}/filters"))
 ]
 
 export const filters: Section = {
   title: "Stored filters",
   endpoints: [
-    row("GET /filters", api("are listed by name, without their connections, and narrowed by id and name")),
-    row("POST,PUT /filters; GET,PUT,PATCH,DELETE /filters/{id}", api("the life of one of ${prefix}/filters")),
-    row("POST /filters/test", api("are tried on a request, and what matched is explained"))
+    row("GET /filters", api("Filters are listed by name without their connections, and narrowed by id and name")),
+    row(
+      "POST,PUT /filters; GET,PUT,PATCH,DELETE /filters/{id}",
+      api("Filter can be created, read, changed and deleted under ${prefix}/filters")
+    ),
+    row("POST /filters/test", api("Filter test on a sample explains which conditions matched"))
   ],
   fields: {
     Filter: [
@@ -44,7 +47,7 @@ export const filters: Section = {
       )
     ],
     FilterTestInput: [
-      of("conditions filter request input", api("are tried on a request, and what matched is explained")),
+      of("conditions filter request input", api("Filter test on a sample explains which conditions matched")),
       of("filter_id request_id", input("takes one filter and one request, by id or as they are"))
     ],
     FilterTest: [
@@ -70,27 +73,27 @@ export const filters: Section = {
     ),
     row(
       "conditions beside filter_id are refused",
-      api("are linked by rules, which read their conditions and can be written back as they were read")
+      api("Linked filter provides a rule's conditions, and a rule can be written back as it was read")
     ),
     row(
       "written by owners who are signed in, read and tried by members and keys",
-      api("are written by owners who are signed in, read and tried by members and keys")
+      api("Signed-in owners write filters, and members and API keys read and test them")
     ),
     row(
       "400 for a wrong name, for empty and for wrong conditions",
-      api("are refused with a code of their own for what is wrong")
+      api("Invalid filter is refused with a specific error code")
     )
   ],
   limits: [
     row(
       "list limit: 255 at most",
-      tests("packages/api/test/EveryList.test.ts")("${path} has its envelope, its order and its limits")
+      tests("packages/api/test/EveryList.test.ts")("List ${path} has the documented envelope, order and limits")
     ),
     row("500 filters of a team", stored("a team can have 500, also when the last ones are made at once")),
     row(
       "50 explained operators, values of 200 characters",
       explanation("has at most 50 operators and 200 characters of a value, and shows what it is told to show")
     ),
-    row("test body of 256 KiB: 413", api("are tried on a request, and what matched is explained"))
+    row("test body of 256 KiB: 413", api("Filter test on a sample explains which conditions matched"))
   ]
 }

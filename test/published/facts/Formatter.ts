@@ -8,27 +8,49 @@ const catalog = tests("packages/formatter/test/Catalog.test.ts")
 export const formatter: Section = {
   title: "Workflow formatter",
   endpoints: [
-    row("GET /workflow-formatter/catalog", api("the catalog has every operation, and is not sent twice")),
-    row("POST /workflow-formatter/test", api("an operation is tried with a sample, and nothing is stored"))
+    row(
+      "GET /workflow-formatter/catalog",
+      api("Formatter catalog lists every operation and is not sent again to a caller that has it")
+    ),
+    row("POST /workflow-formatter/test", api("Formatter test runs an operation on a sample and is not cached"))
   ],
   fields: {
-    FormatterCatalog: [of("*", catalog("is made of the rows: every operation with its fields, limits and output"))],
+    FormatterCatalog: [of("*", catalog("Formatter catalog lists every operation with its fields, limits and output"))],
     FormatterDataVersions: [of("*", shape)],
-    FormatterOperation: [of("*", catalog("is made of the rows: every operation with its fields, limits and output"))],
-    FormatterField: [of("*", catalog("is made of the rows: every operation with its fields, limits and output"))],
-    FormatterTrial: [of("*", trial("resolves templates, runs the operation, and narrows the schema"))],
+    FormatterOperation: [
+      of("*", catalog("Formatter catalog lists every operation with its fields, limits and output"))
+    ],
+    FormatterField: [of("*", catalog("Formatter catalog lists every operation with its fields, limits and output"))],
+    FormatterTrial: [
+      of("*", trial("Formatter test call resolves templates, runs the operation and narrows the output schema"))
+    ],
     FormatterTrialInput: [
-      of("config config.* inputs context", trial("resolves templates, runs the operation, and narrows the schema")),
-      of("anchor_at timezone seed", trial("goes by the anchor, the zone and the seed of the body"))
+      of(
+        "config config.* inputs context",
+        trial("Formatter test call resolves templates, runs the operation and narrows the output schema")
+      ),
+      of(
+        "anchor_at timezone seed",
+        trial("Formatter test call uses the anchor, the time zone and the seed of its body")
+      )
     ]
   },
   states: [
-    row("the same body twice gives the same bytes", trial("the same body gives the same bytes")),
-    row("stages config, input and execution", engine("say at which stage they are")),
-    row("line items: map, aggregate, reject", engine("are run one by one, zipped to the longest"))
+    row(
+      "the same body twice gives the same bytes",
+      trial("Formatter test call gives the same bytes for the same body")
+    ),
+    row("stages config, input and execution", engine("Formatter failure names the stage at which it happened")),
+    row(
+      "line items: map, aggregate, reject",
+      engine("Line items are processed one by one and combined to the longest list")
+    )
   ],
   limits: [
-    row("body of 256 KiB: 413", api("a body that is none, or too large, has the formatter's own codes")),
-    row("1,000 line items, 128 KiB of text, 512 KiB of output", engine("are refused before the work is begun"))
+    row("body of 256 KiB: 413", api("Malformed or too large formatter body has error codes of the formatter")),
+    row(
+      "1,000 line items, 128 KiB of text, 512 KiB of output",
+      engine("Formatter limits are checked before the work begins")
+    )
   ]
 }

@@ -6,7 +6,7 @@ const contract = tests("test/contract/Metrics.test.ts")
 const series = contract("tell what happened by every dimension, in every granularity")
 const summaries = contract("summarize 24 hours under every name of an id")
 const ofRuns = tests("packages/api/test/WorkflowRuns.test.ts")(
-  "are counted as their rows tell, begun, failed and how long they took"
+  "Workflow metrics count started and failed runs and their duration like the stored rows"
 )
 const counted = reads("tell what a count over the rows tells, before and after counts are added up and compacted")
 

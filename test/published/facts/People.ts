@@ -6,60 +6,64 @@ const secrets = tests("packages/api/test/ProjectSecrets.test.ts")
 const isolation = tests("packages/api/test/Isolation.test.ts")
 const errorTests = tests("packages/api/test/Errors.test.ts")
 
-const rotated = secrets(
-  "rotated: the values are shown once, the old key is dead, the old signing secret signs on for a day"
-)
+const rotated = secrets("Rotation shows new secrets once, ends the old key and keeps the old signing secret for a day")
 const newUser = signIn("a new user has a team of their own, and comes back to it")
 
 export const sessions: Section = {
   title: "Sessions and teams",
   endpoints: [
     row("POST /auth/idp/login", newUser),
-    row("POST /auth/demo/login", sessionTests("the demo login signs in the demo user, for a day, and keeps no token")),
-    row("GET,PUT,PATCH /auth/me", sessionTests("a user changes their own name, a key has none")),
-    row("POST /auth/logout", sessionTests("a session ends by signing out, and by its time"))
+    row(
+      "POST /auth/demo/login",
+      sessionTests("Demo login signs in the demo user for a day and does not store the token in plain text")
+    ),
+    row("GET,PUT,PATCH /auth/me", sessionTests("User can change the own name, and an API key has no name")),
+    row("POST /auth/logout", sessionTests("Session ends when the user signs out and when its time is over"))
   ],
   fields: {
     Login: [
       of("id_token credential team_id", newUser),
-      of("nonce", tests("packages/api/test/IdTokens.test.ts")("is refused when anything of it is wrong"))
+      of("nonce", tests("packages/api/test/IdTokens.test.ts")("ID token is refused when any part of it is wrong"))
     ],
     NewSession: [of("token user active_team_id session session.* memberships", newUser)],
-    Session: [of("user session session.*", sessionTests("a user changes their own name, a key has none"))],
+    Session: [of("user session session.*", sessionTests("User can change the own name, and an API key has no name"))],
     User: [of("email name picture_url", newUser)],
     Membership: [],
-    ProfileWrite: [of("name", sessionTests("a user changes their own name, a key has none"))]
+    ProfileWrite: [of("name", sessionTests("User can change the own name, and an API key has no name"))]
   },
   states: [
     row(
       "team: the header, then team_id, then the demo team",
-      sessionTests("acts on the team that is named, else on the session's, as what the user is there")
+      sessionTests("Session acts on the named team, else on its active team, with the user's role there")
     ),
-    row("an expired session: 401", sessionTests("a session ends by signing out, and by its time")),
+    row("an expired session: 401", sessionTests("Session ends when the user signs out and when its time is over")),
     row(
       "no credential, or a wrong one: 401",
-      isolation("without a credential, or with one that is none, is answered 401 unless it is public")
+      isolation("Every route without a valid credential is answered 401 unless it is public")
     ),
     row(
       "a principal that cannot act on the team: 403",
-      isolation("is shut to a ${who} that names another team, or one that there is not")
+      isolation("Every route is closed to a ${who} that names another team or an unknown team")
     ),
     row(
       "a user session is needed to change a profile: 403",
-      sessionTests("a user changes their own name, a key has none")
+      sessionTests("User can change the own name, and an API key has no name")
     )
   ],
-  limits: [row("profile text: 120 characters at most", sessionTests("a user changes their own name, a key has none"))]
+  limits: [
+    row(
+      "profile text: 120 characters at most",
+      sessionTests("User can change the own name, and an API key has no name")
+    )
+  ]
 }
 
 const teamTests = tests("packages/api/test/Teams.test.ts")
 const storedMembers = tests("packages/storage/test/Members.test.ts")
-const toldAndChanged = teamTests(
-  "is told its name and its days, and changes them within what the operator lets it keep"
-)
-const founded = teamTests("is listed to who belongs to it, and founded by site admins")
-const added = teamTests("takes members by their address, who are let in when they sign in")
-const ownersStay = teamTests("keeps an owner, whoever is changed or removed")
+const toldAndChanged = teamTests("Team shows its name and retention and can change them within the operator's limits")
+const founded = teamTests("Team is listed to its members and created by site admins")
+const added = teamTests("Team adds members by email address, who get access when they sign in")
+const ownersStay = teamTests("Team always keeps an owner when members are changed or removed")
 
 export const teams: Section = {
   title: "Teams and members",
@@ -83,9 +87,9 @@ export const teams: Section = {
     row("the last owner: 409 RESOURCE_IN_USE", ownersStay),
     row(
       "members are managed by owners, by no key, and not by the demo user",
-      teamTests("is managed by its owners, and by no key; the demo user, who is everybody, makes nobody a member")
+      teamTests("Team is managed by its owners and by no key, and the demo user cannot add members")
     ),
-    row("nobody of another team is found", teamTests("finds nobody of another team, by whatever id"))
+    row("nobody of another team is found", teamTests("Team calls find no member of another team by any id"))
   ],
   limits: [
     row("retention: at most what the operator keeps", toldAndChanged),
@@ -96,8 +100,8 @@ export const teams: Section = {
 export const projectSecrets: Section = {
   title: "Project secrets",
   endpoints: [
-    row("GET /project-secrets", secrets("are made when they are first asked for, and never shown")),
-    row("PUT /project-secrets", secrets("provided: what is given replaces, what is left out stays")),
+    row("GET /project-secrets", secrets("Project secrets are created at the first read and never shown")),
+    row("PUT /project-secrets", secrets("Written project secrets replace the old ones, and omitted secrets stay")),
     row("POST /project-secrets/rotate", rotated)
   ],
   fields: {
@@ -112,14 +116,14 @@ export const projectSecrets: Section = {
     RotatedSecret: [of("value", rotated)],
     RotatedSigningSecret: [of("value whsec_value", rotated)],
     ProjectSecretsWrite: [
-      of("api_key signing_secret", secrets("provided: what is given replaces, what is left out stays"))
+      of("api_key signing_secret", secrets("Written project secrets replace the old ones, and omitted secrets stay"))
     ],
     ProjectSecretsRotate: [of("rotate", rotated)]
   },
   states: [
     row(
       "a missing pair is created on the first read",
-      secrets("are made when they are first asked for, and never shown")
+      secrets("Project secrets are created at the first read and never shown")
     ),
     row(
       "a replaced signing secret signs on beside the new one",
@@ -131,21 +135,21 @@ export const projectSecrets: Section = {
   limits: [
     row(
       "a secret of the caller's own: 12 characters at least",
-      secrets("provided: what is given replaces, what is left out stays")
+      secrets("Written project secrets replace the old ones, and omitted secrets stay")
     )
   ]
 }
 
 const keys = tests("packages/api/test/ProjectKeys.test.ts")
 const storedKeys = tests("packages/storage/test/ProjectKeys.test.ts")
-const shown = keys("are shown once, and from then on by what they begin with")
-const refused = keys("are refused what says nothing together, all faults at once")
-const changing = keys("change from the next call on; what is left out stays, and rights are not dropped unasked")
-const revoking = keys("are revoked for ever, by either call, as often as it is repeated")
-const audited = keys("have every decision about them in their audit, exactly, under a thousand calls at once")
-const ownKey = keys("show the API key of the team among them: it may all until it is narrowed")
-const atMost = keys("are at most so many in a team, also when they are made at once")
-const limited = keys("make as many calls a minute as they may, and are told how many are left")
+const shown = keys("Project key is shown in full once and later only by its prefix")
+const refused = keys("Contradictory key policy is refused with all of its faults")
+const changing = keys("Change of a project key applies to the next call and keeps what it does not name")
+const revoking = keys("Project key is revoked permanently by either call, and a repeat changes nothing")
+const audited = keys("Audit of a project key counts each of a thousand concurrent decisions exactly")
+const ownKey = keys("API key of the team is listed as a project key and may do everything until it is restricted")
+const atMost = keys("Team has at most the maximum number of project keys, even when they are made concurrently")
+const limited = keys("Project key is limited to its calls per minute and is told how many are left")
 
 export const projectKeys: Section = {
   title: "Project keys",
@@ -183,18 +187,18 @@ export const projectKeys: Section = {
     row(
       "every scope, grant and kind of key on every route",
       isolation(
-        "is open to a ${who} as it is said to be, finds nothing by another team's ids, and changes nothing there"
+        "Every route obeys its permission for a ${who}, finds nothing by another team's ids and changes nothing there"
       )
     ),
     row(
       "403 INSUFFICIENT_SCOPE, 403 EXECUTE_GRANT_REQUIRED",
-      keys("may do what their scopes say, and are told what is missing")
+      keys("Project key can call what its scopes allow and is told which scope is missing")
     ),
-    row("session only, owners only", keys("are managed by the owners of the team, and by no key")),
+    row("session only, owners only", keys("Project keys are managed by owners of the team and by no key")),
     row("an invalid policy: 400 INVALID_KEY_POLICY", refused),
     row(
       "409 LEGACY_POLICY_CUTOVER_INCOMPLETE",
-      keys("before the cut-over, watch a team's API key, let it through, and are not changed")
+      keys("API key of the team is audited but not restricted or changeable before the cut-over")
     ),
     row(
       "changed, disabled, revoked: felt in every process within a second",
@@ -220,24 +224,26 @@ export const conventions: Section = {
   states: [
     row(
       "every route with and without /v1",
-      tests("packages/api/test/Commands.test.ts")("the contract is served, with and without /v1, and a page to try it")
+      tests("packages/api/test/Commands.test.ts")("OpenAPI document and its page are served with and without /v1")
     ),
     row(
       "400, 401, 403, 404, 409 with error, code, message, data",
-      errorTests('${name}${prefix === "" ? "" : ", below /v1"}')
+      errorTests('API answers ${code} to ${name}${prefix === "" ? "" : ", below /v1"}')
     ),
     row(
       "409 RESOURCE_ALREADY_EXISTS tells whose the name is",
-      errorTests("a create with a name that is taken tells whose it is")
+      errorTests("Create with a name that is taken returns the id of the existing resource")
     ),
     row(
       "Idempotency-Key: the same answer for a day, 409 while under way, 422 with another call",
-      tests("packages/api/test/Idempotency.test.ts")("is carried out once, and answers the same again")
+      tests("packages/api/test/Idempotency.test.ts")(
+        "Call with an idempotency key is executed once and gets the same answer again"
+      )
     ),
     row(
       "ETag and If-None-Match: 304",
       tests("packages/api/test/Conditional.test.ts")(
-        "has a tag, and is 304 to who has it, until something of it changes"
+        "Read has an entity tag and answers 304 until the resource changes"
       )
     ),
     row(
@@ -246,7 +252,10 @@ export const conventions: Section = {
         "of a named origin may call what its user has a credential for, and read the answer"
       )
     ),
-    row("405 names the methods that there are", errorTests("a wrong method is told the right ones")),
+    row(
+      "405 names the methods that there are",
+      errorTests("Call with a wrong method gets the allowed methods in its answer")
+    ),
     row(
       "ids have the prefixes of their kinds",
       tests("test/contract/Resources.test.ts")("no two share a name, a path or the prefix of their ids")
@@ -257,7 +266,7 @@ export const conventions: Section = {
     ),
     row(
       "a route that is not built yet says so",
-      tests("packages/api/test/NotBuilt.test.ts")("${method} ${path} says so")
+      tests("packages/api/test/NotBuilt.test.ts")("Route ${method} ${path} answers that it is not built yet")
     ),
     row("no mutated body makes a 5xx", tests("test/contract/openapi/Mutated.test.ts")("was all of it"))
   ]

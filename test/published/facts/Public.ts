@@ -117,8 +117,8 @@ export const streams: Section = {
       stream("is answered with the protocol, or with the team where that is not offered, and never with the token")
     ),
     row("who may not is told by the close code", stream("is told by the code of its end why it is not let in")),
-    row("whose right has ended is told by the close code", attended("ends when ${what}")),
-    row("a reader that is silent is let go", attended("ends when its reader is silent")),
+    row("whose right has ended is told by the close code", attended("Event stream ends when ${what}")),
+    row("a reader that is silent is let go", attended("Event stream ends when its reader answers no pings")),
     row(
       "tunnel:connect, a team's key or session: 4401, 4403, 4404",
       tunnel("is told by the code of its end why it is not let in")

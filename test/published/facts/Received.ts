@@ -17,9 +17,9 @@ const status = tests("packages/storage/test/EventStatus.test.ts")
 const payload = tests("packages/storage/test/reads/Payload.test.ts")
 
 const filtered = lists(
-  '${table} where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}'
+  'List of ${table} returns exactly the rows where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}'
 )
-const shown = lists("what is shown on request: data, summaries, detail, trace")
+const shown = lists("Requests, events and attempts show their data, summaries, details and traces")
 const planned = bulk("is a plan where it is not confirmed, which does nothing until it is told to run")
 const resolved = bulk("tells what it has resolved, and does not send it again")
 const everything = bulk("of everything has to be asked for as such")
@@ -90,7 +90,7 @@ export const requests: Section = {
     ],
     ProxyExchange: [of("*", exchanges("stores an exchange, with an answer and without, under the request's id"))],
     RequestCount: [],
-    IgnoredEvent: [of("cause meta", lists("an ignored request says why"))],
+    IgnoredEvent: [of("cause meta", lists("Ignored event shows its cause"))],
     Trace: [
       of(
         "transformations transformations_by_event_id proxy_exchange",
@@ -103,7 +103,7 @@ export const requests: Section = {
     NoEventReason: [of("code message", traces("the source has no connection"))],
     TimelineItem: [
       of("status event_id attempt_id connection_id destination_id", shown),
-      of("ignored_event_id", lists("an ignored request says why")),
+      of("ignored_event_id", lists("Ignored event shows its cause")),
       of("workflow_id workflow_run_id", runsOfRequest),
       of(
         "transformation_execution_id proxy_exchange_id",
@@ -167,14 +167,16 @@ export const requests: Section = {
     ),
     row(
       "next_cursor null: total is exact; next_cursor present: total is a lower bound",
-      lists("pages have no gap and no repeat while rows come in")
+      lists("Pages of requests have no gap and no repeat while rows are inserted")
     ),
     row(
       "windows take ISO times and relative ones",
       tests("packages/storage/test/reads/Window.test.ts")("is the last 24 hours, or those before its end")
     )
   ],
-  limits: [row("list limit: 100 by default and at most", lists("a limit beyond the maximum is the maximum"))]
+  limits: [
+    row("list limit: 100 by default and at most", lists("Limit above the maximum of a list is lowered to the maximum"))
+  ]
 }
 
 export const events: Section = {
@@ -256,7 +258,9 @@ export const events: Section = {
       tests("test/cluster/bulk.test.ts")("leaves nothing out and repeats nothing")
     )
   ],
-  limits: [row("list limit: 100 by default and at most", lists("a limit beyond the maximum is the maximum"))]
+  limits: [
+    row("list limit: 100 by default and at most", lists("Limit above the maximum of a list is lowered to the maximum"))
+  ]
 }
 
 export const ignoredEvents: Section = {
@@ -282,7 +286,10 @@ export const ignoredEvents: Section = {
 
 export const attempts: Section = {
   title: "Attempts",
-  endpoints: [row("GET /attempts", lists("attempts are read in both directions")), row("GET /attempts/{id}", shown)],
+  endpoints: [
+    row("GET /attempts", lists("Attempts can be paged in both directions")),
+    row("GET /attempts/{id}", shown)
+  ],
   fields: {
     Attempt: [
       of(
@@ -298,9 +305,11 @@ export const attempts: Section = {
     row("status SUCCESSFUL, FAILED", delivery("${status} is ${expected}")),
     row("trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE", attempt("%s")),
     row("filters by event, request, destination, status, window and search", filtered),
-    row("one of next and prev", lists("attempts are read in both directions"))
+    row("one of next and prev", lists("Attempts can be paged in both directions"))
   ],
-  limits: [row("list limit: 100 by default, 255 at most", lists("a limit beyond the maximum is the maximum"))]
+  limits: [
+    row("list limit: 100 by default, 255 at most", lists("Limit above the maximum of a list is lowered to the maximum"))
+  ]
 }
 
 export const fixtures: Section = {

@@ -14,7 +14,7 @@ const limit = tests("test/contract/IngestLimit.test.ts")
 const lists = tests("packages/api/test/Lists.test.ts")
 const providers = tests("test/contract/Providers.test.ts")
 const warned = tests("packages/api/test/Strict.test.ts")(
-  "a provider's source without its secret is made with a warning, which goes when it has one"
+  "Source of a provider without its secret gets a warning until it has one"
 )
 const commands = tests("packages/api/test/Commands.test.ts")
 
@@ -24,13 +24,16 @@ const limits = of("rate_limit rate_limit_period", limit("accepts so many, and co
 export const sources: Section = {
   title: "Sources",
   endpoints: [
-    row("GET /sources", lists("resources are listed by id, order and state")),
-    row("GET,PUT,PATCH,DELETE /sources/{id}", commands("the life of one of ${prefix}/${kind}")),
-    row("POST /sources", commands("a source created over HTTP is a row, and reads back")),
-    row("PUT /sources", commands("upserts of one name at once all succeed, with one resource")),
+    row("GET /sources", lists("Resources are listed by id, order and state")),
+    row(
+      "GET,PUT,PATCH,DELETE /sources/{id}",
+      commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
+    ),
+    row("POST /sources", commands("Source created over HTTP is stored as a row and can be read back")),
+    row("PUT /sources", commands("Concurrent upserts of one name all succeed and create one resource")),
     row(
       "PUT,POST /sources/{id}/disable; PUT,POST /sources/{id}/enable",
-      commands("the life of one of ${prefix}/${kind}")
+      commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
     row("GET /sources/{id}/health", limit("of a source without a limit has no period"))
   ],
@@ -152,7 +155,7 @@ export const sources: Section = {
     )
   ],
   limits: [
-    row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
+    row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
     row("proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536", input("the settings have limits")),
     row(
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",

@@ -17,17 +17,20 @@ const execution = [
 export const transformations: Section = {
   title: "Transformations",
   endpoints: [
-    row("GET /transformations", api("is listed by id, name, order and limit; counted only when asked")),
+    row(
+      "GET /transformations",
+      api("Transformations are listed by id, name, order and limit, and counted on request only")
+    ),
     row(
       "POST,PUT /transformations; GET,PUT,PATCH,DELETE /transformations/{id}",
-      api("the life of one of ${prefix}/transformations")
+      api("Transformation can be created, read, changed and deleted under ${prefix}/transformations")
     ),
-    row("POST,PUT /transformations/run", api("${method} runs code against a sample")),
-    row("PUT /transformations/validate", api("code is looked at without running anything through it")),
-    row("GET /transformations/capabilities", api("what code may use is told")),
+    row("POST,PUT /transformations/run", api("Call ${method} /transformations/run runs code on a sample")),
+    row("PUT /transformations/validate", api("Validation of code reports its faults without an input")),
+    row("GET /transformations/capabilities", api("Capabilities list what transformation code may use and its limits")),
     row(
       "GET /transformations/{id}/executions; GET /transformations/{id}/executions/{executionId}",
-      api("its executions, page by page and one by one")
+      api("Executions of a transformation are listed in pages and read one by one")
     )
   ],
   fields: {
@@ -38,7 +41,7 @@ export const transformations: Section = {
         "executions_24h_count executions_24h_successful_count executions_24h_failed_count executions_24h_successful_bins executions_24h_failed_bins connections_count",
         stored("counts its executions of the last 24 hours in six bins, when they are asked for")
       ),
-      of("deleted_at", api("the life of one of ${prefix}/transformations")),
+      of("deleted_at", api("Transformation can be created, read, changed and deleted under ${prefix}/transformations")),
       of("isolation_reason", stored("stores a transformation and shows it"))
     ],
     "TransformationWrite TransformationPatch": [
@@ -62,13 +65,16 @@ export const transformations: Section = {
       of("valid runtime handlers console error error.*", actor("looks at code without running anything through it"))
     ],
     TransformationCapabilities: [
-      of("runtime runtimes handlers isolations globals limits limits.*", api("what code may use is told"))
+      of(
+        "runtime runtimes handlers isolations globals limits limits.*",
+        api("Capabilities list what transformation code may use and its limits")
+      )
     ],
     RequestSample: [
       of("headers body query path method", actor("runs code that is not stored, against a sample or without one"))
     ],
     TransformationRun: [
-      of("console log_level", api("${method} runs code against a sample")),
+      of("console log_level", api("Call ${method} /transformations/run runs code on a sample")),
       of("error error.*", actor("a run that fails is an answer; code that does not compile, or finds no room, is not")),
       of("request request.*", actor("answers a query in the form it was asked in"))
     ],
@@ -82,14 +88,28 @@ export const transformations: Section = {
     ]
   },
   states: [
-    row("success means no error-level logs", api("its executions, page by page and one by one")),
+    row(
+      "success means no error-level logs",
+      api("Executions of a transformation are listed in pages and read one by one")
+    ),
     row(
       "counts are left out unless they are asked for",
-      api("is listed by id, name, order and limit; counted only when asked")
+      api("Transformations are listed by id, name, order and limit, and counted on request only")
     ),
     row("code is validated on write", life("code that does not parse is refused everywhere, with its line")),
-    row("the request_id hint may be absent or stale", api("its executions, page by page and one by one")),
-    row("one in use is not deleted", api("one that a connection uses is kept, and the answer names the connection"))
+    row(
+      "the request_id hint may be absent or stale",
+      api("Executions of a transformation are listed in pages and read one by one")
+    ),
+    row(
+      "one in use is not deleted",
+      api("Transformation in use cannot be deleted, and the answer names the connection")
+    )
   ],
-  limits: [row("list limit: 255 at most", api("is listed by id, name, order and limit; counted only when asked"))]
+  limits: [
+    row(
+      "list limit: 255 at most",
+      api("Transformations are listed by id, name, order and limit, and counted on request only")
+    )
+  ]
 }

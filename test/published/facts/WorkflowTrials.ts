@@ -7,28 +7,30 @@ const aggregated = tests("packages/api/test/WorkflowAggregates.test.ts")
 const tutorial = tests("test/contract/WorkflowTutorial.test.ts")
 
 const dry = trials(
-  "a stored workflow is tried dry: steps within the process run, a destination is stood in for, delays take no time"
+  "Dry run of a stored workflow executes steps of the process, mocks its destination and takes no time for delays"
 )
-const mocked = trials("a mock is what a step comes to: an output, or an error that goes the way of errors")
-const alone = trials("one step alone is tried with what its mocks say of others, and for each of a list")
+const mocked = trials("Mock of a dry run gives its step an output, or an error that follows the error path")
+const alone = trials("Single step of a dry run uses mocks of other steps and runs for each item of a list")
 const warned = tests("packages/api/test/Workflows.test.ts")(
-  "names that a step's output does not have are taken with warnings, by every write and by a test"
+  "Unknown output names in a workflow get warnings at every write and every test"
 )
-const bounded = trials("without previews there are none; a test with too much of everything comes to an end")
+const bounded = trials(
+  "Workflow test without previews returns none, and a test that grows too large ends with an error"
+)
 const sampled = real(
   "is tried on the last request of its source, or on one that is named; people see it without its secrets"
 )
 const live = real("live, it really sends: once, with the headers of a run, and nothing of it is stored")
 
-const list = templated("a list has all of them, each with what it has to be given")
-const draft = templated("${template.key} becomes a draft, and its sample goes through it")
-const own = templated("without a source or a name it has neither, and its own")
-const missing = templated("what it is not given is told, and makes nothing")
+const list = templated("List of workflow templates has all of them and what each requires")
+const draft = templated("Workflow template ${template.key} becomes a draft that its sample passes through")
+const own = templated("Workflow template without a given source and name makes a draft with the template's name")
+const missing = templated("Workflow template with wrong bindings is refused with each fault and creates nothing")
 
-const saved = aggregated("a workflow and its source are made at once, and the workflow is changed by its id")
-const acting = aggregated("actions are saved with it, and its steps name them by their refs")
-const nothing = aggregated("when one part is refused, nothing is written")
-const race = aggregated("of many that would make the same at once, one does, with all of it")
+const saved = aggregated("Workflow and its source are created in one call, and the workflow is changed by its id")
+const acting = aggregated("Actions are saved with a workflow, and its steps name them by reference")
+const nothing = aggregated("Combined call writes nothing when one part is refused")
+const race = aggregated("One of many concurrent combined calls with one name succeeds, with all of its parts")
 
 const input = [
   of("mode", live),
@@ -61,7 +63,7 @@ export const workflowTrials: Section = {
       of("actions actions[].*", acting)
     ],
     WorkflowAggregate: [
-      of("warnings", aggregated("what it leaves open is told, of a source that it makes and of the workflow"))
+      of("warnings", aggregated("Combined call returns the warnings of the source that it creates and of the workflow"))
     ]
   },
   states: [

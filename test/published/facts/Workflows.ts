@@ -7,35 +7,38 @@ const input = stored("a name is judged without the space around it, and a source
 const graph = stored("stores a workflow and shows it, its graph with all defaults")
 const kinds = tests("packages/workflows/test/Workflow.test.ts")("is read back with its defaults")
 const issue = stored("is not activated while it names what is disabled; it tells so when that comes later")
-const warned = api("names that a step's output does not have are taken with warnings, by every write and by a test")
+const warned = api("Unknown output names in a workflow get warnings at every write and every test")
 const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
 
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
 const lists = tests("packages/api/test/EveryList.test.ts")
 const kept = tests("packages/storage/test/RetentionRuns.test.ts")
 const ofTeam = tests("packages/api/test/TeamLimits.test.ts")(
-  "${plural}: as many as they may be, however they are made, and also when the last ones are made at once"
+  "Limit on ${plural} holds for every way to create them, also when the last ones are created at the same time"
 )
 const reports = tests("packages/workflows/test/RunReport.test.ts")
 
-const listed = reading("are listed, newest first, page by page and by their state")
-const shown = reading("are shown with the version that ran, what began them, and their steps in order")
-const tried = reading("tell each attempt of a step, and what it waits for")
-const retried = reading("go on from a failed step that is retried, once it may be")
-const cleared = reading("are cleared when they are at their end")
-const active = reading("of the whole team are listed and searched for, with their steps")
-const previewed = reading("show previews when they are asked for, without what is secret")
+const listed = reading("Workflow runs are listed with the newest first, in pages and by status")
+const shown = reading("Workflow run shows its version, its trigger and its steps in order")
+const tried = reading("Workflow run shows each attempt of a step and the time of the next retry")
+const retried = reading("Workflow run continues from a failed step that is retried")
+const cleared = reading("Workflow runs can be cleared after they have ended")
+const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
+const previewed = reading("Workflow run shows previews on request and without secrets")
 
 export const workflows: Section = {
   title: "Workflows",
   endpoints: [
-    row("GET /workflows", api("a list is of the latest change first, and knows the states")),
+    row("GET /workflows", api("Workflows are listed by their latest change and can be filtered by status")),
     row("GET /workflows/{id}/runs", listed),
     row("GET /workflows/{id}/runs/{runId}", shown),
     row("POST /workflows/{id}/runs/{runId}/retry", retried),
     row("DELETE /workflows/{id}/runs", cleared),
     row("GET /workflow-activity", active),
-    row("POST,PUT /workflows; GET,PUT,PATCH,DELETE /workflows/{id}", api("the life of one of ${prefix}/workflows"))
+    row(
+      "POST,PUT /workflows; GET,PUT,PATCH,DELETE /workflows/{id}",
+      api("Workflow can be created, read, changed and deleted under ${prefix}/workflows")
+    )
   ],
   fields: {
     Workflow: [of("steps edges", graph)],
@@ -46,17 +49,22 @@ export const workflows: Section = {
     WorkflowTrigger: [],
     WorkflowCapabilities: [],
     WorkflowRuntimeIssue: [of("code step_id step_number field", issue)],
-    WorkflowDeleted: [of("source_id source_deleted", api("the life of one of ${prefix}/workflows"))],
+    WorkflowDeleted: [
+      of(
+        "source_id source_deleted",
+        api("Workflow can be created, read, changed and deleted under ${prefix}/workflows")
+      )
+    ],
     WorkflowWrite: [
       ...written,
-      of("version", api("an upsert by name is refused when it was made from an earlier version, as a change by id is"))
+      of("version", api("Upsert of a workflow by name is refused when it was made from an older version"))
     ],
     WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))],
     WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],
     WorkflowRunDetail: [of("version trigger steps", shown), of("retry", retried)],
     VersionEvidence: [of("*", shown)],
-    ResourceEvidence: [of("*", reading("tell what their steps named when they began"))],
+    ResourceEvidence: [of("*", reading("Workflow run shows the resources that its steps named at the start"))],
     RunTrigger: [of("*", shown)],
     StepRetries: [of("*", retried)],
     StepSummary: [of("*", active)],
@@ -85,7 +93,7 @@ export const workflows: Section = {
   limits: [
     row(
       "run list limit: 255 at most; activity limit: 100 at most",
-      lists("${path} has its envelope, its order and its limits")
+      lists("List ${path} has the documented envelope, order and limits")
     ),
     row("search: 200 characters at most", active),
     row("1,000 workflows of a team", ofTeam),

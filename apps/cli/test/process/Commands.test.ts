@@ -15,8 +15,8 @@ const lines = (text: string): ReadonlyArray<Body> =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line))
 
-describe("signing in", () => {
-  it("keeps a key that is good for its owner alone, and shows it nowhere", async ({ folder, gateway, tidegate }) => {
+describe("Sign-in", () => {
+  it("Login stores a valid key for its owner alone and never prints it", async ({ folder, gateway, tidegate }) => {
     const XDG_CONFIG_HOME = join(folder, "config")
     const nobody = { XDG_CONFIG_HOME, TIDEGATE_API_KEY: "", TIDEGATE_URL: "" }
     const wrong = await tidegate(["login", "--url", gateway.origin], { env: nobody, input: "gwk_wrong_key_wrong\n" })
@@ -43,7 +43,7 @@ describe("signing in", () => {
     expect((await tidegate(["events"], { env: nobody })).code).toBe(3)
   })
 
-  it("takes no key from a file that others can read", async ({ folder, gateway, tidegate }) => {
+  it("CLI refuses a credentials file that other users can read", async ({ folder, gateway, tidegate }) => {
     const XDG_CONFIG_HOME = join(folder, "open")
     const env = { XDG_CONFIG_HOME, TIDEGATE_API_KEY: "", TIDEGATE_URL: "" }
     await tidegate(["login", "--url", gateway.origin], { env, input: gateway.key })
@@ -56,8 +56,8 @@ describe("signing in", () => {
   })
 })
 
-describe("exit codes and words", () => {
-  it("tell what was wrong, to people and to programs", async ({ tidegate }) => {
+describe("Exit codes and error messages", () => {
+  it("CLI failures have exit codes and messages for people and for programs", async ({ tidegate }) => {
     const closed = createServer()
     await new Promise<void>((resolve) => void closed.listen(0, "127.0.0.1", resolve))
     const { port } = closed.address() as AddressInfo
@@ -84,7 +84,7 @@ describe("exit codes and words", () => {
 })
 
 it.skipIf(process.platform !== "linux")(
-  "output that is lost is a failure, unless nobody reads on",
+  "CLI fails when its output cannot be written, but not when the reader has closed the pipe",
   async ({ tidegate }) => {
     const sources = join(import.meta.dirname, "../../src/main.ts")
     const shell = (line: string) => tidegate([], { program: ["sh", "-c", line, process.execPath, sources] })
@@ -96,8 +96,8 @@ it.skipIf(process.platform !== "linux")(
   }
 )
 
-describe("records", () => {
-  it("are sent, listed, shown and retried; nothing that a sender wrote is obeyed by a terminal", async ({
+describe("Records", () => {
+  it("CLI sends, lists, shows and retries records without terminal control characters", async ({
     gateway,
     target,
     tidegate
@@ -138,7 +138,7 @@ describe("records", () => {
     expect(refused).toMatchObject({ code: 1, complained: expect.stringContaining("405") })
   })
 
-  it("are retried in bulk, when somebody has agreed to it", async ({ gateway, target, tidegate }) => {
+  it("CLI retries events in bulk only after confirmation", async ({ gateway, target, tidegate }) => {
     target.reply = (response) => void response.writeHead(500).end()
     const { source } = await gateway.route(target)
     for (let n = 0; n < 3; n++) await tidegate(["send", source.id, "--data", String(n)])
@@ -184,10 +184,10 @@ describe("records", () => {
   })
 })
 
-describe("a request that is sent", () => {
+describe("Send command", () => {
   const secret = "It's a secret to everybody"
 
-  it("is signed as its provider signs, from a file, a pipe or a fixture", async ({ folder, gateway, tidegate }) => {
+  it("Send command signs requests like their provider, with any input form", async ({ folder, gateway, tidegate }) => {
     const github = await gateway.api("POST", "/sources", {
       name: gateway.name("github"),
       type: "GITHUB",
@@ -221,7 +221,7 @@ describe("a request that is sent", () => {
     })
   })
 
-  it("has all digits of its numbers, from a fixture and in what is shown of it", async ({ gateway, tidegate }) => {
+  it("Send command keeps all digits of numbers, from text and from a fixture", async ({ gateway, tidegate }) => {
     const source = await gateway.source()
     const body = '{"id":12345678901234567891,"rate":0.1000000000000000055}'
     const answered = async (...args: ReadonlyArray<string>): Promise<string> =>
@@ -236,7 +236,7 @@ describe("a request that is sent", () => {
     expect(said).toContain("0.1000000000000000055")
   })
 
-  it("is not made up where no row says how it is signed", async ({ gateway, tidegate }) => {
+  it("Send command refuses a provider whose signature it cannot make", async ({ gateway, tidegate }) => {
     const source = await gateway.api("POST", "/sources", {
       name: gateway.name("twilio"),
       type: "TWILIO",
@@ -249,7 +249,7 @@ describe("a request that is sent", () => {
   })
 })
 
-it("tail tells of requests, events and attempts, and ends by Ctrl-C as asked", async ({
+it("Tail command reports requests, events and attempts and ends cleanly on Ctrl-C", async ({
   gateway,
   starting,
   target

@@ -6,7 +6,7 @@ import { eventually } from "../../../../test/support/Waiting.ts"
 import { it as base } from "./it.ts"
 
 /**
- * `listen` beside a stand-in for the gateway that says what the test wants said: what it sets up, how it reads, and what it ends with.
+ * `listen` with a mock of the gateway that answers what the test defines: what it creates, what it prints, and how it ends.
  */
 
 interface Call {
@@ -27,7 +27,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(parts).toString()
 }
 
-const it = base.extend("standIn", async ({}, { onCleanup }) => {
+const it = base.extend("mockApi", async ({}, { onCleanup }) => {
   const calls: Array<Call> = []
   /** What lists have, by their paths. */
   const there: Record<string, ReadonlyArray<object>> = {}
@@ -89,19 +89,19 @@ const it = base.extend("standIn", async ({}, { onCleanup }) => {
   }
 })
 
-it("makes what it needs, says where to post, delivers, comes back, and ends cleanly", async ({
-  standIn,
+it("Listen command creates a source and a tunnel, delivers, reconnects and ends cleanly", async ({
+  mockApi,
   starting,
   target
 }) => {
   const filter = { body: { type: "order.created" } }
   const words = ["listen", String(target.port), "--source", "shop", "--create", "--name", "ada", "--path", "hooks"]
   const listening = starting([...words, "--filter", JSON.stringify(filter), "--json"], {
-    env: { TIDEGATE_URL: standIn.origin }
+    env: { TIDEGATE_URL: mockApi.origin }
   })
   const first = JSON.parse(await listening.line((line) => line.includes('"listening"')))
   expect(first).toMatchObject({ url: "http://gateway/e/src_1", source_id: "src_1", destination_id: "des_1" })
-  expect(standIn.calls).toEqual([
+  expect(mockApi.calls).toEqual([
     { method: "PUT", path: "/v1/sources", body: { name: "shop" } },
     { method: "PUT", path: "/v1/destinations", body: { name: "ada-shop", type: "CLI", config: { path: "/hooks" } } },
     {
@@ -117,91 +117,91 @@ it("makes what it needs, says where to post, delivers, comes back, and ends clea
     }
   ])
   await listening.line((line) => line.includes('"cli_1"'))
-  standIn.deliver("1", "/hooks/\u001b[31morders")
+  mockApi.deliver("1", "/hooks/\u001b[31morders")
   expect(JSON.parse(await listening.line((line) => line.includes('"delivered"')))).toMatchObject({
     event_id: "evt_1",
     status: 200
   })
-  expect(await eventually("the result", () => standIn.results[0])).toMatchObject({
+  expect(await eventually("the result", () => mockApi.results[0])).toMatchObject({
     job_id: "1",
     status: 200,
     body: "ok"
   })
-  standIn.sockets[0]!.terminate()
+  mockApi.sockets[0]!.terminate()
   await listening.line((line) => line.includes('"disconnected"'))
   await listening.line((line) => line.includes('"cli_2"'))
   expect(await listening.interrupt()).toMatchObject({ code: 0, complained: "" })
   // Nobody listens: events would fail one by one.
-  expect(standIn.calls.at(-1)).toMatchObject({ method: "PUT", path: "/v1/connections/web_1/disable" })
+  expect(mockApi.calls.at(-1)).toMatchObject({ method: "PUT", path: "/v1/connections/web_1/disable" })
 })
 
 it.for<[string, object, string]>([
   ["/v1/destinations", { type: "HTTP" }, "is there already, of type HTTP"],
   ["/v1/connections", { source: { id: "src_1" }, destination: { id: "des_2" } }, "leads elsewhere"]
-])("makes no tunnel of what somebody else has made: %j", async ([list, row, message], { standIn, starting }) => {
-  standIn.there["/v1/sources"] = [{ id: "src_1", name: "shop" }]
-  standIn.there["/v1/destinations"] = [{ id: "des_1", name: "ada-shop", type: "CLI" }]
-  standIn.there[list] = [{ id: "x_1", name: "ada-shop", ...row }]
+])("Listen command does not reuse what somebody else made: %j", async ([list, row, message], { mockApi, starting }) => {
+  mockApi.there["/v1/sources"] = [{ id: "src_1", name: "shop" }]
+  mockApi.there["/v1/destinations"] = [{ id: "des_1", name: "ada-shop", type: "CLI" }]
+  mockApi.there[list] = [{ id: "x_1", name: "ada-shop", ...row }]
   const listening = starting(["listen", "3000", "--source", "shop", "--name", "ada"], {
-    env: { TIDEGATE_URL: standIn.origin }
+    env: { TIDEGATE_URL: mockApi.origin }
   })
   expect(await listening.ended).toMatchObject({ code: 2, complained: expect.stringContaining(message) })
-  expect(standIn.calls).toEqual([])
+  expect(mockApi.calls).toEqual([])
 })
 
 it.for<[string, string]>([
   ["strpie", "tidegate: there is no source strpie; did you mean stripe?; --create makes it\n"],
   ["stripe,till", "tidegate: there is no source till; --create makes it\n"],
   ["src_2", "tidegate: there is no source src_2\n"]
-])("makes no source that is misspelt: %s", async ([source, message], { standIn, starting }) => {
-  standIn.there["/v1/sources"] = [{ id: "src_1", name: "stripe" }]
-  const listening = starting(["listen", "3000", "--source", source], { env: { TIDEGATE_URL: standIn.origin } })
+])("Listen command does not create a misspelt source: %s", async ([source, message], { mockApi, starting }) => {
+  mockApi.there["/v1/sources"] = [{ id: "src_1", name: "stripe" }]
+  const listening = starting(["listen", "3000", "--source", source], { env: { TIDEGATE_URL: mockApi.origin } })
   expect(await listening.ended).toEqual({ code: 4, said: "", complained: message })
-  expect(standIn.calls).toEqual([])
+  expect(mockApi.calls).toEqual([])
 })
 
-it("listens to several sources at once, and a terminal that is closed ends it cleanly", async ({
-  standIn,
+it("Listen command serves several sources and ends cleanly when the terminal closes", async ({
+  mockApi,
   starting,
   target
 }) => {
-  standIn.there["/v1/sources"] = [
+  mockApi.there["/v1/sources"] = [
     { id: "src_1", name: "shop", url: "http://gateway/e/src_1" },
     { id: "src_2", name: "till", url: "http://gateway/e/src_2" }
   ]
   const words = ["listen", String(target.port), "--source", "shop,till", "--name", "ada"]
-  const listening = starting(words, { env: { TIDEGATE_URL: standIn.origin } })
+  const listening = starting(words, { env: { TIDEGATE_URL: mockApi.origin } })
   await listening.line((line) => line.startsWith("http://gateway/e/src_2 -> "))
   await listening.line((line) => line.startsWith("shop: ready"))
   await listening.line((line) => line.startsWith("till: ready"))
-  expect(standIn.calls.map(({ body, path }) => [path, body.name, body["source_id"]])).toEqual([
+  expect(mockApi.calls.map(({ body, path }) => [path, body.name, body["source_id"]])).toEqual([
     ["/v1/destinations", "ada-shop", undefined],
     ["/v1/connections", "ada-shop", "src_1"],
     ["/v1/destinations", "ada-till", undefined],
     ["/v1/connections", "ada-till", "src_2"]
   ])
   expect(await listening.interrupt("SIGHUP")).toMatchObject({ code: 0 })
-  expect(standIn.calls.slice(4).map(({ path }) => path)).toEqual([
+  expect(mockApi.calls.slice(4).map(({ path }) => path)).toEqual([
     "/v1/connections/web_1/disable",
     "/v1/connections/web_1/disable"
   ])
 })
 
-it("says in plain words what happens, and that nobody is there", async ({ standIn, starting }) => {
+it("Listen command reports in plain words that nothing listens at the local port", async ({ mockApi, starting }) => {
   const nobody = createServer()
   await new Promise<void>((resolve) => void nobody.listen(0, "127.0.0.1", resolve))
   const { port } = nobody.address() as AddressInfo
   await new Promise((resolve) => nobody.close(resolve))
   const listening = starting(["listen", `http://127.0.0.1:${port}`], {
-    env: { TIDEGATE_URL: standIn.origin }
+    env: { TIDEGATE_URL: mockApi.origin }
   })
   await listening.line((line) => line === `http://gateway/e/src_1 -> http://127.0.0.1:${port}/`)
   await listening.line((line) => line.startsWith("nothing listens at"))
   await listening.line((line) => line.startsWith("ready"))
-  standIn.deliver("1", "/\u001b[31mred")
+  mockApi.deliver("1", "/\u001b[31mred")
   const line = await listening.line((line) => line.startsWith("502 "))
   expect(line).toMatch(/^502 POST \/\ufffd\[31mred evt_1 \d+ ms ECONNREFUSED/)
-  standIn.sockets.at(-1)!.close(4409, "replaced")
+  mockApi.sockets.at(-1)!.close(4409, "replaced")
   expect(await listening.ended).toMatchObject({
     code: 1,
     complained: expect.stringContaining("another listener has taken over")
@@ -212,8 +212,8 @@ it.for<[ReadonlyArray<string>, string]>([
   [["listen", "http://example.com"], "the local URL must be http or https on localhost"],
   [["listen", "3000", "--filter", "nothing"], "--filter must be a JSON object"],
   [["listen", "3000", "--max-connections", "51"], "must be from 1 to 50"]
-])("refuses %j", async ([words, message], { standIn, starting }) => {
-  const { code, complained, said } = await starting(words, { env: { TIDEGATE_URL: standIn.origin } }).ended
+])("CLI refuses the arguments %j", async ([words, message], { mockApi, starting }) => {
+  const { code, complained, said } = await starting(words, { env: { TIDEGATE_URL: mockApi.origin } }).ended
   expect(said + complained).toContain(message)
-  expect([code, standIn.calls]).toEqual([2, []])
+  expect([code, mockApi.calls]).toEqual([2, []])
 })

@@ -10,7 +10,7 @@ import { run } from "./Program.ts"
 const exec = promisify(execFile)
 const pack = fileURLToPath(new URL("../../pack.mjs", import.meta.url))
 
-it("the packed tarball installs without a registry, and runs as npx tidegate", async ({
+it("Packed tarball installs without a registry and runs as npx tidegate", async ({
   folder,
   gateway,
   signedIn,

@@ -45,7 +45,7 @@ const file = {
   }))
 }
 
-it("500 connections come in, are the same the second time, and come out as they went in", async ({
+it("Import of 500 connections is repeatable, and an export returns the same resources", async ({
   folder,
   onTestFinished,
   tidegate: anywhere
@@ -133,7 +133,7 @@ it("500 connections come in, are the same the second time, and come out as they 
   expect(slugged?.url).toContain("/e/first-of-all")
 })
 
-it("what the gateway refuses is told with its line, and what was done is kept", async ({ folder, tidegate }) => {
+it("Import reports a refused resource with its line and keeps what it created before", async ({ folder, tidegate }) => {
   const path = join(folder, "wrong.yaml")
   await writeFile(
     path,
@@ -151,7 +151,7 @@ it("what the gateway refuses is told with its line, and what was done is kept", 
   })
 })
 
-it("filters come in by the session of an owner, and rules refer to them by their names", async ({
+it("Filters are imported with an owner's session, and rules refer to them by name", async ({
   folder,
   gateway,
   tidegate
@@ -196,7 +196,7 @@ it("filters come in by the session of an owner, and rules refer to them by their
   ])
 })
 
-it("numbers beyond what JavaScript holds come out as they went in, as YAML and as JSON, and are the same the second time", async ({
+it("Export and import keep all digits of large numbers in YAML and in JSON", async ({
   folder,
   onTestFinished,
   tidegate: anywhere

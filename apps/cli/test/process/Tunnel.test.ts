@@ -10,7 +10,7 @@ const it = cliIt.extend("settings", { scope: "file" }, {})
 const told = (line: string): Body => JSON.parse(line)
 const is = (type: string) => (line: string) => line.includes(`"type":"${type}"`)
 
-it("brings a source's events to an app of this machine, through the filter, and its answers back", async ({
+it("Tunnel delivers a source's filtered events to a local app and returns its responses", async ({
   gateway,
   starting,
   target
@@ -63,7 +63,7 @@ it("brings a source's events to an app of this machine, through the filter, and 
   expect((await third.interrupt()).code).toBe(0)
 })
 
-it("loses nothing when the gateway restarts", async ({ gateway, starting, target }) => {
+it("Tunnel loses no event when the gateway restarts", async ({ gateway, starting, target }) => {
   const listening = starting(["listen", String(target.port), "--source", "restarted", "--create", "--json"])
   const { source_id } = told(await listening.line(is("listening")))
   await listening.line(is("ready"))
@@ -85,7 +85,7 @@ it("loses nothing when the gateway restarts", async ({ gateway, starting, target
   })
 })
 
-it("ends when its destination is gone", async ({ gateway, starting, target }) => {
+it("Tunnel ends when its destination is deleted", async ({ gateway, starting, target }) => {
   const listening = starting(["listen", String(target.port), "--source", "gone", "--create", "--json"])
   const { destination_id } = told(await listening.line(is("listening")))
   await listening.line(is("ready"))

@@ -75,7 +75,7 @@ const closed = ({ reader }: { readonly reader: Reader }) =>
 
 const allowed = Effect.succeed(bin)
 
-it.live("goes on for as long as its reader answers and may see it", () =>
+it.live("Event stream stays open while its reader answers pings and has access", () =>
   Effect.gen(function* () {
     const { asked, reader } = yield* opened(() => allowed)
     yield* Effect.promise(() => eventually("three pings", () => (reader.pings >= 3 ? true : null)))
@@ -85,7 +85,7 @@ it.live("goes on for as long as its reader answers and may see it", () =>
   }).pipe(Effect.scoped, Effect.provide(world))
 )
 
-it.live("ends when its reader is silent", () =>
+it.live("Event stream ends when its reader answers no pings", () =>
   Effect.gen(function* () {
     const stream = yield* opened(() => allowed, { autoPong: false })
     expect(yield* closed(stream)).toBe(1006)
@@ -94,15 +94,15 @@ it.live("ends when its reader is silent", () =>
 )
 
 const ends = [
-  ["its credential is none any more", fail("INVALID_API_KEY", "revoked"), 4401],
-  ["its reader is no member of the team any more", fail("TEAM_FORBIDDEN", "no member"), 4403],
-  ["what it is of is gone", fail("NOT_FOUND", "gone"), 4404],
-  ["it has expired", fail("BIN_EXPIRED", "over"), 4410],
-  ["it is another team's", Effect.succeed({ ...bin, team: "tm_b" }), 4410],
-  ["its reader has asked too often", fail("RATE_LIMITED", "too often"), 1013]
+  ["its credential is revoked", fail("INVALID_API_KEY", "revoked"), 4401],
+  ["its reader has left the team", fail("TEAM_FORBIDDEN", "no member"), 4403],
+  ["its resource is deleted", fail("NOT_FOUND", "gone"), 4404],
+  ["its bin has expired", fail("BIN_EXPIRED", "over"), 4410],
+  ["its bin belongs to another team", Effect.succeed({ ...bin, team: "tm_b" }), 4410],
+  ["its reader exceeds the rate limit", fail("RATE_LIMITED", "too often"), 1013]
 ] as const
 for (const [what, then, code] of ends) {
-  it.live(`ends when ${what}`, () =>
+  it.live(`Event stream ends when ${what}`, () =>
     Effect.gen(function* () {
       const stream = yield* opened((times) => (times === 1 ? allowed : then))
       expect(yield* closed(stream)).toBe(code)
@@ -111,7 +111,7 @@ for (const [what, then, code] of ends) {
   )
 }
 
-it.live("goes on while nobody can be asked, and ends by what is answered then", () =>
+it.live("Event stream stays open while access cannot be checked, and ends by the next answer", () =>
   Effect.gen(function* () {
     const unavailable = fail("QUEUE_UNAVAILABLE", "the database does not answer")
     const stream = yield* opened((times) =>

@@ -69,7 +69,7 @@ const world = Effect.gen(function* () {
   return { opened, refusals }
 })
 
-it.live("strangers take none of the places of those with credentials", () =>
+it.live("Streams without credentials are limited separately from streams with credentials", () =>
   Effect.gen(function* () {
     const { opened, refusals } = yield* world
     expect(yield* opened("stranger", maxStrangersPerAddress + 2)).toBe(maxStrangersPerAddress)

@@ -7,7 +7,7 @@ const base64url = (text: string): string => Buffer.from(text).toString("base64ur
 const read = (protocols: ReadonlyArray<string>, headers: Record<string, string> = {}) =>
   credentialsOf(Headers.fromInput(headers), protocols)
 
-describe("what a handshake brings", () => {
+describe("Handshake of a stream", () => {
   it.each([
     [["token.pbn_1"], {}, { bin: "pbn_1", caller: null, team: null }],
     [["token.gwk_key"], {}, { bin: null, caller: "gwk_key", team: null }],
@@ -19,14 +19,14 @@ describe("what a handshake brings", () => {
     [[], { authorization: "Bearer pbn_1" }, { bin: "pbn_1", caller: null, team: null }],
     [["token.", "team."], {}, { bin: null, caller: null, team: null }],
     [[], { authorization: "Basic Z3drX2tleQ==" }, { bin: null, caller: null, team: null }]
-  ])("%j %j", (protocols, headers, brought) => {
+  ])("Handshake with protocols %j and headers %j yields its credentials and team", (protocols, headers, brought) => {
     const encoded = protocols.map((one) =>
       one.replace(/^(token|team)\.(.*)$/, (_, name, value) => `${name}.${base64url(value)}`)
     )
     expect(read(encoded, headers as Record<string, string>)).toEqual(brought)
   })
 
-  it("is offered in a few names, each once", () => {
+  it("Handshake accepts a few valid protocol names, each once", () => {
     const offered = (text: string) => offeredProtocols(Headers.fromInput({ "sec-websocket-protocol": text }))
     expect(offeredProtocols(Headers.empty)).toEqual([])
     expect(offered("a, b,c")).toEqual(["a", "b", "c"])
@@ -44,7 +44,7 @@ describe("what a handshake brings", () => {
     }
   })
 
-  it("is answered without its token", () => {
+  it("Handshake answer contains no credential", () => {
     expect(echoed(["token.a", "tunnel.v1", "team.b", "bin.v1"], "bin.v1")).toBe("bin.v1")
     expect(echoed(["token.a", "team.b"], "bin.v1")).toBe("team.b")
     expect(echoed(["token.a", "tunnel.v1"], "bin.v1")).toBeNull()
@@ -52,15 +52,15 @@ describe("what a handshake brings", () => {
   })
 })
 
-describe("what is new", () => {
+describe("New rows of a stream", () => {
   const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `req_${1_000 + from + i}`)
 
-  it("is what was not known, in order, late ones too", () => {
+  it("New rows of a stream are the unknown ids in order, including late ones", () => {
     expect(news(new Set(["b", "d"]), ["a", "b", "c", "d", "e"])).toEqual({ told: ["a", "c", "e"], isCut: false })
     expect(news(new Set(), [])).toEqual({ told: [], isCut: false })
   })
 
-  it("is cut to the newest when there is too much of it", () => {
+  it("New rows of a stream are cut to the newest when there are too many", () => {
     expect(news(new Set(ids(0, 100)), ids(0, 200))).toEqual({ told: ids(100, 200), isCut: false })
     expect(news(new Set(ids(0, 100)), ids(0, 201))).toEqual({ told: ids(101, 201), isCut: true })
     // Everything that was seen is new: there may have been more before it.

@@ -13,7 +13,7 @@ const resultOf = (members: object) => {
   return read.result
 }
 
-describe("a delivery", () => {
+describe("Delivery frame of a tunnel", () => {
   const frameOf = (body: Uint8Array) =>
     JSON.parse(deliveryFrame({ job_id: "j", timeout_ms: 1, request: '{"path":"/"}', body }).toString())
 
@@ -23,7 +23,7 @@ describe("a delivery", () => {
     ["what is no text", "body_base64", Buffer.from([0xff, 0xc3])],
     ["a part of a larger buffer", "body", Buffer.from("xabcx").subarray(1, 4)],
     ["much text", "body_base64", Buffer.alloc(300_000, "a")]
-  ] as const)("carries %s", (_, member, body) => {
+  ] as const)("Delivery frame carries %s unchanged", (_, member, body) => {
     const { request, ...rest } = frameOf(body)
     expect(rest).toEqual({ type: "delivery", job_id: "j", timeout_ms: 1 })
     expect(Object.keys(request)).toEqual(["path", member])
@@ -31,7 +31,7 @@ describe("a delivery", () => {
   })
 })
 
-describe("what a client says", () => {
+describe("Frames from a tunnel client", () => {
   it.each([
     "",
     "{",
@@ -46,11 +46,11 @@ describe("what a client says", () => {
     { type: "delivery_result", job_id: 7, status: 200 },
     { type: "delivery_result", job_id: "another", status: 200 },
     { type: "delivery_result", job_id: "__proto__", status: 200 }
-  ])("is unexpected: %j", (frame) => {
+  ])("Tunnel frame %j is unexpected", (frame) => {
     expect(said(frame)).toEqual({ kind: "unexpected" })
   })
 
-  it("is a ping", () => {
+  it("Tunnel frame of the type ping is read as a ping", () => {
     expect(said({ type: "ping" })).toEqual({ kind: "ping" })
   })
 
@@ -63,11 +63,11 @@ describe("what a client says", () => {
     { status: 200, body: {} },
     { status: 200, body_base64: 7 },
     { status: 200, body: "a", body_base64: "YQ==" }
-  ])("is no result that can be understood: %j", (members) => {
+  ])("Tunnel result with the members %j is a protocol error", (members) => {
     expect(resultOf(members)).toMatchObject({ status: null, failure: { code: "PROTOCOL_ERROR" } })
   })
 
-  it("is a result, with a body of either kind or none", () => {
+  it("Tunnel result may have a body as text, as base64 or none", () => {
     expect(resultOf({ status: 204 })).toMatchObject({ status: 204, body_truncated: false, failure: null })
     expect(resultOf({ status: 204, body: null }).body).toHaveLength(0)
     expect(resultOf({ status: 200, body: "ä" }).body).toEqual(Buffer.from("ä"))
@@ -77,7 +77,7 @@ describe("what a client says", () => {
     expect(resultOf({ status: 200, body: "z", body_truncated: true }).body_truncated).toBe(true)
   })
 
-  it("has headers as far as a target could have sent them", () => {
+  it("Tunnel result keeps only headers that a target could have sent", () => {
     const headers = {
       "Content-Type": "text/plain",
       "set-cookie": ["a=1", "b=2", 7, "c\r\n"],
@@ -100,7 +100,7 @@ describe("what a client says", () => {
     expect(Object.keys(resultOf({ status: 200, headers: proto }).headers)).toEqual(["__proto__"])
   })
 
-  it("has an error that can be kept and shown", () => {
+  it("Tunnel result has an error message that is limited and safe to show", () => {
     const { failure, status } = resultOf({ status: 502, error: `refused\u0000\n\ud800${"x".repeat(1_000)}` })
     expect([status, failure?.code]).toEqual([502, "CLI"])
     expect(failure!.message).toMatch(/^the local target could not be reached: refused/)
@@ -110,7 +110,7 @@ describe("what a client says", () => {
   })
 })
 
-describe("a local URL", () => {
+describe("Local URL of a tunnel", () => {
   it.each([
     [undefined, null],
     ["", null],
@@ -119,7 +119,7 @@ describe("a local URL", () => {
     ["http://127.0.0.1", "http://127.0.0.1"],
     ["http://127.9.8.7/", "http://127.9.8.7"],
     ["http://[::1]:8080/", "http://[::1]:8080"]
-  ])("%s is %s", (given, url) => {
+  ])("Local URL %s is normalized to %s", (given, url) => {
     expect(localUrlOf(given)).toBe(url)
   })
 
@@ -137,7 +137,7 @@ describe("a local URL", () => {
     "localhost:3000",
     "nonsense",
     `http://localhost/${"x".repeat(3_000)}`
-  ])("%s is none", (given) => {
+  ])("Local URL %s is refused", (given) => {
     expect(localUrlOf(given)).toBeUndefined()
   })
 })

@@ -20,8 +20,8 @@ export interface No {
 }
 
 /**
- * A stand-in for an API, which is first proved by the provider's own client: what it reads of that one's call it has to read of ours, and
- * the errors that it gives are errors to that one.
+ * A mock of an API, which is first proved by the provider's own client: it must read the same from that client's call as from ours,
+ * and its errors must be errors to that client.
  */
 export interface Oracle {
   readonly type: string

@@ -48,8 +48,8 @@ const ours = async ({ auth, config, payload, type }: Oracle) => {
   })
 }
 
-describe.each(oracles)("%s", (_, oracle) => {
-  it("makes the call that its connector makes", async () => {
+describe.each(oracles)("Vendor library %s", (_, oracle) => {
+  it("Connector makes the same call as the vendor's library", async () => {
     answering(oracle.accepted)
     await oracle.call(api.origin)
     expect(await ours(oracle)).toBe("successful")
@@ -59,14 +59,17 @@ describe.each(oracles)("%s", (_, oracle) => {
     expect(own).toEqual(theirs)
   })
 
-  it.each(oracle.noes.map((no) => [no.what, no] as const))("is told no likewise: %s", async (_what, no) => {
-    answering(no.answer)
-    if (no.client === null) await oracle.call(api.origin)
-    else await expect(oracle.call(api.origin)).rejects.toMatchObject(no.client)
-    const verdict = await ours(oracle)
-    const { retryAfter, ...expected } = no.verdict
-    expect(verdict).toMatchObject(expected)
-    expect(verdict).toHaveProperty("message")
-    if (typeof verdict === "object") expect(verdict.retryAfter).toBe(retryAfter)
-  })
+  it.each(oracle.noes.map((no) => [no.what, no] as const))(
+    "Connector and vendor's library recognize the same failure: %s",
+    async (_what, no) => {
+      answering(no.answer)
+      if (no.client === null) await oracle.call(api.origin)
+      else await expect(oracle.call(api.origin)).rejects.toMatchObject(no.client)
+      const verdict = await ours(oracle)
+      const { retryAfter, ...expected } = no.verdict
+      expect(verdict).toMatchObject(expected)
+      expect(verdict).toHaveProperty("message")
+      if (typeof verdict === "object") expect(verdict.retryAfter).toBe(retryAfter)
+    }
+  )
 })

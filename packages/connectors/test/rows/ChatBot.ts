@@ -36,5 +36,5 @@ export const chatBot: ConformanceRow = {
     ]
   },
   addresses: {},
-  triedWith: "a stand-in that @slack/web-api talks to"
+  triedWith: "a mock server that @slack/web-api also calls"
 }

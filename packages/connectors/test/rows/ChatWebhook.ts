@@ -21,5 +21,5 @@ export const chatWebhook: ConformanceRow = {
     avatar_url: ({ url }) => ({ config: { avatar_url: url } })
   },
   secrets: [token],
-  triedWith: "a stand-in made after the provider's documentation"
+  triedWith: "a mock server made from the provider's documentation"
 }

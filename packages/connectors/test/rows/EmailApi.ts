@@ -20,5 +20,5 @@ export const emailApi: ConformanceRow = {
   },
   addresses: {},
   notReached: { api_base: "one of the two origins of the API" },
-  triedWith: "a stand-in that @sendgrid/mail talks to"
+  triedWith: "a mock server that @sendgrid/mail also calls"
 }

@@ -50,7 +50,7 @@ export const spreadsheet: ConformanceRow = {
   failures,
   addresses: { ...tokenAddresses({}), ...addresses },
   notReached: tokenNotReached,
-  triedWith: "a stand-in that @googleapis/sheets talks to"
+  triedWith: "a mock server that @googleapis/sheets also calls"
 }
 
 export const mailbox: ConformanceRow = {
@@ -60,5 +60,5 @@ export const mailbox: ConformanceRow = {
   failures,
   addresses,
   notReached: tokenNotReached,
-  triedWith: "a stand-in that @googleapis/gmail talks to; letters are read back by postal-mime"
+  triedWith: "a mock server that @googleapis/gmail also calls; messages are parsed by postal-mime"
 }

@@ -25,7 +25,7 @@ const messaging: Omit<ConformanceRow, "type"> = {
     trouble: [said(500, 20_500, "BAD_RESPONSE", false), said(503, 20_503, "BAD_RESPONSE", false)]
   },
   addresses: {},
-  triedWith: "a stand-in that the twilio client talks to"
+  triedWith: "a mock server that the twilio client also calls"
 }
 
 export const messagingChat: ConformanceRow = {

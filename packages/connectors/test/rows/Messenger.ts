@@ -25,5 +25,5 @@ export const messenger: ConformanceRow = {
     trouble: [{ status: 502, body: said(502), code: "BAD_RESPONSE", final: false }]
   },
   addresses: {},
-  triedWith: "a stand-in made after the provider's documentation"
+  triedWith: "a mock server made from the provider's documentation"
 }

@@ -33,7 +33,7 @@ export interface Failures {
 /** How a destination is written whose calls all come to one server. */
 export interface Written {
   readonly config: Config
-  /** With `auth`, where the first of the type's ways to authenticate cannot be tried with a stand-in. */
+  /** With `auth`, where the first of the type's ways to authenticate cannot be tested with a mock server. */
   readonly auth_type?: string
   readonly auth?: Schema.JsonObject
 }
@@ -60,6 +60,6 @@ export interface ConformanceRow {
   readonly beside?: Readonly<Record<string, Config>>
   /** What stands in `standIn` and may be seen nowhere, beside `auth`. */
   readonly secrets?: ReadonlyArray<string>
-  /** The real party, or what stands in for it and was proved by the provider's own client. For the documentation. */
+  /** The real service, or a mock of it that was proved by the provider's own client. For the documentation. */
   readonly triedWith: string
 }

@@ -39,7 +39,7 @@ const textOf = (property: Property): string =>
 
 const inputsOf = ({ input_schema }: Action): string => {
   const required = (input_schema["required"] ?? []) as ReadonlyArray<string>
-  const rows = Object.entries(input_schema["properties"] as Record<string, Property>)
+  const rows = Object.entries((input_schema["properties"] ?? {}) as Record<string, Property>)
   return rows.length === 0
     ? "It has no inputs."
     : table(

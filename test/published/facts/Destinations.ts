@@ -89,7 +89,7 @@ const config = [
   of(
     "auth.client_email auth.private_key auth.private_key_id auth.token_uri auth.subject",
     tests("packages/outbound-auth/test/OutboundAuth.test.ts")(
-      "SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out"
+      "SERVICE_ACCOUNT accepts a key file as it is, and a key with escaped line breaks"
     )
   ),
   of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))

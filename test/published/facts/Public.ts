@@ -45,7 +45,7 @@ export const shares: Section = {
     row("revoked: 410", shares_("ends when it is revoked")),
     row("malformed or unknown token: 404", shares_("that there is not is 404, well-formed or not")),
     row("secrets are redacted before the snapshot is stored", opened),
-    row("common secrets, in every kind of body", redaction("is not shown: %s"))
+    row("common secrets, in every kind of body", redaction("A planted secret is not shown (%s)"))
   ],
   limits: [row("TTL 7 days by default; TTL 30 days at most", lasting)]
 }

@@ -45,17 +45,17 @@ export const connections: Section = {
       of("source destination", stored("stores a connection and shows it with its source and destination")),
       of("ordering ordering.*", ordering("is null unless told, blocks unless told, and can be taken away")),
       of("disabled_at paused_at", stored("pauses and unpauses, again without effect")),
-      of("rules", input("normalises rules"))
+      of("rules", input("Rules of a connection are normalized"))
     ],
     "ConnectionWrite ConnectionUpsert ConnectionPatch": [
       of("id", commands("the life of one of ${prefix}/connections")),
-      of("name description rules", input("fills in what is not given")),
+      of("name description rules", input("A new connection gets default values for what is omitted")),
       of(
         "source_id source source.id destination_id destination destination.id",
-        input("takes its ends by id or as objects with an id; the id wins")
+        input("A connection accepts its source and destination by id or as objects, and the id has priority")
       ),
       of("disabled_at paused_at", stored("an update that sets the two times is the transition that they stand for")),
-      of("ordering", input("keeps an order by one value of the request, and blocks unless told")),
+      of("ordering", input("An ordering key is the path of one request value, and a failure blocks by default")),
       of(within("type window include_fields exclude_fields"), rules("accepts every shape of a deduplicate rule")),
       of(within("headers body query path"), rules("keeps what is written")),
       of(
@@ -69,7 +69,9 @@ export const connections: Section = {
       of(within("delay"), rules("delay and retry")),
       of(within("strategy count interval response_status_codes"), rules("fills in a retry's defaults"))
     ],
-    Ordering: [of("key on_failure", input("keeps an order by one value of the request, and blocks unless told"))],
+    Ordering: [
+      of("key on_failure", input("An ordering key is the path of one request value, and a failure blocks by default"))
+    ],
     DeduplicateRule: [
       of("window", dedup("ends so long after the first one, and twins do not make it longer")),
       of("include_fields", keys("only they count")),
@@ -103,7 +105,7 @@ export const connections: Section = {
     ),
     row(
       "rule types retry, delay, filter, transform, transformation, deduplicate",
-      input("takes deduplicate and transform rules, linked and inline, and links to stored filters")
+      input("Connections accept deduplicate, transform and filter rules, linked or inline")
     ),
     row(
       "an inline transformation is upserted and linked",

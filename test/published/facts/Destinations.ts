@@ -55,8 +55,8 @@ const tokenTypes: Readonly<Record<string, Proof>> = {
 }
 
 const config = [
-  of("url", input("wants an absolute http or https URL, without fragment or user")),
-  of("path", input("of a mock API, keeps the path")),
+  of("url", input("The URL of a destination must be absolute http or https, without fragment and user name")),
+  of("path", input("A MOCK_API destination has a path instead of a URL")),
   of("http_method", delivery("methods")),
   of("path_forwarding_disabled", delivery("no path and no query where forwarding is disabled")),
   of(
@@ -73,7 +73,7 @@ const config = [
     "max_concurrency",
     concurrency("are never more at once than max_concurrency says, from the next one on after a change")
   ),
-  of("auth_type auth", input("wants complete auth with an auth_type")),
+  of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
@@ -126,11 +126,13 @@ export const destinations: Section = {
     ],
     DestinationConfig: [...config, ownSettings],
     DestinationWrite: [
-      of("name description type config", input("fills in what is not given")),
+      of("name description type config", input("A new destination gets default values for what is omitted")),
       ...config.map(([members, proof]): Row => [members.map((member) => `config.${member}`), proof]),
       ownSettings
     ],
-    DestinationPatch: [of("name description type config", input("merges config by member and leaves the rest"))],
+    DestinationPatch: [
+      of("name description type config", input("A partial change merges config by member and keeps the rest"))
+    ],
     DestinationConfigPatch: [...config, ownSettings]
   },
   states: [
@@ -155,8 +157,11 @@ export const destinations: Section = {
     row("type SQL_DATABASE: tls_mode verify-full, disable", sql("is reached ${name}, or not")),
     row("auth_type DATABASE_PASSWORD", sql("a wrong password, a user that is not there, and one that may not write")),
     ...calling.map((type) => row(`type ${type}`, calls)),
-    row("a type that there is not is refused", input("refuses a type that there is not, and names all that there are")),
-    row("auth_type null, NO_AUTH", input("wants complete auth with an auth_type")),
+    row(
+      "a type that there is not is refused",
+      input("An unknown destination type is rejected, and all known types are listed")
+    ),
+    row("auth_type null, NO_AUTH", input("An auth_type of a destination needs all of its settings")),
     row(
       "auth_type SERVICE_SIGNATURE",
       delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
@@ -170,7 +175,7 @@ export const destinations: Section = {
     row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
     row(
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
-      input("tells every setting that is wrong")
+      input("All invalid settings of a destination are reported")
     ),
     row("media URLs 1 to 10 (MESSAGING_MMS)", apis("MMS: with media, each a URL or nothing is sent")),
     row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", strangers("${name} costs one attempt"))

@@ -7,7 +7,7 @@ const explanation = tests("packages/rules/test/Explanation.test.ts")
 const contract = tests("test/contract/Filters.test.ts")
 const cluster = tests("test/cluster/filters.test.ts")
 
-const together = input("is a name and conditions, together or each in a member of its own")
+const together = input("A filter consists of a name and conditions, which may stand together or each in its own member")
 const linked = stored("a rule that links one has its conditions, and which version they are of")
 const counts = [
   of("connections_count sample_connection_id", linked),
@@ -34,7 +34,7 @@ export const filters: Section = {
     FilterPatch: [
       of(
         "name conditions headers body query path",
-        input("a change in part leaves the rest, and replaces conditions whole")
+        input("A partial change of a filter keeps the rest and replaces conditions as a whole")
       )
     ],
     FilterDeleted: [
@@ -45,7 +45,7 @@ export const filters: Section = {
     ],
     FilterTestInput: [
       of("conditions filter request input", api("are tried on a request, and what matched is explained")),
-      of("filter_id request_id", input("takes one filter and one request, by id or as they are"))
+      of("filter_id request_id", input("The test of a filter takes one filter and one request, by id or inline"))
     ],
     FilterTest: [
       of("matched targets targets.* explanation", explanation("says of each operator what it asked and what was there"))

@@ -57,15 +57,21 @@ export const sources: Section = {
       of("mode proxy", proxyRules("defaults are filled in, and kept dormant in webhook mode"))
     ],
     "SourceWrite SourcePatch": [
-      of("name description type", input("fills in what is not given")),
+      of("name description type", input("A new source gets default values for what is omitted")),
       of("status", stored("an update can switch it off and on as well")),
-      of("url", input("is a slug below the ingress URL")),
-      of("config", input("takes settings inside config and at the top, once")),
-      of("config.allowed_http_methods", input("keeps each method once; at least one")),
-      of("config.custom_response", input("is stored as it was written, whatever the spelling")),
-      of("config.mode config.proxy", input("each implies the other")),
-      of("config.chat_defer_ephemeral", input("is for chat interactions only")),
-      of("config.rate_limit config.rate_limit_period", input("is a whole number of requests in a known period")),
+      of("url", input("The URL of a source contains a slug below the ingress URL")),
+      of("config", input("Source settings are accepted inside config and at the top level, but must not differ")),
+      of(
+        "config.allowed_http_methods",
+        input("The allowed methods of a source are stored without duplicates, and one is required")
+      ),
+      of("config.custom_response", input("A custom response is stored as it was written")),
+      of("config.mode config.proxy", input("The mode and the proxy's switch imply each other")),
+      of("config.chat_defer_ephemeral", input("The setting chat_defer_ephemeral is for DISCORD sources only")),
+      of(
+        "config.rate_limit config.rate_limit_period",
+        input("The rate limit of a source must be a whole number in a known period")
+      ),
       of("config.auth.timestamp_header config.auth.tolerance_seconds", ingress("HMAC with a timestamp")),
       of("config.auth.query_key", ingress("API_KEY in the query")),
       of(
@@ -79,16 +85,13 @@ export const sources: Section = {
       of("config.auth_type config.auth config.auth.*", sourceTypes)
     ],
     SourceConfigPatch: [
-      of("allowed_http_methods", input("merges config by member and leaves the rest")),
+      of("allowed_http_methods", input("A partial change merges the source's config by member and keeps the rest")),
       of("auth_type auth auth.*", providers("its settings can be taken away and given by a change")),
-      of("custom_response", input("is replaced whole by a change, and left alone without one")),
-      of("mode", input("a change of the mode wakes the settings up and puts them to sleep")),
-      of(
-        "proxy",
-        input("a change of the settings replaces them whole, in the mode that is stored unless it says otherwise")
-      ),
-      of("chat_defer_ephemeral", input("stays unless it is changed, and ends with the type")),
-      of("rate_limit rate_limit_period", input("stays unless it is changed"))
+      of("custom_response", input("A change replaces the custom response as a whole, or keeps it")),
+      of("mode", input("A change of the mode enables or disables the stored proxy settings")),
+      of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
+      of("chat_defer_ephemeral", input("The setting chat_defer_ephemeral stays until it or the type is changed")),
+      of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
     ],
     CustomResponse: [
       of("content_type", answerRules("content types fall back to the outer one, and that to JSON")),
@@ -109,8 +112,8 @@ export const sources: Section = {
       of("*", tests("packages/rules/test/Filter.test.ts")("${shown(condition)} ← ${shown(document)}: ${expected}"))
     ],
     ProxySettings: [
-      of("enabled", input("each implies the other")),
-      of("target_url", input("the target is an absolute http or https URL")),
+      of("enabled", input("The mode and the proxy's switch imply each other")),
+      of("target_url", input("The proxy's target must be an absolute http or https URL")),
       of("path_forwarding query_forwarding", proxy("${JSON.stringify(proxy)} ${base} + ${suffix} is ${called}")),
       of("forward_credentials", withheld),
       of("timeout_ms", proxy("no answer in time is 504")),
@@ -136,7 +139,7 @@ export const sources: Section = {
     row("auth_type BASIC_AUTH", ingress("BASIC_AUTH")),
     row("auth_type API_KEY", ingress("API_KEY in a header")),
     row("auth_type HMAC", ingress("HMAC over the raw bytes")),
-    row("auth_type null", input("turns verification off with an explicit null, whatever auth says")),
+    row("auth_type null", input("An explicit null as auth_type turns verification off, whatever auth contains")),
     row("duplicate name: 409 RESOURCE_ALREADY_EXISTS", stored("refuses a name that is taken, naming its holder")),
     row(
       "vendor-specific types",
@@ -153,10 +156,13 @@ export const sources: Section = {
   ],
   limits: [
     row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
-    row("proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536", input("the settings have limits")),
+    row(
+      "proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536",
+      input("Proxy settings outside their limits are rejected")
+    ),
     row(
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
-      input("is a whole number of requests in a known period")
+      input("The rate limit of a source must be a whole number in a known period")
     )
   ]
 }

@@ -43,7 +43,7 @@ export const transformations: Section = {
     ],
     "TransformationWrite TransformationPatch": [
       of("name code env", actor("creates, changes in part, upserts and deletes")),
-      of("isolation", input("in part leaves the rest"))
+      of("isolation", input("A partial change of a transformation keeps the rest"))
     ],
     TransformationRunInput: [
       of(
@@ -51,7 +51,7 @@ export const transformations: Section = {
         actor("runs what is stored with its variables, or with those of the call; code beside it is not used")
       ),
       of("code request", actor("runs code that is not stored, against a sample or without one")),
-      of("timestamp", input("%s is refused in %j")),
+      of("timestamp", input("An invalid %s of a run is rejected in %j")),
       of(
         "context context.*",
         actor("runs what is stored with its variables, or with those of the call; code beside it is not used")

@@ -13,8 +13,11 @@ const actors = tests("packages/entities/test/Delivery.test.ts")
 const routing = tests("test/contract/Routing.test.ts")
 const life = tests("test/contract/TransformationLife.test.ts")
 
-const retryMembers = of("strategy count interval", rules("fills in a retry's defaults"))
-const statusCodes = of("response_status_codes", tests("packages/rules/test/StatusExpression.test.ts")("every form"))
+const retryMembers = of("strategy count interval", rules("A retry rule gets its default values"))
+const statusCodes = of(
+  "response_status_codes",
+  tests("packages/rules/test/StatusExpression.test.ts")("Every form of a status expression covers its statuses")
+)
 const within = (members: string) =>
   members
     .split(" ")
@@ -56,34 +59,34 @@ export const connections: Section = {
       ),
       of("disabled_at paused_at", stored("an update that sets the two times is the transition that they stand for")),
       of("ordering", input("An ordering key is the path of one request value, and a failure blocks by default")),
-      of(within("type window include_fields exclude_fields"), rules("accepts every shape of a deduplicate rule")),
-      of(within("headers body query path"), rules("keeps what is written")),
+      of(within("type window include_fields exclude_fields"), rules("All forms of a deduplicate rule are accepted")),
+      of(within("headers body query path"), rules("Normalized rules are kept as written")),
       of(
         within("filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*"),
-        rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
+        rules("Links to stored filters are accepted, and so is a filter detached from a deleted one")
       ),
       of(
         within("transformation_id transformation transformation.*"),
-        rules("reads transformation as transform, linked or inline")
+        rules("The rule type transformation means transform, linked or inline")
       ),
-      of(within("delay"), rules("delay and retry")),
-      of(within("strategy count interval response_status_codes"), rules("fills in a retry's defaults"))
+      of(within("delay"), rules("Delay and retry rules are compiled")),
+      of(within("strategy count interval response_status_codes"), rules("A retry rule gets its default values"))
     ],
     Ordering: [
       of("key on_failure", input("An ordering key is the path of one request value, and a failure blocks by default"))
     ],
     DeduplicateRule: [
       of("window", dedup("ends so long after the first one, and twins do not make it longer")),
-      of("include_fields", keys("only they count")),
-      of("exclude_fields", keys("everything else counts")),
-      of("headers body", keys("only the requests that match them take part"))
+      of("include_fields", keys("Only included fields decide about the key")),
+      of("exclude_fields", keys("Everything except the excluded fields decides about the key")),
+      of("headers body", keys("Only requests that match the conditions have a key"))
     ],
     ShownTransformRule: [],
     FilterRule: [
       of("headers body query path", routing("each decides for itself")),
       of(
         "filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*",
-        rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
+        rules("Links to stored filters are accepted, and so is a filter detached from a deleted one")
       )
     ],
     DelayRule: [of("delay", routing("a short delay is waited for"))],
@@ -101,7 +104,7 @@ export const connections: Section = {
     ),
     row(
       "rules are evaluated in normalized order",
-      rules("puts rules in the order of evaluation, filters among themselves as written")
+      rules("Rules are sorted by the order of evaluation, and filters keep their order")
     ),
     row(
       "rule types retry, delay, filter, transform, transformation, deduplicate",
@@ -111,12 +114,15 @@ export const connections: Section = {
       "an inline transformation is upserted and linked",
       life("one that is written inside a rule is stored by its name, and the rule has its id")
     ),
-    row("strategy linear", retry("linear waits the interval")),
-    row("strategy exponential", retry("exponential doubles it")),
+    row("strategy linear", retry("A linear rule always waits its interval")),
+    row("strategy exponential", retry("An exponential rule doubles its interval")),
     row("upsert by id, otherwise by source_id and name", commands("the life of one of ${prefix}/connections"))
   ],
   limits: [
     row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
-    row("delay 0 to 86400000 ms; window 1000 to 3600000 ms", rules("refuses ${JSON.stringify(input).slice(0, 100)}"))
+    row(
+      "delay 0 to 86400000 ms; window 1000 to 3600000 ms",
+      rules("The rules ${JSON.stringify(input).slice(0, 100)} are rejected")
+    )
   ]
 }

@@ -48,7 +48,10 @@ export const filters: Section = {
       of("filter_id request_id", input("The test of a filter takes one filter and one request, by id or inline"))
     ],
     FilterTest: [
-      of("matched targets targets.* explanation", explanation("says of each operator what it asked and what was there"))
+      of(
+        "matched targets targets.* explanation",
+        explanation("An explanation reports for each operator what was expected and what was found")
+      )
     ]
   },
   states: [
@@ -89,7 +92,7 @@ export const filters: Section = {
     row("500 filters of a team", stored("a team can have 500, also when the last ones are made at once")),
     row(
       "50 explained operators, values of 200 characters",
-      explanation("has at most 50 operators and 200 characters of a value, and shows what it is told to show")
+      explanation("An explanation shows at most 50 operators and 200 characters of a value, through the given mask")
     ),
     row("test body of 256 KiB: 413", api("are tried on a request, and what matched is explained"))
   ]

@@ -94,22 +94,30 @@ export const sources: Section = {
       of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
     ],
     CustomResponse: [
-      of("content_type", answerRules("content types fall back to the outer one, and that to JSON")),
+      of("content_type", answerRules("The content type of a rule defaults to the outer one, and that one to JSON")),
       of("body", answers("placeholders in JSON")),
       of(
         "rules rules[].enabled",
         answers("the first enabled one that matches decides; one without conditions matches everything")
       ),
-      of("rules[].match rules[].match.*", answerRules("a rule's when all of its conditions hold, else the fallback")),
+      of(
+        "rules[].match rules[].match.*",
+        answerRules("A rule answers if all of its conditions match, and the fallback answers otherwise")
+      ),
       of(
         "rules[].response rules[].response.content_type rules[].response.body",
-        answerRules("a rule without a body answers without one, whatever the fallback is")
+        answerRules("A rule without a body answers with an empty body, whatever the fallback is")
       ),
       of("rules[].response.status", answers("${status}, and the request is accepted and routed all the same")),
       of("rules[].response.headers", answers("headers of its own, which no sender can break open"))
     ],
     ConditionOperators: [
-      of("*", tests("packages/rules/test/Filter.test.ts")("${shown(condition)} ← ${shown(document)}: ${expected}"))
+      of(
+        "*",
+        tests("packages/rules/test/Filter.test.ts")(
+          "The filter ${shown(condition)} on ${shown(document)} gives ${expected}"
+        )
+      )
     ],
     ProxySettings: [
       of("enabled", input("The mode and the proxy's switch imply each other")),
@@ -151,7 +159,7 @@ export const sources: Section = {
     ),
     row(
       "matcher operators $eq, $ne, $contains, $starts_with, $ends_with, $exists, $in, $regex",
-      answerRules("a rule's when all of its conditions hold, else the fallback")
+      answerRules("A rule answers if all of its conditions match, and the fallback answers otherwise")
     )
   ],
   limits: [

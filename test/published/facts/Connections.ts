@@ -28,7 +28,7 @@ export const connections: Section = {
   title: "Connections and rules",
   endpoints: [
     row("GET /connections", lists("resources are listed by id, order and state")),
-    row("POST /connections", stored("stores a connection and shows it with its source and destination")),
+    row("POST /connections", stored("A stored connection is returned with its source and destination")),
     row(
       "PUT /connections; GET,PUT,PATCH,DELETE /connections/{id}",
       commands("the life of one of ${prefix}/connections")
@@ -45,9 +45,9 @@ export const connections: Section = {
   ],
   fields: {
     Connection: [
-      of("source destination", stored("stores a connection and shows it with its source and destination")),
+      of("source destination", stored("A stored connection is returned with its source and destination")),
       of("ordering ordering.*", ordering("is null unless told, blocks unless told, and can be taken away")),
-      of("disabled_at paused_at", stored("pauses and unpauses, again without effect")),
+      of("disabled_at paused_at", stored("A connection can be paused and unpaused, and a repetition has no effect")),
       of("rules", input("Rules of a connection are normalized"))
     ],
     "ConnectionWrite ConnectionUpsert ConnectionPatch": [
@@ -57,7 +57,7 @@ export const connections: Section = {
         "source_id source source.id destination_id destination destination.id",
         input("A connection accepts its source and destination by id or as objects, and the id has priority")
       ),
-      of("disabled_at paused_at", stored("an update that sets the two times is the transition that they stand for")),
+      of("disabled_at paused_at", stored("An update of the two times has the same effect as the command for it")),
       of("ordering", input("An ordering key is the path of one request value, and a failure blocks by default")),
       of(within("type window include_fields exclude_fields"), rules("All forms of a deduplicate rule are accepted")),
       of(within("headers body query path"), rules("Normalized rules are kept as written")),
@@ -96,7 +96,7 @@ export const connections: Section = {
   states: [
     row(
       "disable, enable: disabled_at is set or cleared; routing is off while it is disabled",
-      stored("disabling ends a pause and cancels; enabling cancels what is older")
+      stored("Disabling ends a pause and cancels events, and enabling cancels older events")
     ),
     row(
       "pause: paused_at is set, delivery is paused; unpause: paused_at is null, delivery goes on",

@@ -114,15 +114,15 @@ export const destinations: Section = {
     ConsentStarted: [],
     ConsentEnded: [],
     Destination: [
-      of("attempts_24h_count attempts_24h_bins", stored("counts its attempts of the last 24 hours in six bins")),
-      of("disabled_at", stored("is disabled and enabled, again without effect")),
+      of("attempts_24h_count attempts_24h_bins", stored("The attempts of the last 24 hours are counted in six bins")),
+      of("disabled_at", stored("A destination can be disabled and enabled, and a repetition has no effect")),
       of(
         "held_until",
         tests("test/contract/RefusingTargets.test.ts")(
           "its other events wait without an attempt, also in the next process, until its settings are changed"
         )
       ),
-      of("config", stored("stores a destination and shows it, secrets masked"))
+      of("config", stored("A stored destination is returned with masked secrets"))
     ],
     DestinationConfig: [...config, ownSettings],
     DestinationWrite: [
@@ -136,7 +136,10 @@ export const destinations: Section = {
     DestinationConfigPatch: [...config, ownSettings]
   },
   states: [
-    row("disable, enable: disabled_at is set or cleared", stored("is disabled and enabled, again without effect")),
+    row(
+      "disable, enable: disabled_at is set or cleared",
+      stored("A destination can be disabled and enabled, and a repetition has no effect")
+    ),
     row(
       "a disabled destination gets nothing",
       tests("test/contract/Routing.test.ts")("a disabled or deleted destination gets nothing")

@@ -8,7 +8,7 @@ const contract = tests("test/contract/Filters.test.ts")
 const cluster = tests("test/cluster/filters.test.ts")
 
 const together = input("A filter consists of a name and conditions, which may stand together or each in its own member")
-const linked = stored("a rule that links one has its conditions, and which version they are of")
+const linked = stored("A rule that links a filter has its conditions and their version")
 const counts = [
   of("connections_count sample_connection_id", linked),
   of("workflow_steps_count", api("the life of one of ${prefix}/filters"))
@@ -23,7 +23,7 @@ export const filters: Section = {
   ],
   fields: {
     Filter: [
-      of("conditions headers body query path", stored("stores a filter and shows it with its conditions one by one")),
+      of("conditions headers body query path", stored("A stored filter is returned with each of its conditions")),
       ...counts,
       of("connections", linked)
     ],
@@ -40,7 +40,7 @@ export const filters: Section = {
     FilterDeleted: [
       of(
         "detached_connections",
-        stored("a delete leaves the copies to the rules as their own, and says to how many connections")
+        stored("Deleting a filter leaves copies to the rules and reports the number of connections")
       )
     ],
     FilterTestInput: [
@@ -61,7 +61,7 @@ export const filters: Section = {
     ),
     row(
       "a delete detaches the conditions into the rules",
-      stored("a delete leaves the copies to the rules as their own, and says to how many connections")
+      stored("Deleting a filter leaves copies to the rules and reports the number of connections")
     ),
     row(
       "an ignored event tells by which version it was judged",
@@ -69,7 +69,7 @@ export const filters: Section = {
     ),
     row(
       "changes that race with connection writes leave no rule without conditions",
-      stored("changes, deletes and connection writes at once leave no rule without conditions, and no stale copy")
+      stored("Concurrent changes leave no rule without conditions and no outdated copy")
     ),
     row(
       "conditions beside filter_id are refused",
@@ -89,7 +89,7 @@ export const filters: Section = {
       "list limit: 255 at most",
       tests("packages/api/test/EveryList.test.ts")("${path} has its envelope, its order and its limits")
     ),
-    row("500 filters of a team", stored("a team can have 500, also when the last ones are made at once")),
+    row("500 filters of a team", stored("A team can have 500 filters, even if the last ones are created concurrently")),
     row(
       "50 explained operators, values of 200 characters",
       explanation("An explanation shows at most 50 operators and 200 characters of a value, through the given mask")

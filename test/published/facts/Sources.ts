@@ -40,10 +40,16 @@ export const sources: Section = {
         "url",
         tests("test/contract/Slugs.test.ts")("is a second URL of the source, which shows it and has its id's beside")
       ),
-      of("disabled_at", stored("switches its enabled connections off with it, and on again exactly those"))
+      of(
+        "disabled_at",
+        stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
+      )
     ],
     WrittenSource: [
-      of("disabled_at url", stored("switches its enabled connections off with it, and on again exactly those")),
+      of(
+        "disabled_at url",
+        stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
+      ),
       of("warnings", warned)
     ],
     Warning: [of("*", warned)],
@@ -58,7 +64,7 @@ export const sources: Section = {
     ],
     "SourceWrite SourcePatch": [
       of("name description type", input("A new source gets default values for what is omitted")),
-      of("status", stored("an update can switch it off and on as well")),
+      of("status", stored("An update can disable and enable a source as well")),
       of("url", input("The URL of a source contains a slug below the ingress URL")),
       of("config", input("Source settings are accepted inside config and at the top level, but must not differ")),
       of(
@@ -137,18 +143,21 @@ export const sources: Section = {
   states: [
     row(
       "disable: disabled_at is set; disable: related connections are disabled too; enable: disabled_at is null, and the connections that it had disabled are back",
-      stored("switches its enabled connections off with it, and on again exactly those")
+      stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
     ),
     row(
       "a connection disabled by itself stays off when its source is enabled",
-      stored("a connection disabled by itself stays off when its source comes back")
+      stored("A connection that was disabled by itself stays disabled when its source is enabled")
     ),
     row("mode webhook, proxy", proxyRules("the mode is switched off and on, from the next request on")),
     row("auth_type BASIC_AUTH", ingress("BASIC_AUTH")),
     row("auth_type API_KEY", ingress("API_KEY in a header")),
     row("auth_type HMAC", ingress("HMAC over the raw bytes")),
     row("auth_type null", input("An explicit null as auth_type turns verification off, whatever auth contains")),
-    row("duplicate name: 409 RESOURCE_ALREADY_EXISTS", stored("refuses a name that is taken, naming its holder")),
+    row(
+      "duplicate name: 409 RESOURCE_ALREADY_EXISTS",
+      stored("A source name that is taken is rejected with the id of its owner")
+    ),
     row(
       "vendor-specific types",
       providers("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected")

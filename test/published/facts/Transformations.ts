@@ -10,7 +10,7 @@ const running = tests("test/contract/Transformations.test.ts")
 
 const execution = [
   of("error_code error_message", running("${name}: ${error_code}, the event is ignored and nothing is sent")),
-  of("logs logs_truncated", executions("shows the first lines of a long log in lists, all of it in the detail")),
+  of("logs logs_truncated", executions("Lists show the first lines of a long log, and the detail shows all")),
   of("code_hash", life("holds from the first request after its answer, and each execution tells the code it ran"))
 ]
 
@@ -32,14 +32,14 @@ export const transformations: Section = {
   ],
   fields: {
     Transformation: [
-      of("env", stored("its variables are stored encrypted, and run decrypted")),
-      of("code_hash", stored("a change in part leaves the rest, and the hash follows the code")),
+      of("env", stored("Environment variables are stored encrypted and decrypted for a run")),
+      of("code_hash", stored("A partial change of a transformation keeps the rest, and the hash follows the code")),
       of(
         "executions_24h_count executions_24h_successful_count executions_24h_failed_count executions_24h_successful_bins executions_24h_failed_bins connections_count",
-        stored("counts its executions of the last 24 hours in six bins, when they are asked for")
+        stored("Executions of the last 24 hours are counted in six bins on request")
       ),
       of("deleted_at", api("the life of one of ${prefix}/transformations")),
-      of("isolation_reason", stored("stores a transformation and shows it"))
+      of("isolation_reason", stored("A stored transformation is returned"))
     ],
     "TransformationWrite TransformationPatch": [
       of("name code env", actor("creates, changes in part, upserts and deletes")),
@@ -77,7 +77,7 @@ export const transformations: Section = {
       ...execution,
       of(
         "original_event_data transformed_event_data",
-        executions("shows what the code was given and made, and its log")
+        executions("An execution shows its input, its result and its log")
       )
     ]
   },

@@ -100,7 +100,7 @@ export const connections: Section = {
     ),
     row(
       "pause: paused_at is set, delivery is paused; unpause: paused_at is null, delivery goes on",
-      actors("delivers nothing of a paused connection, and goes on with UNPAUSE")
+      actors("A paused connection delivers nothing and continues with the trigger UNPAUSE")
     ),
     row(
       "rules are evaluated in normalized order",

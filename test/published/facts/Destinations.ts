@@ -82,10 +82,13 @@ const config = [
   of(
     "auth.code auth.code_verifier",
     tests("packages/entities/test/Tokens.test.ts")(
-      "of refresh tokens that change: each is stored before it is needed, by whatever runner"
+      "Each new refresh token is stored before it is needed, by any runner"
     )
   ),
-  of("auth.audience", tests("packages/entities/test/Tokens.test.ts")("are asked for an audience where one is written")),
+  of(
+    "auth.audience",
+    tests("packages/entities/test/Tokens.test.ts")("A token is requested for an audience if one is set")
+  ),
   of(
     "auth.client_email auth.private_key auth.private_key_id auth.token_uri auth.subject",
     tests("packages/outbound-auth/test/OutboundAuth.test.ts")(

@@ -143,7 +143,7 @@ export const streams: Section = {
     row(
       "no session for two minutes: CLI_UNAVAILABLE",
       tests("packages/entities/test/Tunnel.test.ts")(
-        "fails when nobody has come for two minutes, and its retry waits likewise"
+        "An event fails if no client connects for two minutes, and its retry waits as long"
       )
     ),
     row(

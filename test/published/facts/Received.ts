@@ -139,7 +139,7 @@ export const requests: Section = {
       of(
         "error",
         tests("packages/entities/test/BulkOperation.test.ts")(
-          "that three processes have ended with fails, and its targets are as they were"
+          "A bulk operation that ended three processes fails, and its targets stay unchanged"
         )
       ),
       of("requested_by", bulkStored("A bulk operation is planned and then handles each target once"))
@@ -291,14 +291,17 @@ export const attempts: Section = {
         "status attempt_number successful_at delivered_at responded_at delivery_latency response_latency requested_url http_method response_status error_code",
         records("of an event and its attempts tell what happened and when")
       ),
-      of("trigger", attempt("%s")),
+      of("trigger", attempt("The trigger of an attempt follows from its history (%s)")),
       of("body body_encoding response_headers", records("of an event and its attempts tell what happened and when")),
       of("bulk_retry_id", found)
     ]
   },
   states: [
     row("status SUCCESSFUL, FAILED", delivery("${status} is ${expected}")),
-    row("trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE", attempt("%s")),
+    row(
+      "trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE",
+      attempt("The trigger of an attempt follows from its history (%s)")
+    ),
     row("filters by event, request, destination, status, window and search", filtered),
     row("one of next and prev", lists("attempts are read in both directions"))
   ],

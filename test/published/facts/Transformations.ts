@@ -42,35 +42,32 @@ export const transformations: Section = {
       of("isolation_reason", stored("A stored transformation is returned"))
     ],
     "TransformationWrite TransformationPatch": [
-      of("name code env", actor("creates, changes in part, upserts and deletes")),
+      of("name code env", actor("A transformation is created, partly changed, upserted and deleted by its actor")),
       of("isolation", input("A partial change of a transformation keeps the rest"))
     ],
     TransformationRunInput: [
-      of(
-        "transformation_id env",
-        actor("runs what is stored with its variables, or with those of the call; code beside it is not used")
-      ),
-      of("code request", actor("runs code that is not stored, against a sample or without one")),
+      of("transformation_id env", actor("A stored transformation runs with its own variables or those of the call")),
+      of("code request", actor("Code can run without being stored, with or without a sample request")),
       of("timestamp", input("An invalid %s of a run is rejected in %j")),
-      of(
-        "context context.*",
-        actor("runs what is stored with its variables, or with those of the call; code beside it is not used")
-      )
+      of("context context.*", actor("A stored transformation runs with its own variables or those of the call"))
     ],
-    TransformationValidationInput: [of("code env", actor("looks at code without running anything through it"))],
+    TransformationValidationInput: [of("code env", actor("Code can be validated without running its handler"))],
     TransformationValidation: [
-      of("valid runtime handlers console error error.*", actor("looks at code without running anything through it"))
+      of("valid runtime handlers console error error.*", actor("Code can be validated without running its handler"))
     ],
     TransformationCapabilities: [
       of("runtime runtimes handlers isolations globals limits limits.*", api("what code may use is told"))
     ],
     RequestSample: [
-      of("headers body query path method", actor("runs code that is not stored, against a sample or without one"))
+      of("headers body query path method", actor("Code can run without being stored, with or without a sample request"))
     ],
     TransformationRun: [
       of("console log_level", api("${method} runs code against a sample")),
-      of("error error.*", actor("a run that fails is an answer; code that does not compile, or finds no room, is not")),
-      of("request request.*", actor("answers a query in the form it was asked in"))
+      of(
+        "error error.*",
+        actor("A failed run is an answer, but code that does not compile or a full sandbox is an error")
+      ),
+      of("request request.*", actor("A run returns the query in the form in which it was given"))
     ],
     Execution: execution,
     ExecutionDetail: [

@@ -136,13 +136,13 @@ const storedAt = Effect.fnUntraced(function* (target: string, of = team) {
   return until
 })
 
-layer(world)("an action whose target refuses", (it) => {
+layer(world)("Action whose target rejects calls", (it) => {
   const callsTo = Effect.fnUntraced(function* (url: string) {
     const { calls } = yield* Network
     return () => calls.filter(({ url: called }) => called === url).length
   })
 
-  it.effect("is called by no step until then, and then by one, two, four, …", () =>
+  it.effect("A held action gets no calls until its time, and then one, two, four and more at once", () =>
     Effect.gen(function* () {
       const url = "https://waves.example.com/"
       const [one, action, sent] = [yield* process, yield* saved, yield* callsTo(url)]
@@ -176,7 +176,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("is held in every process, by what is stored, until it is changed", () =>
+  it.effect("A hold on an action applies to every process through SQL, until it is changed", () =>
     Effect.gen(function* () {
       const url = "https://shared.example.com/"
       const [one, other, action, sent] = [yield* process, yield* process, yield* saved, yield* callsTo(url)]
@@ -199,7 +199,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("and is disabled meanwhile fails what waits for it, and is not called", () =>
+  it.effect("Steps that wait for a held action fail without a call when the action is disabled", () =>
     Effect.gen(function* () {
       const url = "https://disabled.example.com/"
       const [one, action, sent] = [yield* process, yield* saved, yield* callsTo(url)]
@@ -220,7 +220,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("that is written into steps is held by its provider and origin, for the team alone", () =>
+  it.effect("An inline action is held by provider and origin, and only for its team", () =>
     Effect.gen(function* () {
       const [url, elsewhere] = ["https://inline.example.com/a", "https://elsewhere.example.com/"]
       const [one, sent] = [yield* process, yield* callsTo("https://inline.example.com/b")]
@@ -239,7 +239,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("is held also by an answer that uses its limit up, and at most for ten minutes", () =>
+  it.effect("An answer that uses up the limit also holds the action, for at most ten minutes", () =>
     Effect.gen(function* () {
       const url = "https://used-up.example.com/"
       const [one, action, sent] = [yield* process, yield* saved, yield* callsTo(url)]
@@ -259,7 +259,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("and has a rate is not called by a step whose turn comes meanwhile: the step asks for another one", () =>
+  it.effect("A step of a held action with a rate limit does not use its permit and asks for another one", () =>
     Effect.gen(function* () {
       const url = "https://paced.example.com/"
       const [one, action, sent] = [yield* process, yield* savedWith(5), yield* callsTo(url)]
@@ -283,7 +283,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("stays held where its team has so many holds that this one is not stored", () =>
+  it.effect("A hold that exceeds the team's number of stored holds still applies to its own process", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const url = "https://one-too-many.example.com/"
@@ -305,7 +305,7 @@ layer(world)("an action whose target refuses", (it) => {
     })
   )
 
-  it.effect("is held by nothing where it does not say for how long, and costs no row", () =>
+  it.effect("A rejection without a time holds nothing and stores no row", () =>
     Effect.gen(function* () {
       const [one, action] = [yield* process, yield* saved]
       const { acts } = yield* Network
@@ -358,7 +358,7 @@ const gateWorld = () => {
   return world
 }
 
-test("The calls of workflows take turns at a gate", () => {
+test("The calls of different workflows take turns at a gate", () => {
   const { enter, gate, pass, told } = gateWorld()
   gate.hold(2_000)
   const calls = ["a1", "a2", "a3", "b1", "b2"].map(enter)
@@ -367,7 +367,7 @@ test("The calls of workflows take turns at a gate", () => {
   expect(told).toEqual(["a1", "b1", "a2", "b2", "a3"])
 })
 
-test("A call that is given up makes room, whether it has a place or waits for one", () => {
+test("A cancelled call makes room at a gate, whether it was let through or still waits", () => {
   const { enter, gate, pass, timers, told } = gateWorld()
   gate.hold(2_000)
   const [first, second] = [enter("a1"), enter("a2")]
@@ -381,7 +381,7 @@ test("A call that is given up makes room, whether it has a place or waits for on
   expect([timers.size, gate.isOver]).toEqual([0, false])
 })
 
-test("A gate that nobody waits at has no timer, and lets the next call through alone once its hold is over", () => {
+test("A gate without waiting calls has no timer, and lets only one call through after its hold", () => {
   const { enter, gate, pass, timers, told } = gateWorld()
   gate.hold(2_000)
   expect(timers.size).toBe(0)
@@ -393,7 +393,7 @@ test("A gate that nobody waits at has no timer, and lets the next call through a
   expect(told).toEqual(["a1", "b1"])
 })
 
-test("Of those that wait at a gate, one after the other looks whether it still is held", () => {
+test("The calls that wait at a gate check one after the other whether it is still held", () => {
   const { enter, gate, pass, told } = gateWorld()
   gate.hold(60_000)
   enter("a1")

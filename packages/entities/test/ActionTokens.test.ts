@@ -106,7 +106,7 @@ const all = (call: (key: string) => Effect.Effect<unknown, unknown>, count: numb
     { concurrency: "unbounded" }
   )
 
-test("a hundred steps that begin at once ask for one token", (world, call) =>
+test("A hundred steps that start at once ask for only one token", (world, call) =>
   Effect.gen(function* () {
     const ended = yield* all(call, 100)
     expect(ended.every(Result.isSuccess)).toBe(true)
@@ -118,7 +118,7 @@ test("a hundred steps that begin at once ask for one token", (world, call) =>
     expect([world.asked, world.sent.at(-1)]).toEqual([2, "access-token-2"])
   }))
 
-test("one that the target refuses is dropped, and the call goes out once more with another", (world, call) =>
+test("A rejected token is dropped, and the call is repeated once with another token", (world, call) =>
   Effect.gen(function* () {
     yield* call()
     world.refused.add("access-token-1")
@@ -129,7 +129,7 @@ test("one that the target refuses is dropped, and the call goes out once more wi
     expect(world.sent.at(-1)).toBe("access-token-2")
   }))
 
-test("a target that refuses every token costs the provider few", (world, call) =>
+test("A target that rejects every token causes only a few token requests", (world, call) =>
   Effect.gen(function* () {
     world.gives = (count) => {
       world.refused.add(`access-token-${count}`)
@@ -144,7 +144,7 @@ test("a target that refuses every token costs the provider few", (world, call) =
     expect(world.asked).toBe(3)
   }))
 
-test("a provider that gives none is left alone for a while, and no step sends anything", (world, call) =>
+test("A token provider that fails is left alone for a while, and no step is sent", (world, call) =>
   Effect.gen(function* () {
     world.gives = () => ({ status: 503, body: "" })
     const ended = yield* all(call, 100)
@@ -167,7 +167,7 @@ test("a provider that gives none is left alone for a while, and no step sends an
     expect(world.sent).toEqual(["token"])
   }))
 
-test("teams have none in common, whatever they ask with", (world, call) =>
+test("Teams never share tokens, even with equal credentials", (world, call) =>
   Effect.gen(function* () {
     yield* call("wse_1", "tm_1")
     yield* call("wse_2", "tm_2")

@@ -116,8 +116,8 @@ const maxIn = (given: ReadonlyArray<Given>, period: RatePeriod): number => {
 const many = <A, E>(count: number, one: (i: number) => Effect.Effect<A, E>) =>
   Effect.forEach(Array.from({ length: count }), (_, i) => Effect.forkChild(one(i)))
 
-layer(world)("the turns of a saved action", (it) => {
-  it.effect("are as many as its limit says, and workflows take theirs in turn", () =>
+layer(world)("Rate permits of a saved action", (it) => {
+  it.effect("An action gives as many permits as its limit allows, and workflows take turns", () =>
     Effect.gen(function* () {
       const actor = yield* owner(yield* saved(5, "second"))
       const given: Array<Given> = []
@@ -134,7 +134,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("of a period are known to the next owner, whose own are the rest", () =>
+  it.effect("The next owner of an action knows the permits of the period and gives only the rest", () =>
     Effect.gen(function* () {
       const id = yield* saved(10, "hour")
       const given: Array<Given> = []
@@ -155,7 +155,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("that were noted and not used are the next owner's, where the last one left in order", () =>
+  it.effect("The next owner gets unused stored permits if the previous owner left in order", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const id = yield* saved(6_400, "hour")
@@ -173,7 +173,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("are not given by two owners beyond the limit, of which one does not know yet that it is none", () =>
+  it.effect("Two owners together stay within the limit, although one does not know that it is outdated", () =>
     Effect.gen(function* () {
       const id = yield* saved(20, "minute")
       const given: Array<Given> = []
@@ -188,7 +188,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("are not given by who has lost the action", () =>
+  it.effect("A process that has lost an action gives no permits for it", () =>
     Effect.gen(function* () {
       let isOwner = false
       const actor = yield* owner(yield* saved(5, "second"), () => isOwner)
@@ -198,7 +198,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("follow a change of the limit at once, and what was used before counts", () =>
+  it.effect("A changed limit applies at once, and permits used before it count", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const id = yield* saved(2, "minute")
@@ -225,7 +225,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("follow a change that comes while they are read", () =>
+  it.effect("A limit that is changed while the old one is read applies as well", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const id = yield* saved(null, "minute")
@@ -248,7 +248,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("are waited for by so many at the most, and asked for again after a while", () =>
+  it.effect("The number of waiters for permits is limited, and a waiter asks again after a while", () =>
     Effect.gen(function* () {
       const actor = yield* owner(yield* saved(1, "day"))
       expect(yield* passing(yield* Effect.forkChild(actor.ask()))).toBe(true)
@@ -264,7 +264,7 @@ layer(world)("the turns of a saved action", (it) => {
     })
   )
 
-  it.effect("are none while they cannot be noted", () =>
+  it.effect("No permit is given while permits cannot be stored", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const actor = yield* owner(yield* saved(5, "second"))

@@ -36,7 +36,7 @@ const item = newItem(
   }
 )
 
-const lane: ConnectionQueueSettings = {
+const queue: ConnectionQueueSettings = {
   id: "con_1",
   name: "connection",
   sourceName: "source",
@@ -54,7 +54,7 @@ const lane: ConnectionQueueSettings = {
   )
 }
 
-const begun = (change: Partial<DeliveryItem> = {}, settings: ConnectionQueueSettings | undefined = lane): Attempt => ({
+const begun = (change: Partial<DeliveryItem> = {}, settings: ConnectionQueueSettings | undefined = queue): Attempt => ({
   ...beginAttempt({ ...item, ...change }, settings, at, null),
   url: "http://target.test/shown"
 })
@@ -74,27 +74,27 @@ const failed = { code: "BAD_RESPONSE", message: "HTTP 500 from destination", fin
 const recorded = (attempt: Attempt, outcome: Outcome, verdict: Parameters<typeof recordOf>[3]) =>
   recordOf(attempt, "des_1", outcome, verdict, at + 50, 0.5)
 
-describe("the trigger of an attempt", () => {
+describe("Trigger of an attempt", () => {
   const cases: ReadonlyArray<
     readonly [name: string, change: Partial<DeliveryItem>, resumedAt: number, trigger: string]
   > = [
-    ["the first", {}, 0, "INITIAL"],
-    ["the first of a manual retry", { trigger: "MANUAL" }, 0, "MANUAL"],
-    ["a later one", { attempts: 1, lastAttemptAt: at - 100 }, 0, "AUTOMATIC"],
-    ["what was pending when the connection was unpaused", {}, at - 1_000, "UNPAUSE"],
-    ["what has been tried since", { attempts: 1, lastAttemptAt: at - 100 }, at - 1_000, "AUTOMATIC"],
-    ["what came after", { createdAt: at - 10 }, at - 1_000, "INITIAL"]
+    ["first attempt", {}, 0, "INITIAL"],
+    ["first attempt of a manual retry", { trigger: "MANUAL" }, 0, "MANUAL"],
+    ["later attempt", { attempts: 1, lastAttemptAt: at - 100 }, 0, "AUTOMATIC"],
+    ["pending when the connection was unpaused", {}, at - 1_000, "UNPAUSE"],
+    ["attempted since the connection was unpaused", { attempts: 1, lastAttemptAt: at - 100 }, at - 1_000, "AUTOMATIC"],
+    ["created after the connection was unpaused", { createdAt: at - 10 }, at - 1_000, "INITIAL"]
   ]
-  it.each(cases)("%s", (_, change, resumedAt, trigger) =>
-    expect(begun(change, { ...lane, resumedAt }).trigger).toBe(trigger)
+  it.each(cases)("The trigger of an attempt follows from its history (%s)", (_, change, resumedAt, trigger) =>
+    expect(begun(change, { ...queue, resumedAt }).trigger).toBe(trigger)
   )
 })
 
-describe("what an attempt says of itself", () => {
+describe("Facts about an attempt", () => {
   const facts = (change: Partial<DeliveryItem>) =>
-    factsOf(begun(change), lane, { id: "des_1", name: "destination" }, item.payload)
+    factsOf(begun(change), queue, { id: "des_1", name: "destination" }, item.payload)
 
-  it("names all it belongs to", () => {
+  it("The facts of an attempt name everything that it belongs to", () => {
     expect(facts({ rootEventId: "evt_0" })).toEqual({
       eventId: "evt_1",
       requestId: "req_1",
@@ -117,7 +117,7 @@ describe("what an attempt says of itself", () => {
     })
   })
 
-  it("promises no retry with the last one", () => {
+  it("The last attempt announces no retry", () => {
     expect(facts({ attempts: 3, firstAttemptAt: at - 6_000, lastAttemptAt: at - 2_000 })).toMatchObject({
       attemptNumber: 4,
       willRetryAfter: null,
@@ -126,10 +126,10 @@ describe("what an attempt says of itself", () => {
   })
 })
 
-describe("a verdict", () => {
+describe("Verdict of an attempt", () => {
   const judge = () => failed
-  it("is the sender's of an answer in full", () => expect(verdictOf(answer(500), judge)).toBe(failed))
-  it("is a failure without one, whatever the sender would say", () => {
+  it("The sender judges a complete answer", () => expect(verdictOf(answer(500), judge)).toBe(failed))
+  it("An incomplete answer is a failure, whatever the sender would say", () => {
     expect(verdictOf(unanswered("TIMEOUT", "no full answer", at, at), () => "successful")).toEqual({
       code: "TIMEOUT",
       message: "no full answer",
@@ -141,8 +141,8 @@ describe("a verdict", () => {
   })
 })
 
-describe("the record of an attempt", () => {
-  it("of a success is final, and has what was answered", () => {
+describe("Record of an attempt", () => {
+  it("The record of a successful attempt is final and has the answer", () => {
     expect(recorded(begun(), answer(204, { "x-a": "b" }), "successful")).toMatchObject({
       eventId: "evt_1",
       destinationId: "des_1",
@@ -164,7 +164,7 @@ describe("the record of an attempt", () => {
     })
   })
 
-  it("of nothing sent has no response", () => {
+  it("The record of an attempt that sent nothing has no response", () => {
     const outcome = unanswered("INTERNAL_ERROR", "a reason", at, at)
     const verdict = { code: "INTERNAL_ERROR", message: "a reason", final: false } as const
     expect(recorded(begun(), outcome, verdict)).toMatchObject({
@@ -188,34 +188,34 @@ describe("the record of an attempt", () => {
       retryAt: number | null
     ]
   > = [
-    ["a status that the rule names", begun(), answer(500), failed, at + 2_050],
-    ["a status that it does not name", begun(), answer(404), failed, null],
-    ["a 200 that is a failure all the same", begun(), answer(200), failed, at + 2_050],
+    ["status that the rule names", begun(), answer(500), failed, at + 2_050],
+    ["status that the rule does not name", begun(), answer(404), failed, null],
+    ["failure with status 200", begun(), answer(200), failed, at + 2_050],
     ["no answer", begun(), unanswered("TIMEOUT", "", at, at), failed, at + 2_050],
     [
-      "a broken answer with a status that it does not name",
+      "broken answer with a status that the rule does not name",
       begun(),
       { ...answer(404), errorCode: "SOCKET_CLOSED" },
       failed,
       at + 2_050
     ],
-    ["what is final", begun(), answer(500), final, null],
-    ["the last", begun({ attempts: 3, firstAttemptAt: at }), answer(500), failed, null],
-    ["a target that says when", begun(), answer(500, { "retry-after": "7" }), failed, at + 7_050],
-    ["no rule", begun({}, { ...lane, retry: null }), answer(500), failed, null]
+    ["final failure", begun(), answer(500), final, null],
+    ["last attempt", begun({ attempts: 3, firstAttemptAt: at }), answer(500), failed, null],
+    ["target that says when", begun(), answer(500, { "retry-after": "7" }), failed, at + 7_050],
+    ["no rule", begun({}, { ...queue, retry: null }), answer(500), failed, null]
   ]
-  it.each(retries)("is due again: %s", (_, attempt, outcome, verdict, retryAt) =>
+  it.each(retries)("The next retry follows the rule and the answer (%s)", (_, attempt, outcome, verdict, retryAt) =>
     expect(recorded(attempt, outcome, verdict).retryAt).toBe(retryAt)
   )
 
-  it("of an unknown connection is the last", () => {
+  it("The attempt of an unknown connection is the last one", () => {
     const attempt = beginAttempt(item, undefined, at, null)
     expect(recorded(attempt, answer(500), failed).retryAt).toBeNull()
   })
 })
 
-describe("the next wait", () => {
-  it("counts the attempt, and keeps when the first one was", () => {
+describe("Next wait of an event", () => {
+  it("A retried event counts its attempts and keeps the time of the first one", () => {
     const first = recorded(begun(), answer(500), failed)
     const next = retryOf(item, first, first.retryAt!)
     expect(next).toEqual({ ...item, attempts: 1, dueAt: at + 2_050, firstAttemptAt: at + 3, lastAttemptAt: at + 50 })

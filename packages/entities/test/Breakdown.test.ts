@@ -22,7 +22,7 @@ import {
 } from "./DestinationWorld.ts"
 import { maxBytes, QueueWorld } from "./QueueWorld.ts"
 
-/** Something throws where nothing should: it costs an attempt, or a while, and never a slot. */
+/** Something throws where nothing should: it costs an attempt, or a while, and never a permit. */
 
 const closed = (world: QueueWorld): void => {
   expect(world.permits.taken).toBe(0)
@@ -32,13 +32,13 @@ const closed = (world: QueueWorld): void => {
   expect(world.pending).toBe(0)
 }
 
-describe("a queue whose host throws", () => {
+describe("Delivery queue whose host throws", () => {
   const pacers: ReadonlyArray<readonly [name: string, make: () => Pacer | undefined]> = [
     ["unpaced", () => undefined],
     ["paced", () => new Pacer(100, "second")]
   ]
   for (const [name, make] of pacers) {
-    it(`has its slots and its memory back, and delivers when it can (${name})`, () => {
+    it(`A queue whose host throws gets its permits and memory back, and delivers later (${name})`, () => {
       const pacer = make()
       const world = new QueueWorld(["a", "b"], { permits: 3, ...(pacer === undefined ? {} : { pacer }) })
       world.breaks = 10
@@ -51,7 +51,7 @@ describe("a queue whose host throws", () => {
     })
   }
 
-  it("asks SQL for it again after a pause, not at once", () => {
+  it("A queue whose host throws reads SQL again after a pause, not at once", () => {
     const world = new QueueWorld(["a"])
     world.breaks = 3
     world.send("a", 1)
@@ -64,10 +64,10 @@ describe("a queue whose host throws", () => {
     closed(world)
   })
 
-  it("costs a neighbour that waits for a slot nothing", () => {
+  it("A queue whose host throws does not affect another one that waits for a permit", () => {
     const world = new QueueWorld(["a"], { permits: 1 })
     world.send("a", 1)
-    // Called with every slot that comes back, as a queue's own tick is.
+    // Called with every permit that comes back, as a queue's own tick is.
     let told = 0
     expect(world.permits.key(() => told++).take()).toBe(false)
     world.send("a", 1)
@@ -79,7 +79,7 @@ describe("a queue whose host throws", () => {
     closed(world)
   })
 
-  it("goes on after a tick that broke down", () => {
+  it("A queue continues after a tick that threw", () => {
     const world = new QueueWorld(["a"])
     let isBroken = true
     const pacer = new Pacer(1_000, "second")
@@ -99,17 +99,17 @@ describe("a queue whose host throws", () => {
   })
 })
 
-layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (it) => {
+layer(worldWith(connectorOf))("Destination actor with an attempt that throws", (it) => {
   const throwing: ReadonlyArray<readonly [name: string, act: Act]> = [
     [
-      "before it is on the wire",
+      "before it is sent",
       () => {
         throw new Error("no way out")
       }
     ],
-    ["when it is sent", () => Promise.reject(new Error("no way out"))],
+    ["while it is sent", () => Promise.reject(new Error("no way out"))],
     [
-      "over its answer",
+      "while its answer is read",
       () =>
         Promise.resolve(
           answer({
@@ -123,7 +123,7 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
     ]
   ]
   for (const [name, act] of throwing) {
-    it.effect(`${name}: it fails by a fault of ours, is logged with its cause, and is retried by the rule`, () =>
+    it.effect(`An attempt that throws ${name} fails, is logged with its cause and is retried`, () =>
       Effect.gen(function* () {
         const acts = yield* Acts
         const calls = yield* Calls
@@ -145,7 +145,7 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
     )
   }
 
-  it.effect("without a rule, it is the last one", () =>
+  it.effect("An attempt that throws is the last one without a retry rule", () =>
     Effect.gen(function* () {
       const { event, wake } = yield* waiting()
       ;(yield* Acts).push(() => Promise.reject(new Error("no way out")))
@@ -155,7 +155,7 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
     })
   )
 
-  it.effect("twenty times, there is still a slot for the others", () =>
+  it.effect("A queue still has permits for other events after twenty attempts that threw", () =>
     Effect.gen(function* () {
       const acts = yield* Acts
       const { event, wake } = yield* waiting([linear(1_000, 50)])
@@ -180,8 +180,8 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
   )
 })
 
-layer(worldWith(connectorOf))("the journal, when a caller throws over its answer", (it) => {
-  it.effect("answers the others of the batch", () =>
+layer(worldWith(connectorOf))("Journal with a callback that throws", (it) => {
+  it.effect("A callback that throws does not keep the journal from answering others of the batch", () =>
     Effect.gen(function* () {
       const journal = yield* Journal
       const told: Array<string> = []

@@ -51,8 +51,8 @@ const retriesOf = Effect.fnUntraced(function* (id: string) {
 layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
   excludeTestServices: true,
   timeout: "60 seconds"
-})("the actor of a bulk operation", (it) => {
-  it.effect("works from its first step to its last, told once or several times", () =>
+})("Actor of a bulk operation", (it) => {
+  it.effect("A bulk operation runs from its first step to its last, however often it is woken", () =>
     Effect.gen(function* () {
       const { actor, events, id } = yield* created(many)
       yield* Effect.all([actor.Wake(), actor.Wake()], { concurrency: "unbounded" })
@@ -65,7 +65,7 @@ layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
     })
   )
 
-  it.effect("goes on where another process has stopped", () =>
+  it.effect("A bulk operation continues where another process stopped", () =>
     Effect.gen(function* () {
       const { actor, events, id } = yield* created(20)
       const share = { targets: 7, overMs: 0 }
@@ -78,7 +78,7 @@ layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
     })
   )
 
-  it.effect("that three processes have ended with fails, and its targets are as they were", () =>
+  it.effect("A bulk operation that ended three processes fails, and its targets stay unchanged", () =>
     Effect.gen(function* () {
       const { actor, events, id } = yield* created(3)
       const operation = { kind: "bulk", id, team_id } as const
@@ -100,7 +100,7 @@ layer(BulkOperationBehaviour.layer.pipe(Layer.provideMerge(world)), {
     })
   )
 
-  it.effect("cancelled amid a step, carries that one out and no other", () =>
+  it.effect("A bulk operation that is cancelled during a step completes this step and no other", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { actor, events, id } = yield* created(many)

@@ -9,8 +9,8 @@ import { QueueWorld } from "./QueueWorld.ts"
 const callOf = (started: Array<string>, name: string, line = "wfl_1", since = 0): Call =>
   new Call({ line, since, bytes: 10, start: () => void started.push(name) })
 
-describe("calls", () => {
-  it("begin at once where nothing holds them up, and take a slot until they end", () => {
+describe("Calls of workflow steps", () => {
+  it("A call starts at once if nothing holds it up, and keeps its permit until it ends", () => {
     const world = new QueueWorld(["a"], { permits: 2 })
     const started: Array<string> = []
     const calls = ["1", "2", "3"].map((name) => callOf(started, name, `wfl_${name}`))
@@ -22,7 +22,7 @@ describe("calls", () => {
     expect(started.length).toBe(before + 1)
   })
 
-  it("take turns with connections, and with those of other workflows", () => {
+  it("Calls take turns with connections and with calls of other workflows", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 1 })
     const [blocking] = world.send("a", 1)
     expect(world.starts.map(({ id }) => id)).toEqual([blocking!.id])
@@ -56,7 +56,7 @@ describe("calls", () => {
     expect(started.filter((one) => one.startsWith("w1"))).toEqual(["w1/1", "w1/2", "w1/3"])
   })
 
-  it("use the destination's rate like its events", () => {
+  it("Calls use the rate limit of the destination like its events", () => {
     const world = new QueueWorld(["a"], { pacer: new Pacer(1, "minute") })
     const started: Array<string> = []
     world.queue.call(callOf(started, "1"))
@@ -71,7 +71,7 @@ describe("calls", () => {
     expect(world.starts.length + started.length).toBe(2)
   })
 
-  it("who has waited longest comes first, also when it was asked for again", () => {
+  it("The call that has waited longest starts first, even if it was asked for again", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 1 })
     const started: Array<string> = []
     const first = callOf(started, "first")
@@ -82,7 +82,7 @@ describe("calls", () => {
     expect(started).toEqual(["first", "early"])
   })
 
-  it("one that nobody waits for any more leaves its place", () => {
+  it("A withdrawn call leaves the queue", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 1 })
     const started: Array<string> = []
     const [first, second, third] = ["1", "2", "3"].map((name) => callOf(started, name)) as [Call, Call, Call]
@@ -95,7 +95,7 @@ describe("calls", () => {
     expect(world.permits.taken).toBe(0)
   })
 
-  it("are not taken in without end, nor where nothing is sent", () => {
+  it("The number of waiting calls is limited, and a disabled destination accepts none", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 1 })
     const taken = Array.from({ length: 1_100 }, (_, i) => world.queue.call(callOf([], String(i))))
     expect(taken.filter(Boolean).length).toBe(1_001)

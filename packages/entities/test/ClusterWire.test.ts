@@ -20,7 +20,7 @@ const until = (what: string, holds: () => boolean): Effect.Effect<void> =>
     }
   })
 
-describe("who may talk to a runner", () => {
+describe("Access to a runner", () => {
   const rings: ReadonlyArray<readonly [string, KeyRing, KeyRing, boolean]> = [
     ["the same key", [old], [old], true],
     ["another key", [old], [others], false],
@@ -35,7 +35,7 @@ describe("who may talk to a runner", () => {
     ["a key that has been taken out", [next], [old], false]
   ]
   for (const [name, ofRunner, ofCaller, may] of rings) {
-    it.live(`${name}: ${may ? "yes" : "no"}`, () =>
+    it.live(`A runner ${may ? "accepts" : "rejects"} ${name}`, () =>
       Effect.gen(function* () {
         const echo = yield* runner(ofRunner)
         const { Say } = yield* client(ofCaller, echo.address)
@@ -52,7 +52,7 @@ describe("who may talk to a runner", () => {
     )
   }
 
-  it.live("a connection that was led to another runner of the same keys: no", () =>
+  it.live("A runner rejects a connection that was redirected to another runner with the same keys", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       const other = yield* runner([old])
@@ -65,7 +65,7 @@ describe("who may talk to a runner", () => {
     })
   )
 
-  it.live("a message without the handshake, and a recorded connection played again: no", () =>
+  it.live("A runner rejects a message without handshake and a replayed connection", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       const ear = yield* impostor([old])
@@ -98,7 +98,7 @@ describe("who may talk to a runner", () => {
     })
   )
 
-  it.live("a wrong key and an unknown name of a key look the same", () =>
+  it.live("A wrong key and an unknown key name cause the same error", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       const identity = peerKeys([old], echo.address)[0]!.identity
@@ -114,8 +114,8 @@ describe("who may talk to a runner", () => {
   )
 })
 
-describe("frames", () => {
-  it.live("the largest passes, a larger one ends its own call and nothing else", () =>
+describe("Frames", () => {
+  it.live("The largest frame is accepted, and a larger one ends only its own call", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       const { Say, Wait } = yield* client([old], echo.address)
@@ -137,7 +137,7 @@ describe("frames", () => {
     })
   )
 
-  it.live("what is announced too large, or is no frame, ends the connection at once", () =>
+  it.live("A frame that is announced too large or is invalid ends the connection at once", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       const length = (bytes: number): Buffer => {
@@ -162,7 +162,7 @@ describe("frames", () => {
     })
   )
 
-  it.live("a caller drops a runner that answers what cannot be read, and comes again", () =>
+  it.live("A caller drops a runner with an unreadable answer and connects again", () =>
     Effect.gen(function* () {
       const fake = yield* impostor([old], Buffer.alloc(100, 0xff))
       const { Say } = yield* client([old], fake.address)
@@ -172,8 +172,8 @@ describe("frames", () => {
   )
 })
 
-describe("a port under attack", () => {
-  it.live("those who say nothing displace each other, not a peer with a key; what is told of them is little", () =>
+describe("Port under attack", () => {
+  it.live("Silent connections replace each other, never a peer with a key, and are logged rarely", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       let open = 0
@@ -195,8 +195,8 @@ describe("a port under attack", () => {
   )
 })
 
-describe("a connection on which a message is long on its way", () => {
-  it.effect("is told that the runner lives, until its caller has said nothing for long", () =>
+describe("Connection with a slow message", () => {
+  it.effect("A runner sends signs of life during a slow message until its caller is silent for long", () =>
     Effect.gen(function* () {
       const echo = yield* runner([old])
       const peer = yield* Effect.promise(() => proven(old, echo.address))
@@ -218,7 +218,7 @@ describe("a connection on which a message is long on its way", () => {
     })
   )
 
-  it.effect("takes each part of it for a sign of life", () =>
+  it.effect("Each part of a message counts as a sign of life", () =>
     Effect.gen(function* () {
       const serialization = Frames.watched(yield* RpcSerialization.RpcSerialization, () => {})
       const bytes = serialization.makeUnsafe().encode(RpcMessage.constEof) as Uint8Array
@@ -229,8 +229,8 @@ describe("a connection on which a message is long on its way", () => {
   )
 })
 
-describe("the end of a runner", () => {
-  it.live("does not wait for a peer that does not read", () =>
+describe("End of a runner", () => {
+  it.live("A runner that ends does not wait for a peer that does not read", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const echo = yield* runner([old]).pipe(Scope.provide(scope))

@@ -152,8 +152,8 @@ const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
     { until: (met) => met }
   )
 
-layer(entities, { excludeTestServices: true })("Commands", (it) => {
-  it.effect("a source is created, changed, switched off and on, and deleted", () =>
+layer(entities, { excludeTestServices: true })("Commands of resources", (it) => {
+  it.effect("A source is created, changed, disabled, enabled and deleted by commands", () =>
     Effect.gen(function* () {
       const source = yield* createSource({ description: "a source" })
       const owner = (yield* sourceClient)(source.id)
@@ -172,7 +172,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a record that is written back with its masks keeps its secrets", () =>
+  it.effect("A record that is written back with its masks keeps its secrets", () =>
     Effect.gen(function* () {
       const source = yield* createSource({ auth_type: "API_KEY", auth: { api_key: "the-secret-key" } })
       const owner = (yield* sourceClient)(source.id)
@@ -194,7 +194,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("when a source's change has returned, its destinations have been told, of what is stored", () =>
+  it.effect("The destinations of a source know what is stored before the source's change returns", () =>
     Effect.gen(function* () {
       const { take } = yield* Reloads
       const source = yield* createSource()
@@ -221,7 +221,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a connection is created, changed, paused, switched off and on, and deleted", () =>
+  it.effect("A connection is created, changed, paused, disabled, enabled and deleted by commands", () =>
     Effect.gen(function* () {
       const { take } = yield* Reloads
       const connection = yield* createConnection({ rules: [{ type: "delay", delay: 5 }] })
@@ -259,7 +259,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a transformation inside a rule is stored by its name and linked, with the connection or not at all", () =>
+  it.effect("A transformation inside a rule is stored and linked together with the connection, or not at all", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const name = unique("transformation")
@@ -285,7 +285,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a transformation that is named has to be there, and cannot go while it is", () =>
+  it.effect("A transformation that a rule links must exist and cannot be deleted meanwhile", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const id = fresh(prefixes.transformation)
@@ -312,7 +312,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a source takes the secret that is announced to it, once", () =>
+  it.effect("A source stores the secret that its provider announces, once", () =>
     Effect.gen(function* () {
       const source = yield* createSource({ type: "ASANA", config: { auth_type: "HMAC", auth: {} } })
       const owner = (yield* sourceClient)(source.id)
@@ -323,7 +323,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a destination is created, changed, replaced, switched off and on, and deleted", () =>
+  it.effect("A destination is created, changed, replaced, disabled, enabled and deleted by commands", () =>
     Effect.gen(function* () {
       const { id, ...created } = yield* createDestination
       const input = { rate_limit: 5, auth_type: "CUSTOM_HEADER", auth: { header_name: "x-key", value: "secret-value" } }
@@ -350,7 +350,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("what a disable or delete cancels is written down behind the caller's back", () =>
+  it.effect("Events that a disable or delete cancels are stored as cancelled in the background", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const cancelled = (id: string) =>
@@ -368,7 +368,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("a connection works once at a time, again when woken meanwhile, and takes commands all along", () =>
+  it.effect("A connection works once at a time, works again if woken meanwhile, and accepts commands", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       const owner = (yield* connectionClient)(connection.id)
@@ -399,7 +399,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("upserts of one name at once all succeed, on one source", () =>
+  it.effect("Concurrent upserts with the same name all succeed on one source", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const client = yield* sourceClient

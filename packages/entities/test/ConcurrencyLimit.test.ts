@@ -20,21 +20,21 @@ const whole = (minimum: number, maximum: number) =>
 const sum = (seconds: ReadonlyArray<Second>, figure: (one: Second) => number): number =>
   seconds.reduce((total, one) => total + figure(one), 0)
 
-describe("a target of constant latency", () => {
-  it("of 1 s that gets 500 a second has 500 on the wire within seconds, and what has waited is made good", () => {
+describe("Target of constant latency", () => {
+  it("A target with 1 s latency reaches 500 concurrent deliveries within seconds and catches up", () => {
     const seconds = run(target({ servers: many, takes: () => 1_000 }), 12, 500)
     expect(seconds.findIndex(({ maxOnWire }) => maxOnWire >= 500)).toBeLessThanOrEqual(5)
     expect(seconds.at(-1)).toMatchObject({ answered: 500, waiting: 0, latency: 1_000 })
   })
 
-  it("of 200 ms that gets 1,000 a second keeps up from the first second on", () => {
+  it("A target with 200 ms latency keeps up with 1,000 a second from the first second", () => {
     const seconds = run(target({ servers: many, takes: () => 200 }), 5, 1_000)
     expect(seconds[0]!.waiting).toBeLessThan(300)
     expect(seconds.slice(1).map(({ waiting }) => waiting)).toStrictEqual([0, 0, 0, 0])
   })
 
   it.prop(
-    "gets all that is offered, as far as the most allow",
+    "A target gets all offered deliveries within the maximum concurrency",
     { latency: whole(1, 2_000), offered: whole(10, 2_000) },
     ({ latency, offered }) => {
       const seconds = run(target({ servers: many, takes: () => latency }), 60, offered).slice(-30)
@@ -44,15 +44,15 @@ describe("a target of constant latency", () => {
     { arbitrary: { runs: 12 } }
   )
 
-  it("is not asked for more than there is: the limit stays when it is not in use", () => {
+  it("The concurrency limit does not grow while it is not used", () => {
     const seconds = run(target({ servers: many, takes: () => 100 }), 30, 100)
     expect(seconds.at(-1)).toMatchObject({ limit: first, answered: 100 })
   })
 })
 
-describe("a target of varying latency", () => {
+describe("Target of varying latency", () => {
   it.prop(
-    "is not taken for one that slows down",
+    "The limit does not mistake varying latency for a slowdown",
     { seed: whole(0, 2 ** 31), mean: whole(50, 1_000) },
     ({ mean, seed }) => {
       const offered = Math.round((300 / mean) * 1_000)
@@ -62,13 +62,13 @@ describe("a target of varying latency", () => {
     { arbitrary: { runs: 8 } }
   )
 
-  it("that answers half at once and half late gets what it needs", () => {
+  it("A target that answers half at once and half late gets what it needs", () => {
     const random = new Random(7)
     const seconds = run(target({ servers: many, takes: () => (random.chance(0.5) ? 20 : 1_000) }), 30, 600)
     expect(seconds.at(-1)!.waiting).toBe(0)
   })
 
-  it("that becomes slower by itself gets more after a few of its latencies", () => {
+  it("A target that becomes slower gets a higher limit after a few of its latencies", () => {
     const slow = target({ servers: many, takes: () => 200 })
     run(slow, 10, 700)
     slow.behaviour = { servers: many, takes: () => 1_000 }
@@ -77,9 +77,9 @@ describe("a target of varying latency", () => {
   })
 })
 
-describe("a target that does so many at once and lets the others wait", () => {
+describe("Target that makes excess requests wait", () => {
   it.prop(
-    "is busy all the time, and has no more than about twice of that, or of what any target has",
+    "A target with a fixed number of servers stays busy and gets at most about twice as many",
     { servers: whole(5, 300), takes: whole(20, 500) },
     ({ servers, takes }) => {
       const most = (servers / takes) * 1_000
@@ -92,10 +92,10 @@ describe("a target that does so many at once and lets the others wait", () => {
   )
 })
 
-describe("a target that fails", () => {
+describe("Target that fails", () => {
   const failing = (share: number, random: Random) => (): Ending => (random.chance(share) ? "overloaded" : "answered")
 
-  it("altogether has four on the wire once what hung is over, and what it had when it is back", () => {
+  it("A dead target gets four concurrent deliveries, and its full rate once it is back", () => {
     const dead = target({ servers: many, takes: () => 1_000 })
     run(dead, 10, 500)
     dead.behaviour = { servers: many, takes: () => 30_000, ends: () => "overloaded" }
@@ -106,19 +106,19 @@ describe("a target that fails", () => {
     expect(dead.second(500).answered).toBeGreaterThanOrEqual(500)
   })
 
-  it("now and then, as connections do, is not held back by it", () => {
+  it("Rare failures do not reduce the rate of a target", () => {
     const random = new Random(3)
     const seconds = run(target({ servers: many, takes: () => 1_000, ends: failing(0.001, random) }), 60, 500)
     expect(seconds.at(-1)!.waiting).toBe(0)
   })
 
-  it("often has few on the wire", () => {
+  it("A target that often fails gets few concurrent deliveries", () => {
     const random = new Random(4)
     const seconds = run(target({ servers: many, takes: () => 200, ends: failing(0.3, random) }), 40, 1_000)
     for (const { maxOnWire } of seconds.slice(-20)) expect(maxOnWire).toBeLessThan(first)
   })
 
-  it("when it has more than it allows (429) is kept busy near that", () => {
+  it("A target that answers 429 above its own limit stays busy near it", () => {
     const allowed = 150
     const random = new Random(5)
     const limited: SimulatedTarget = target({
@@ -132,7 +132,7 @@ describe("a target that fails", () => {
   })
 
   it.prop(
-    "in any way leaves the limit between four and two thousand",
+    "The limit stays between four and two thousand, whatever fails",
     { seed: whole(0, 2 ** 31) },
     ({ seed }) => {
       const random = new Random(seed)
@@ -151,9 +151,9 @@ describe("a target that fails", () => {
   )
 })
 
-describe("a limit that is set", () => {
+describe("Limit that is set", () => {
   it.prop(
-    "is there from the start, is never passed, and latency does not change it",
+    "A set limit applies from the start, is never exceeded and does not depend on latency",
     { most: whole(1, 2_000) },
     ({ most }) => {
       const set = target({ servers: 10, takes: () => 100 }, new ConcurrencyLimit(most))
@@ -164,12 +164,12 @@ describe("a limit that is set", () => {
     { arbitrary: { runs: 10 } }
   )
 
-  it("of one is one, whatever fails", () => {
+  it("A set limit of one stays one, whatever fails", () => {
     const serial = target({ servers: 1, takes: () => 10, ends: () => "overloaded" }, new ConcurrencyLimit(1))
     for (const { maxOnWire } of run(serial, 5, 500)) expect(maxOnWire).toBe(1)
   })
 
-  it("falls while a target fails, and is there again when it does not", () => {
+  it("A set limit falls while the target fails and returns afterwards", () => {
     const set = target({ servers: many, takes: () => 100, ends: () => "overloaded" }, new ConcurrencyLimit(300))
     expect(run(set, 3, 3_000).at(-1)!.limit).toBe(4)
     set.behaviour = { servers: many, takes: () => 100 }

@@ -40,8 +40,8 @@ const held = Effect.gen(function* () {
   return { arrived: Deferred.await(arrived), latch }
 })
 
-layer(worldWith(connectorOf))("a delivery in hand", (it) => {
-  it.effect("that is small is not written down; one with a large body is, for as long as it is under way", () =>
+layer(worldWith(connectorOf))("Delivery in progress", (it) => {
+  it.effect("Only a delivery with a large body is stored as in progress, until it ends", () =>
     Effect.gen(function* () {
       for (const [body, row] of [
         ["{}", undefined],
@@ -60,7 +60,7 @@ layer(worldWith(connectorOf))("a delivery in hand", (it) => {
     })
   )
 
-  it.effect("that a process has ended with comes back alone, and then is as any other", () =>
+  it.effect("A delivery that ended a process is repeated alone, and is then like any other", () =>
     Effect.gen(function* () {
       const { arrived, latch } = yield* held
       const { event, wake } = yield* waiting()
@@ -76,7 +76,7 @@ layer(worldWith(connectorOf))("a delivery in hand", (it) => {
   )
 
   it.effect(
-    "that three processes have ended with fails for good with a cause of its own; what is behind it goes out",
+    "A delivery that ended three processes fails for good with its own cause, and later events are delivered",
     () =>
       Effect.gen(function* () {
         const calls = yield* Calls

@@ -170,8 +170,8 @@ const wake = (actor: Effect.Success<ReturnType<typeof destination>>) => actor.Wa
 
 const linear = (interval: number, count: number): Rule => ({ type: "retry", strategy: "linear", interval, count })
 
-layer(world)("a destination's deliveries", (it) => {
-  it.effect("retries on the rule's schedule, in memory, and gives up when its count is used up", () =>
+layer(world)("Deliveries of a destination", (it) => {
+  it.effect("A destination retries on schedule from memory until the rule's count is used up", () =>
     Effect.gen(function* () {
       const { actor, event } = yield* waiting([linear(2_000, 2)])
       yield* wake(actor)
@@ -192,7 +192,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("finds a retry that left its memory by the sweep, and honours Retry-After over the rule", () =>
+  it.effect("The poller finds a retry that left the memory, and Retry-After overrides the rule", () =>
     Effect.gen(function* () {
       const { actor, event } = yield* waiting([linear(60_000, 5)])
       yield* wake(actor)
@@ -208,7 +208,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("delivers nothing of a paused connection, and goes on with UNPAUSE", () =>
+  it.effect("A paused connection delivers nothing and continues with the trigger UNPAUSE", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { actor, connection, event } = yield* waiting()
@@ -227,7 +227,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("lets a delivery on the wire end when its connection is paused, and holds the retry", () =>
+  it.effect("A delivery in progress ends when its connection is paused, and its retry waits", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { actor, connection, event } = yield* waiting([linear(1_000, 3)])
@@ -250,7 +250,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("cancels what waits when its connection is disabled, and keeps the outcome of what is on the wire", () =>
+  it.effect("Disabling cancels waiting events, and the result of a delivery in progress is kept", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connections = yield* Connections
@@ -277,7 +277,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("has as many on the wire as its target takes, and few when it says that it is too much", () =>
+  it.effect("Concurrent deliveries grow with a healthy target, and fall when it is overloaded", () =>
     Effect.gen(function* () {
       const { actor, add, event } = yield* waiting([linear(60_000, 5)])
       const events = [event]
@@ -306,7 +306,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("goes by what a command has changed, before it has delivered anything and afterwards", () =>
+  it.effect("A destination follows a changed setting before and after its first delivery", () =>
     Effect.gen(function* () {
       const { actor, add, event } = yield* waiting()
       const move = (path: string) =>
@@ -328,7 +328,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("asks about each connection that it does not know, and at once", () =>
+  it.effect("A destination asks for each unknown connection at once", () =>
     Effect.gen(function* () {
       const { actor, connection, event } = yield* waiting()
       yield* wake(actor)
@@ -343,7 +343,7 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
-  it.effect("makes a manual retry a new event of its own that names its root", () =>
+  it.effect("A manual retry creates a separate event that names the root event", () =>
     Effect.gen(function* () {
       const { actor, event } = yield* waiting()
       yield* wake(actor)
@@ -368,9 +368,9 @@ layer(world)("a destination's deliveries", (it) => {
 })
 
 layer(worldUnder(Layer.succeed(Lease, { isHeld: () => true, heldMs: () => 4_000 })))(
-  "a shard that was just taken over",
+  "Shard that was just taken over",
   (it) => {
-    it.effect("takes a message that its last owner may have had for a word that something is to be read", () =>
+    it.effect("A new owner only reads SQL after a message that the last owner may have had", () =>
       Effect.gen(function* () {
         const { actor, add, connection, event } = yield* waiting()
         yield* wake(actor)

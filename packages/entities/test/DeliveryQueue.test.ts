@@ -7,7 +7,7 @@ import { Random } from "./Random.ts"
 const windowSize = 1_000
 const maxConcurrent = 50
 
-/** How many of the first `first` starts each lane got. */
+/** How many of the first `first` starts each connection got. */
 const shares = (world: QueueWorld, first = world.starts.length): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const { lane } of world.starts.slice(0, first)) counts[lane] = (counts[lane] ?? 0) + 1
@@ -34,8 +34,8 @@ const closed = (world: QueueWorld): void => {
   expect(world.queue.underWay).toBe(0)
 }
 
-describe("lanes", () => {
-  it("take turns, whatever their backlogs", () => {
+describe("Connection queues", () => {
+  it("Connection queues take turns, whatever their backlogs are", () => {
     const world = new QueueWorld(["a", "b", "c"], { permits: 1 })
     world.send("a", 300)
     world.send("b", 30)
@@ -48,7 +48,7 @@ describe("lanes", () => {
     closed(world)
   })
 
-  it("are not kept out of a full window by a backlog that was there first", () => {
+  it("A backlog that came first does not keep other connection queues out of a full window", () => {
     const world = new QueueWorld(["a", "b", "c"], { permits: 1 })
     world.send("a", 10 * windowSize)
     world.send("b", windowSize)
@@ -59,7 +59,7 @@ describe("lanes", () => {
     expect(world.inWindow).toBeLessThanOrEqual(windowSize)
   })
 
-  it("come back to their turn when they are opened beside a backlog", () => {
+  it("A connection queue gets its turn again when it is resumed beside a backlog", () => {
     const world = new QueueWorld(["a", "b"], { permits: 1 })
     world.setConnectionQueue("b", "paused")
     world.send("b", 2 * windowSize)
@@ -72,7 +72,7 @@ describe("lanes", () => {
     expect(Math.abs(after - 300)).toBeLessThanOrEqual(60)
   })
 
-  it("wait for their time", () => {
+  it("An event waits for its due time", () => {
     const world = new QueueWorld(["a"])
     world.send("a", 1, { dueIn: 500 })
     expect(world.starts).toHaveLength(0)
@@ -82,7 +82,7 @@ describe("lanes", () => {
     expect(world.starts).toHaveLength(1)
   })
 
-  it("leave to SQL what is due later than a window looks ahead", () => {
+  it("An event that is due after the window's time range stays in SQL", () => {
     const world = new QueueWorld(["a"])
     const [row] = world.send("a", 1, { dueIn: 60_000 })
     expect(world.queue.isKnown(row!.id)).toBe(false)
@@ -94,8 +94,8 @@ describe("lanes", () => {
   })
 })
 
-describe("the window", () => {
-  it("is bounded, and refilled from SQL until nothing is left", () => {
+describe("Window of the delivery queue", () => {
+  it("The window has a maximum size and is refilled from SQL until nothing is left", () => {
     const world = new QueueWorld(["a", "b"])
     for (let i = 0; i < 20; i++) {
       world.send("a", 400)
@@ -110,7 +110,7 @@ describe("the window", () => {
     closed(world)
   })
 
-  it("does not read again and again what finds no room", () => {
+  it("A window without free memory does not read the same rows again and again", () => {
     const world = new QueueWorld(["a"])
     // Another destination holds all memory.
     world.otherBytes.hold(maxBytes)
@@ -128,7 +128,7 @@ describe("the window", () => {
     closed(world)
   })
 
-  it("has few events in memory when others hold it all, those on the wire included", () => {
+  it("The window holds few events while others use all the memory", () => {
     const world = new QueueWorld(["a"])
     world.otherBytes.hold(maxBytes)
     world.send("a", 200)
@@ -146,7 +146,7 @@ describe("the window", () => {
     closed(world)
   })
 
-  it("finds a retry again that it had no room for, although a refill was under way", () => {
+  it("A retry without room is found again, although a refill was in progress", () => {
     const world = new QueueWorld(["a", "b"], { permits: 1 })
     const [row] = world.send("a", 1)
     world.end(0, false)
@@ -164,7 +164,7 @@ describe("the window", () => {
     expect(row!.state).toBe("DONE")
   })
 
-  it("asks SQL again when it could not be read", () => {
+  it("The queue reads SQL again after a failed read", () => {
     const world = new QueueWorld(["a"])
     world.commit("a", 3)
     world.queue.wake()
@@ -175,8 +175,8 @@ describe("the window", () => {
   })
 })
 
-describe("a change", () => {
-  it("stops a lane that is paused; what waits is delivered once it is opened", () => {
+describe("Change of settings", () => {
+  it("A paused connection queue stops, and its events are delivered once it is resumed", () => {
     const world = new QueueWorld(["a", "b"], { permits: 4 })
     world.send("a", 100)
     world.send("b", 100)
@@ -191,7 +191,7 @@ describe("a change", () => {
     expect(world.pending).toBe(0)
   })
 
-  it("cancels what was created before it, also when the lane is open again at once", () => {
+  it("A cancellation applies to earlier events, even if the connection is enabled again at once", () => {
     const world = new QueueWorld(["a"], { permits: 1 })
     world.send("a", 100)
     world.setConnectionQueue("a", "cancelled")
@@ -212,7 +212,7 @@ describe("a change", () => {
     "no lease",
     "stopped"
   ] as const) {
-    it(`(${change}) that comes while a start is being marked holds for it`, () => {
+    it(`A change (${change}) applies to a start that is being marked`, () => {
       const world = new QueueWorld(["a"], { pacer: new Pacer(5_000, "second") })
       world.send("a", 20)
       expect(world.marks).toHaveLength(20)
@@ -241,8 +241,8 @@ describe("a change", () => {
   }
 })
 
-describe("deliveries that are written down", () => {
-  it("begin once they are, and let nobody wait who is not", () => {
+describe("Deliveries that are stored as in progress", () => {
+  it("A delivery starts once it is stored as in progress, and does not delay others", () => {
     const world = new QueueWorld(["a"], { writtenDown: (id) => id === heavy })
     const [heavy, light] = world.commit("a", 2).map(({ id }) => id)
     world.queue.offer(
@@ -257,7 +257,7 @@ describe("deliveries that are written down", () => {
     closed(world)
   })
 
-  it("give back what they have taken when they do not begin, and come again", () => {
+  it("A delivery that does not start gives everything back and comes again", () => {
     const world = new QueueWorld(["a"], { writtenDown: () => true, pacer: new Pacer(1_000, "second") })
     world.send("a", 10)
     while (world.takes.length > 0) world.taken(0, false)
@@ -270,8 +270,8 @@ describe("deliveries that are written down", () => {
   })
 })
 
-describe("a paced destination", () => {
-  it("waits for the database when a start cannot be marked, and loses nothing", () => {
+describe("Destination with a rate limit", () => {
+  it("A rate-limited destination waits if a start cannot be marked, and loses nothing", () => {
     const world = new QueueWorld(["a"], { pacer: new Pacer(50, "second") })
     world.send("a", 60)
     for (let i = 0; i < 300; i++) {
@@ -287,11 +287,11 @@ describe("a paced destination", () => {
     closed(world)
   })
 
-  it("shares its rate equally among connections with a backlog", () => {
-    const lanes = ["a", "b", "c", "d", "e"]
-    const world = new QueueWorld(lanes, { pacer: new Pacer(20, "second") })
+  it("A rate-limited destination shares its rate equally among connections with a backlog", () => {
+    const queues = ["a", "b", "c", "d", "e"]
+    const world = new QueueWorld(queues, { pacer: new Pacer(20, "second") })
     world.send("a", 10_000)
-    for (const lane of lanes.slice(1)) world.send(lane, 1_000)
+    for (const lane of queues.slice(1)) world.send(lane, 1_000)
     const began = world.now
     while (world.now < began + 50_000) {
       while (world.marks.length > 0) world.marked()
@@ -303,12 +303,12 @@ describe("a paced destination", () => {
     }
     expect(world.starts.length).toBeGreaterThanOrEqual(950)
     const counts = shares(world)
-    for (const lane of lanes) expect(Math.abs(counts[lane]! - world.starts.length / 5)).toBeLessThanOrEqual(10)
+    for (const lane of queues) expect(Math.abs(counts[lane]! - world.starts.length / 5)).toBeLessThanOrEqual(10)
   })
 })
 
-describe("without the lease", () => {
-  it("nothing starts, and it is looked at again", () => {
+describe("Delivery queue without the lease", () => {
+  it("A queue without the lease starts nothing and checks the lease again", () => {
     const world = new QueueWorld(["a"])
     world.lease = false
     world.send("a", 5)
@@ -320,8 +320,8 @@ describe("without the lease", () => {
   })
 })
 
-describe("a queue that is stopped", () => {
-  it("starts nothing more and lets what is under way end", () => {
+describe("Stopped delivery queue", () => {
+  it("A stopped queue starts nothing more and lets running deliveries end", () => {
     const world = new QueueWorld(["a"])
     world.send("a", 200)
     world.queue.stop()
@@ -337,8 +337,8 @@ describe("a queue that is stopped", () => {
   })
 })
 
-describe("the limit", () => {
-  it("is what the operator has set, and a change of anything else leaves alone what has been found out", () => {
+describe("Concurrency limit of the queue", () => {
+  it("A set limit applies, and other changes keep the limit that was learned from the target", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 3 })
     world.send("a", 400)
     expect(world.wire).toHaveLength(3)
@@ -357,7 +357,7 @@ describe("the limit", () => {
     closed(world)
   })
 
-  it("grows while answers come in the same time, and the window is filled for as many", () => {
+  it("The limit grows while latency stays the same, and the window is filled for as many", () => {
     const world = new QueueWorld(["a"])
     world.send("a", 30_000)
     let most = 0
@@ -376,7 +376,7 @@ describe("the limit", () => {
     closed(world)
   })
 
-  it("falls when the target does not answer any more, and grows again when it does", () => {
+  it("The limit falls when the target stops answering, and grows again afterwards", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 500 })
     world.send("a", 3_000)
     world.go()
@@ -392,7 +392,7 @@ describe("the limit", () => {
     closed(world)
   })
 
-  it("learns nothing from what never reached the target", () => {
+  it("The limit ignores deliveries that never reached the target", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 10 })
     world.send("a", 100)
     for (let i = 0; i < 50; i++) world.end(0, true, "unsent")
@@ -400,8 +400,8 @@ describe("the limit", () => {
   })
 })
 
-describe("slots that destinations share", () => {
-  it("go round, and to whoever can use them", () => {
+describe("Permits shared by destinations", () => {
+  it("Shared permits go round among the destinations that can use them", () => {
     const world = new QueueWorld(["a"], { permits: 1 })
     world.others.take()
     world.send("a", 3)
@@ -414,38 +414,38 @@ describe("slots that destinations share", () => {
   })
 })
 
-describe("whatever the interleaving", () => {
+describe("Random interleavings of the delivery queue", () => {
   const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
 
   it.prop(
-    "no attempt is made twice, nothing starts that may not, and in the end nothing is left",
+    "No attempt is made twice, no forbidden delivery starts, and nothing is left at the end",
     { seed },
     ({ seed }) => {
       const random = new Random(seed)
-      const lanes = ["a", "b", "c", "d"].slice(0, random.between(1, 4))
+      const queues = ["a", "b", "c", "d"].slice(0, random.between(1, 4))
       const paced = random.chance(0.4)
       const rate = () => new Pacer(random.between(1, 400), "second")
       const burst = random.chance(0.3) ? 700 : 12
       /** Whether some deliveries are written down before they begin. */
       const isSome = random.chance(0.5)
-      const world = new QueueWorld(lanes, {
+      const world = new QueueWorld(queues, {
         permits: random.between(1, 80),
         writtenDown: (eventId) => isSome && eventId.charCodeAt(eventId.length - 1) % 3 === 0,
         ...(paced ? { pacer: rate() } : {})
       })
-      /** Events committed whose hint is still on its way. */
-      const hints: Array<string> = []
-      /** Whether something happened that only a sweep can find. */
+      /** Events committed whose wake-up notification is still on its way. */
+      const wakeUps: Array<string> = []
+      /** Whether something happened that only the poller can find. */
       let excused = false
 
       const steps: ReadonlyArray<readonly [weight: number, step: () => void]> = [
-        [8, () => hints.push(...world.commit(random.pick(lanes), random.between(1, burst)).map((row) => row.id))],
+        [8, () => wakeUps.push(...world.commit(random.pick(queues), random.between(1, burst)).map((row) => row.id))],
         [
           8,
           () => {
-            // A hint tells what was committed, however old that is by now; some come twice.
-            const count = random.between(1, hints.length)
-            const told = random.chance(0.9) ? hints.splice(0, count) : hints.slice(0, count)
+            // A notification tells what was committed, however old that is by now; some come twice.
+            const count = random.between(1, wakeUps.length)
+            const told = random.chance(0.9) ? wakeUps.splice(0, count) : wakeUps.slice(0, count)
             const items = told.map((id) => {
               const row = world.rows.get(id)!
               return world.itemOf({ ...row, attempts: 0, dueAt: row.createdAt })
@@ -453,7 +453,7 @@ describe("whatever the interleaving", () => {
             world.queue.offer(items, random.chance(0.1))
           }
         ],
-        [1, () => (excused = hints.splice(0, random.between(0, 3)).length > 0 || excused)],
+        [1, () => (excused = wakeUps.splice(0, random.between(0, 3)).length > 0 || excused)],
         [20, () => world.end(random.between(0, Math.max(0, world.wire.length - 1)), random.chance(0.7))],
         [20, () => world.record(random.between(0, Math.max(0, world.recording.length - 1)), random.between(0, 2_000))],
         [20, () => world.marked(random.between(0, Math.max(0, world.marks.length - 1)), random.chance(0.9))],
@@ -464,7 +464,7 @@ describe("whatever the interleaving", () => {
         [
           2,
           () =>
-            world.setConnectionQueue(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))
+            world.setConnectionQueue(random.pick(queues), random.pick(["open", "open", "paused", "cancelled"] as const))
         ],
         [1, () => world.setDestination(random.pick(["open", "open", "open", "cancelled"] as const))],
         [1, () => paced && world.setPacer(rate())],
@@ -496,9 +496,9 @@ describe("whatever the interleaving", () => {
       world.now++
       world.lease = true
       world.setDestination("open")
-      for (const lane of lanes) world.setConnectionQueue(lane, "open")
+      for (const lane of queues) world.setConnectionQueue(lane, "open")
       world.queue.offer(
-        hints.map((id) => world.itemOf(world.rows.get(id)!)),
+        wakeUps.map((id) => world.itemOf(world.rows.get(id)!)),
         false
       )
       world.settle()

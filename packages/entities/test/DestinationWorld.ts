@@ -66,7 +66,7 @@ const runner = Sharding.layer.pipe(
   Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer({ shardsPerGroup })])
 )
 
-/** One runner with one slot, and destinations whose types are those that `connectorOf` knows. */
+/** One runner with one permit, and destinations whose types are those that `connectorOf` knows. */
 export const worldWith = (connectorOf: (type: string) => Connector | undefined) =>
   DestinationBehaviour.layer.pipe(
     Layer.provideMerge(
@@ -74,7 +74,7 @@ export const worldWith = (connectorOf: (type: string) => Connector | undefined) 
         network,
         Lease.layerAlways,
         noSqlServers,
-        // One slot: whoever keeps it keeps everybody from it.
+        // One permit: whoever keeps it keeps everybody from it.
         DeliveryRuntime.layer({ deliveries: 1, windowBytes: 1e7, connectorOf }),
         Cancellations.layer,
         Journal.layer,

@@ -69,7 +69,7 @@ const tried = (previews: boolean) =>
 const charactersOf = (transitions: ReadonlyArray<{ readonly previews: string | null }>): ReadonlyArray<number> =>
   transitions.flatMap(({ previews }) => (previews === null ? [] : [previews.length]))
 
-it.live("a test keeps previews of what its steps were given for its answer, and no more than that shows", () =>
+it.live("A dry run keeps only as many input previews as its answer can show", () =>
   Effect.gen(function* () {
     const { state, transitions } = yield* tried(true)
     expect(state).toMatchObject({ outcome: "completed_with_errors" })
@@ -82,7 +82,7 @@ it.live("a test keeps previews of what its steps were given for its answer, and 
   })
 )
 
-it.live("what the steps of one transition were given is shown in so far as there is room for all of it", () =>
+it.live("The inputs of the steps of one transition are shown as far as all fit together", () =>
   Effect.gen(function* () {
     const ids = Array.from({ length: 50 }, (_, i) => `step_${i}`)
     const steps = [...ids, "join"].map((id) => ({
@@ -116,7 +116,7 @@ it.live("what the steps of one transition were given is shown in so far as there
   }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("nothing leaves") }))
 )
 
-it.live("a test without previews keeps none", () =>
+it.live("A dry run without previews keeps none", () =>
   Effect.gen(function* () {
     expect(charactersOf((yield* tried(false)).transitions)).toEqual([])
   })
@@ -129,10 +129,10 @@ const unreadable = {
 }
 
 for (const [what, comes] of [
-  ["that breaks down", Effect.die("broken")],
-  ["whose answer cannot be read", Effect.succeed({ kind: "succeeded" as const, output: unreadable, ports: ["out"] })]
+  ["that throws", Effect.die("broken")],
+  ["with an unreadable answer", Effect.succeed({ kind: "succeeded" as const, output: unreadable, ports: ["out"] })]
 ] as const) {
-  it.live(`a step of a test ${what} has failed, as in a run, and the test goes on`, () =>
+  it.live(`A dry-run step ${what} fails as in a run, and the dry run continues`, () =>
     Effect.gen(function* () {
       const steps = [{ id: "call", kind: "destination", resource_id: "des_00000000000000000000000000" }]
       const workflow = Result.getOrThrow(compileWorkflow(steps, [from(null, "call")], yield* catalogFor(steps)))

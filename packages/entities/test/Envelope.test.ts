@@ -6,7 +6,7 @@ const run = { method: "POST", path: "/", query: "", headers: "{}", body: null, p
 const effectOf = (values: object) =>
   ({ inputs: { values, warnings: [] }, context: { trigger: { headers: {}, body: null } } }) as never
 
-describe("headers and parameters that a step is given", () => {
+describe("Headers and parameters of a step", () => {
   const many = Object.fromEntries(Array.from({ length: 5_001 }, (_, i) => [`k${i}`, "a"]))
   const list = { a: Array.from({ length: 5_001 }, () => "a") }
 
@@ -16,20 +16,20 @@ describe("headers and parameters that a step is given", () => {
     ["query", many],
     ["query", list],
     ["query", `?${"a=1&".repeat(5_000)}b=2`]
-  ])("are refused where they are more than anybody takes: %s", (name, values) => {
+  ])("More than 5,000 values of a step's message are rejected (%s)", (name, values) => {
     const effect = effectOf({ [name]: values })
     const refused = { code: "INPUT_INVALID", message: `${name} has more than 5000 values` }
     expect(Result.getOrThrow(Result.flip(messageOf(effect, run)))).toEqual(refused)
     expect(Result.getOrThrow(Result.flip(requestOf(effect, run)))).toEqual(refused)
   })
 
-  it("are taken up to there, also as text", () => {
+  it("A step's message may have 5,000 values, also as text", () => {
     const query = "a=1&".repeat(4_999) + "b=2"
     expect(Result.getOrThrow(messageOf(effectOf({ query: `?${query}` }), run)).query).toBe(query)
     expect(Object.keys(Result.getOrThrow(requestOf(effectOf({ query }), run)).parsed_query)).toEqual(["a", "b"])
   })
 
-  it("are taken otherwise, whatever their names are", () => {
+  it("A step's headers and parameters may have any names", () => {
     const values = JSON.parse('{"__proto__": "a", "constructor": ["b", "c"]}') as object
     const message = Result.getOrThrow(messageOf(effectOf({ headers: values, query: values }), run))
     expect(Object.entries(message.headers)).toEqual([

@@ -42,12 +42,12 @@ const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem =>
 const parts = (payload: DeliveryPayload | null) =>
   payload === null ? null : { headers: payload.headers, query: payload.query }
 
-describe("the credentials of an event's sender", () => {
-  it("are forwarded as they came", () => {
+describe("Credentials of an event's sender", () => {
+  it("Credentials are forwarded unchanged", () => {
     expect(parts(withCredentials(secrets, "forward", item()))).toStrictEqual(sent)
   })
 
-  it("are left out, or stay masked, without being opened", () => {
+  it("Credentials are omitted or stay masked without being decrypted", () => {
     expect(parts(withCredentials(otherKey, "omit", item()))).toStrictEqual({ headers: { "x-a": "1" }, query: "a=1" })
     expect(parts(withCredentials(otherKey, "mask", item()))).toStrictEqual({
       headers: taken.headers,
@@ -55,7 +55,7 @@ describe("the credentials of an event's sender", () => {
     })
   })
 
-  it("that cannot be opened keep the event from being delivered", () => {
+  it("An event with unreadable credentials is not delivered", () => {
     const elsewhere: DeliveryItem = { ...item(), teamId: "tm_2" }
     expect(withCredentials(otherKey, "forward", item())).toBeNull()
     expect(withCredentials(secrets, "forward", elsewhere)).toBeNull()
@@ -63,12 +63,12 @@ describe("the credentials of an event's sender", () => {
     expect(withCredentials(secrets, "forward", item({ presented: "nonsense" }))).toBeNull()
   })
 
-  it("that a transformation has taken out need not be opened", () => {
+  it("Credentials that a transformation removed need not be decrypted", () => {
     const without = { headers: { "x-a": "1" }, query: "a=1" }
     expect(parts(withCredentials(otherKey, "forward", item(without)))).toStrictEqual(without)
   })
 
-  it("a request that presented nothing is left alone, whatever it looks like", () => {
+  it("A request without credentials stays unchanged, even with text that looks like a mask", () => {
     const payload = { presented: null, headers: { authorization: "[PRESENTED]" }, query: "a=[PRESENTED]" }
     for (const credentials of ["forward", "omit", "mask"] as const) {
       const plain = item(payload)
@@ -76,7 +76,7 @@ describe("the credentials of an event's sender", () => {
     }
   })
 
-  it("travel sealed from process to process", () => {
+  it("Credentials are encrypted in messages between processes", () => {
     const bytes = Schema.encodeSync(CarriedHandover)(new Handover(new Map([["des_1", new Batch([item()])]])))
     expect(Buffer.from(bytes).toString("latin1")).not.toContain(secret)
     const [arrived] = Schema.decodeSync(CarriedHandover)(bytes).batches.get("des_1")!.items

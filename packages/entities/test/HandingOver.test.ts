@@ -146,8 +146,8 @@ const world = Effect.gen(function* () {
   return { one, two, given, away: ids.filter((id) => two.holds(id)), here: ids.filter((id) => one.holds(id)) }
 })
 
-describe("what one commit has made, handed over", () => {
-  it.live("goes to the other runner as one message, whole, and to each actor of this one", () =>
+describe("Handover of a commit", () => {
+  it.live("A handover reaches the other runner as one complete message, and each local actor", () =>
     Effect.gen(function* () {
       const { away, given, here, one, two } = yield* world
       expect(away.length).toBeGreaterThan(1)
@@ -167,7 +167,7 @@ describe("what one commit has made, handed over", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("while a message is under way gathers for the next one, and nothing is lost", () =>
+  it.live("Events that come while a message is in progress go into the next one, and none is lost", () =>
     Effect.gen(function* () {
       const { away, given, one, two } = yield* world
       const to = away[0]!
@@ -188,7 +188,7 @@ describe("what one commit has made, handed over", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("to a runner that does not have the destination tells the one that has it to read its rows", () =>
+  it.live("A runner without the destination makes the runner that has it read its rows", () =>
     Effect.gen(function* () {
       const { away, given, here, one } = yield* world
       const to = one.handover(idOn(one.sharding, shardOf(one.sharding, away[0]!)))

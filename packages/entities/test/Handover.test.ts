@@ -30,8 +30,8 @@ const sent = (batches: Record<string, Batch<DeliveryItem>>) => {
   return { bytes: bytes.length, batches: decode(bytes).batches }
 }
 
-describe("a hand-over on its way to another process", () => {
-  it("arrives as it was", () => {
+describe("Handover between processes", () => {
+  it("A handover arrives unchanged", () => {
     const items = [
       item("evt_1", payload("req_1", Buffer.from([0, 255, 10]), { "x-a": ["1", "2"] })),
       item("evt_2", payload("req_2", Buffer.from("ü")))
@@ -43,7 +43,7 @@ describe("a hand-over on its way to another process", () => {
     expect(batches.get("des_3")).toStrictEqual(new Batch([items[1]!]))
   })
 
-  it("carries a payload once, however many destinations and events it is for", () => {
+  it("A handover carries a payload once, for any number of destinations and events", () => {
     const shared = payload("req_1", Buffer.alloc(32 * kibibyte, 7))
     const { batches, bytes } = sent(
       Object.fromEntries(
@@ -61,7 +61,7 @@ describe("a hand-over on its way to another process", () => {
     expect(arrived[0]!.payload.body.buffer.byteLength).toBe(32 * kibibyte)
   })
 
-  it("leaves behind a body that is too large, and tells the destinations that it is for", () => {
+  it("A handover omits a body that is too large, and its destinations are told to read it", () => {
     const small = item("evt_2", payload("req_2", Buffer.alloc(64 * kibibyte)))
     const large = item("evt_1", payload("req_1", Buffer.alloc(64 * kibibyte + 1)))
     const { batches } = sent({ des_1: new Batch([large, small]), des_2: new Batch([small]), des_3: new Batch([large]) })
@@ -70,7 +70,7 @@ describe("a hand-over on its way to another process", () => {
     expect(batches.get("des_3")).toStrictEqual(new Batch([], true))
   })
 
-  it("is of bounded size whatever it is of: bodies, headers, events of one request, destinations", () => {
+  it("A handover has a maximum size, whatever it consists of", () => {
     const shared = payload("req_1", Buffer.alloc(1))
     const ofOne = (items: ReadonlyArray<DeliveryItem>) => ({ des_1: new Batch(items) })
     const many = {
@@ -102,7 +102,7 @@ describe("a hand-over on its way to another process", () => {
     }
   })
 
-  it("a batch whose actor has gone to another process tells it that there is something to be read", () => {
+  it("A batch for an actor that has moved only tells it to read SQL", () => {
     const carried = batchOf<DeliveryItem>()
     const cross = (batch: Batch<DeliveryItem>) => Schema.decodeSync(carried)(Schema.encodeSync(carried)(batch))
     expect(cross(new Batch([item("evt_1", payload("req_1", Buffer.alloc(1)))]))).toStrictEqual(new Batch([], true))

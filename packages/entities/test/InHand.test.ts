@@ -25,8 +25,8 @@ const dies = Effect.fnUntraced(function* (process: string, id: string, alone: bo
 
 const heavy = { text: "x".repeat(70_000) }
 
-layer(world, { excludeTestServices: true })("what processes have in hand", (it) => {
-  it.effect("small work costs nothing; heavy work is written down until it has come to something", () =>
+layer(world, { excludeTestServices: true })("Work in progress of processes", (it) => {
+  it.effect("Only heavy work is stored as in progress, until it ends", () =>
     Effect.gen(function* () {
       const hand = new InHand()
       const small = yield* hand.take([run("wfr_small")])
@@ -41,7 +41,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
     })
   )
 
-  it.effect("small work waits for nobody who is alone, and is written down nevertheless once a process has died", () =>
+  it.effect("After a crash small work is stored as in progress, but does not wait for work that runs alone", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* dies("prc_n", "wfr_suspect", false)
@@ -65,7 +65,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
     })
   )
 
-  it.effect("a death is heard of by every process that looks soon, and by the next one however late that comes", () =>
+  it.effect("A crash is noticed by every process that checks soon, and by the next one at any time later", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const isCareful = Effect.fnUntraced(function* (hand: InHand) {
@@ -81,7 +81,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
     })
   )
 
-  it.effect("what is taken and done at once is written in few statements, and what is done and begun again stays", () =>
+  it.effect("Concurrent work is stored with few statements, and restarted work stays stored", () =>
     Effect.gen(function* () {
       const hand = new InHand()
       const works = Array.from({ length: 50 }, (_, i) => ({ ...run(`wfr_many_${i}`), bytes: 70_000 }))
@@ -98,7 +98,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
     })
   )
 
-  it.effect("work that was broken off by a clean end is not suspected", () =>
+  it.effect("Work that a clean shutdown interrupted is not suspected", () =>
     Effect.gen(function* () {
       const hand = new InHand()
       const work = { ...run("wfr_clean"), bytes: 70_000 }
@@ -111,7 +111,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
   )
 
   it.effect(
-    "after a death everything is written down, what was in hand comes back alone, and what was alone three times not at all",
+    "After a crash the stored work runs alone, and work that crashed three processes alone does not run again",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -137,7 +137,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
       })
   )
 
-  it.effect("what is alone has nothing beside it that is written down, and others go on behind it", () =>
+  it.effect("Stored work never runs beside work that runs alone, and continues after it", () =>
     Effect.gen(function* () {
       const hand = new InHand()
       yield* dies("prc_d", "wfr_alone", false)
@@ -192,7 +192,7 @@ layer(world, { excludeTestServices: true })("what processes have in hand", (it) 
   )
 
   it.effect(
-    "a run that three processes have ended with fails with a cause of its own, its neighbours are done, and it can be retried",
+    "A run that ended three processes fails with its own cause, can be retried and does not affect other runs",
     () =>
       Effect.gen(function* () {
         const destination = yield* createDestination()

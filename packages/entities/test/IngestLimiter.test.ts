@@ -33,8 +33,8 @@ const noted = Effect.fnUntraced(function* (id: string) {
 
 const world = Layer.provide(ControlPlane.layer, Layer.effectDiscard(TestClock.setTime(Date.now())))
 
-layer(world)("the ingest limiter", (it) => {
-  it.effect("notes what it leases before a door hears of it", () =>
+layer(world)("Ingest limiter", (it) => {
+  it.effect("The ingest limiter stores a leased budget before an ingress process gets it", () =>
     Effect.gen(function* () {
       const { id } = yield* limited(80)
       const { lease } = yield* owner(id)
@@ -52,7 +52,7 @@ layer(world)("the ingest limiter", (it) => {
     })
   )
 
-  it.effect("goes on where another owner has been killed, which can note no more", () =>
+  it.effect("A new owner of an ingest limit continues after a killed one, which can store no more", () =>
     Effect.gen(function* () {
       const { id } = yield* limited(80)
       const first = yield* owner(id)
@@ -72,7 +72,7 @@ layer(world)("the ingest limiter", (it) => {
     })
   )
 
-  it.effect("leaves what nobody holds to the next owner", () =>
+  it.effect("The unused budget of an ingest limit goes to the next owner", () =>
     Effect.gen(function* () {
       const { id } = yield* limited(3_200)
       const first = yield* owner(id)
@@ -83,7 +83,7 @@ layer(world)("the ingest limiter", (it) => {
     })
   )
 
-  it.effect("begins anew when the period is over, or is another one", () =>
+  it.effect("The ingest limit starts again with a new or a changed period", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
@@ -103,7 +103,7 @@ layer(world)("the ingest limiter", (it) => {
     })
   )
 
-  it.effect("has nothing to give for what has no limit, or is another team's", () =>
+  it.effect("A source without a limit, or of another team, gets no budget", () =>
     Effect.gen(function* () {
       const open = yield* owner((yield* limited(null)).id)
       expect(yield* open.lease(report)).toBe(null)
@@ -114,7 +114,7 @@ layer(world)("the ingest limiter", (it) => {
     })
   )
 
-  it.effect("counts what is over it", () =>
+  it.effect("Requests over the ingest limit are counted", () =>
     Effect.gen(function* () {
       const { id } = yield* limited(5)
       const minute = Date.now() - (Date.now() % 60_000)

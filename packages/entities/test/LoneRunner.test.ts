@@ -33,7 +33,7 @@ const world = Effect.gen(function* () {
   return { shared, storage, watch }
 })
 
-it.effect("a runner that is alone asks every other second who is there, and sees who comes", () =>
+it.effect("A single runner asks for other runners every other second and notices a new one", () =>
   Effect.gen(function* () {
     const { shared, storage, watch } = yield* world
     yield* storage.register(runner(1), true)
@@ -43,7 +43,7 @@ it.effect("a runner that is alone asks every other second who is there, and sees
   })
 )
 
-it.effect("a runner that is not alone asks each time, and when it has changed something itself", () =>
+it.effect("A runner beside others asks each time, and after its own changes", () =>
   Effect.gen(function* () {
     const { shared, storage, watch } = yield* world
     yield* shared.register(runner(2), true)

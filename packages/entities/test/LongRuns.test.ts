@@ -56,8 +56,8 @@ const lastOutputs = Effect.fnUntraced(function* (run: string) {
   return row!.outputs
 })
 
-layer(world, { excludeTestServices: true })("a run that", (it) => {
-  it.effect("waits for longer than payloads are kept goes on with all that it had, however late it is woken", () =>
+layer(world, { excludeTestServices: true })("Long workflow runs", (it) => {
+  it.effect("A run that waits longer than payloads are kept continues with all its data", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create(
@@ -82,7 +82,7 @@ layer(world, { excludeTestServices: true })("a run that", (it) => {
     })
   )
 
-  it.effect("goes from one long wait into the next carries what came between", () =>
+  it.effect("A run keeps results between one long wait and the next", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -107,7 +107,7 @@ layer(world, { excludeTestServices: true })("a run that", (it) => {
     })
   )
 
-  it.effect("is sixty days old fails where it stands", () =>
+  it.effect("A run fails after sixty days", () =>
     Effect.gen(function* () {
       const workflow = yield* create([wait(31), trim("after", "a")], [from(null, "wait"), from("wait", "after")])
       const run = yield* receive(workflow, {})
@@ -117,7 +117,7 @@ layer(world, { excludeTestServices: true })("a run that", (it) => {
     })
   )
 
-  it.effect("was held until retention had taken its request fails, and says so", () =>
+  it.effect("A run that was held until its request was deleted fails with this cause", () =>
     Effect.gen(function* () {
       const workflow = yield* create([trim("only", "a")], [from(null, "only")])
       const run = yield* receive(workflow, {})
@@ -127,7 +127,7 @@ layer(world, { excludeTestServices: true })("a run that", (it) => {
     })
   )
 
-  it.effect("tries a step again does so when the target asked it to, with the same key", () =>
+  it.effect("A step is repeated with the same key at the time that the target asked for", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const retry = { strategy: "exponential", interval: 1_000, count: 2, jitter: "full" }

@@ -13,8 +13,8 @@ const loopsAt = (now = { ms: 0 }) => {
   return { admits, now, sentOn }
 }
 
-describe("chains of requests that lead back", () => {
-  it("go as deep as they may, and no further", () => {
+describe("Chains of requests that lead back", () => {
+  it("A chain of requests can reach its maximum depth but not exceed it", () => {
     const { admits, sentOn } = loopsAt()
     let headers = none
     const depths = [1, 2, 3, 4, 5].map((n) => {
@@ -24,7 +24,7 @@ describe("chains of requests that lead back", () => {
     expect(depths).toEqual([true, true, true, false, false])
   })
 
-  it("have so many requests in a minute, and as many in the next one", () => {
+  it("A chain of requests has a maximum number of requests per minute", () => {
     const { admits, now, sentOn } = loopsAt()
     const headers = sentOn(none)
     const taken = () => Array.from({ length: 7 }, () => admits(headers)).filter(Boolean).length
@@ -35,7 +35,7 @@ describe("chains of requests that lead back", () => {
     expect(taken()).toBe(5)
   })
 
-  it("are counted apart, and what is in no chain is not counted", () => {
+  it("Chains are counted separately, and requests outside of chains are not counted", () => {
     const { admits, sentOn } = loopsAt()
     for (let i = 0; i < 20; i++) expect(admits(none)).toBe(true)
     for (let i = 0; i < 6; i++) admits(sentOn(none, idOf(1)))
@@ -43,7 +43,7 @@ describe("chains of requests that lead back", () => {
     expect(admits(sentOn(none, idOf(2)))).toBe(true)
   })
 
-  it("are counted however many there are, in bounded memory: the oldest is forgotten", () => {
+  it("Any number of chains is counted in bounded memory, and the oldest is forgotten", () => {
     const { admits, sentOn } = loopsAt()
     for (let i = 0; i < 6; i++) admits(sentOn(none, idOf(1)))
     expect(admits(sentOn(none, idOf(1)))).toBe(false)
@@ -51,7 +51,7 @@ describe("chains of requests that lead back", () => {
     expect(admits(sentOn(none, idOf(1)))).toBe(true)
   })
 
-  it("are not stopped by a mark that a stranger makes up", () => {
+  it("A forged loop mark does not stop a request", () => {
     const { admits } = loopsAt()
     const forged = `tidegate;r=${idOf(1)};n=9;s=abcdefghijklmnopqrstuv`
     expect(admits({ "gateway-loop": forged })).toBe(true)

@@ -63,8 +63,8 @@ const noneLeft = Effect.gen(function* () {
 
 const fail = () => Promise.resolve(answer({ status: 500 }))
 
-layer(worldWith(connectorOf))("a destination whose connection keeps an order", (it) => {
-  it.effect("finds by a wake alone what waits, and delivers it in its order", () =>
+layer(worldWith(connectorOf))("Destination with an ordered connection", (it) => {
+  it.effect("A wake-up notification alone is enough to deliver waiting events in order", () =>
     Effect.gen(function* () {
       const { events, wake } = yield* waiting("block", ["x", "x", "x"])
       yield* wake
@@ -73,7 +73,7 @@ layer(worldWith(connectorOf))("a destination whose connection keeps an order", (
     })
   )
 
-  it.effect("is woken by the sweep for lines, and lets a blocked one wait for its retry", () =>
+  it.effect("The poller wakes ordered connections, and a blocked ordering key waits for its retry", () =>
     Effect.gen(function* () {
       const { events } = yield* waiting("block", ["x", "x", "y"])
       ;(yield* Acts).push(fail)
@@ -92,7 +92,7 @@ layer(worldWith(connectorOf))("a destination whose connection keeps an order", (
     })
   )
 
-  it.effect("goes past one that gives up its place", () =>
+  it.effect("Other events pass a failed event that may be skipped", () =>
     Effect.gen(function* () {
       const { events, wake } = yield* waiting("skip", ["x", "x"])
       ;(yield* Acts).push(fail)
@@ -106,7 +106,7 @@ layer(worldWith(connectorOf))("a destination whose connection keeps an order", (
     })
   )
 
-  it.effect("holds its lines through a pause, and forgets what was disabled", () =>
+  it.effect("Ordering keys wait during a pause, and events of a disabled connection are forgotten", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { actor, add, connection, events, wake } = yield* waiting("block", ["x", "x"])
@@ -133,7 +133,7 @@ layer(worldWith(connectorOf))("a destination whose connection keeps an order", (
     })
   )
 
-  it.effect("puts a retry by hand behind what waits in the line of its event", () =>
+  it.effect("A manual retry is placed after the waiting events of its ordering key", () =>
     Effect.gen(function* () {
       const { actor, add, events, wake } = yield* waiting("block", ["x"])
       yield* wake

@@ -9,10 +9,10 @@ import { Random } from "./Random.ts"
 
 const minute = 60_000
 
-/** Lets everything come to its end, with a sweep every half minute. */
+/** Lets everything come to its end, with a poll every half minute. */
 const drain = (world: QueueWorld): void => {
-  for (let sweeps = 0; world.pending > 0; sweeps++) {
-    expect(sweeps, "something is never delivered").toBeLessThan(500)
+  for (let polls = 0; world.pending > 0; polls++) {
+    expect(polls, "something is never delivered").toBeLessThan(500)
     world.queue.wake()
     world.settle()
     world.now += minute / 2
@@ -30,8 +30,8 @@ const closed = (world: QueueWorld): void => {
 const idsOf = (world: QueueWorld, key: string): ReadonlyArray<string> =>
   world.starts.filter(({ id }) => world.rows.get(id)!.key === key).map(({ id }) => id)
 
-describe("events of one key", () => {
-  it("go one at a time, in the order in which they came, beside those of other keys", () => {
+describe("Events of one ordering key", () => {
+  it("Events of one ordering key are delivered one by one in order, beside those of other keys", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     for (let i = 0; i < 30; i++) for (const key of ["x", "y", "z"]) world.send("a", 1, { key })
     world.refillNow()
@@ -46,7 +46,7 @@ describe("events of one key", () => {
     closed(world)
   })
 
-  it("are followed by the next only when they are recorded", () => {
+  it("The next event of an ordering key starts only after the previous one is recorded", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     world.send("a", 2, { key: "x" })
     world.refillNow()
@@ -57,7 +57,7 @@ describe("events of one key", () => {
     expect(world.starts).toHaveLength(2)
   })
 
-  it("are read a few at a time, however many there are, and keep no other key waiting", () => {
+  it("Events of an ordering key are read a few at a time and do not delay other keys", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     world.send("a", 3_000, { key: "x" })
     world.refillNow()
@@ -80,7 +80,7 @@ describe("events of one key", () => {
     expect(world.refills - reads, "a read brings many").toBeLessThan(30)
   })
 
-  it("are found when their hint was lost, or when it came before that of an earlier one", () => {
+  it("Ordered events are found after a lost or late wake-up notification", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     const [first] = world.commit("a", 1, { key: "x" })
     const [second] = world.send("a", 1, { key: "x" })
@@ -95,7 +95,7 @@ describe("events of one key", () => {
     closed(world)
   })
 
-  it("wait for the delay of the first", () => {
+  it("Events of an ordering key wait for the delay of the first one", () => {
     const world = new QueueWorld(["a"], { order: "skip" })
     const [first] = world.send("a", 1, { key: "x", dueIn: 10 * minute })
     const [second] = world.send("a", 1, { key: "x" })
@@ -104,7 +104,7 @@ describe("events of one key", () => {
     closed(world)
   })
 
-  it("start at the moment when their delay is over, because a round finds them before", () => {
+  it("Ordered events start exactly when their delay is over", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     const rows = ["x", "y"].flatMap((key) => world.send("a", 1, { key, dueIn: 10 * minute + 7 }))
     while (world.pending > 0) {
@@ -116,8 +116,8 @@ describe("events of one key", () => {
   })
 })
 
-describe("a failed event", () => {
-  it("that blocks keeps its place until it is tried again, and the other keys go on", () => {
+describe("Failed ordered event", () => {
+  it("A failed event blocks only its own ordering key until its retry", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     const [first, second] = world.send("a", 2, { key: "x" })
     world.refillNow()
@@ -133,7 +133,7 @@ describe("a failed event", () => {
     closed(world)
   })
 
-  it("that is tried again soon waits in memory, alone", () => {
+  it("Only the failed event of an ordering key waits in memory for an early retry", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     const [first, second] = world.send("a", 20, { key: "x" })
     world.refillNow()
@@ -146,7 +146,7 @@ describe("a failed event", () => {
     closed(world)
   })
 
-  it("that gives up its place lets the next one go, and comes between two later ones", () => {
+  it("The next event passes a failed one that may be skipped, and the retry comes between later ones", () => {
     const world = new QueueWorld(["a"], { order: "skip" })
     const [first, second, third] = world.send("a", 3, { key: "x" })
     world.refillNow()
@@ -164,7 +164,7 @@ describe("a failed event", () => {
     closed(world)
   })
 
-  it("blocks nobody else, however many lines wait for days", () => {
+  it("A thousand blocked ordering keys do not delay other keys", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     for (let i = 0; i < 1_100; i++) world.commit("a", 2, { key: `blocked-${i}` })
     world.now += 5_000
@@ -180,7 +180,7 @@ describe("a failed event", () => {
     }
     expect(world.now - startedAt).toBeLessThan(minute)
     expect(world.inWindow).toBe(0)
-    // Every sweep that finds them waiting costs a bounded look, and a fresh key goes at once.
+    // Every poll that finds them waiting costs a bounded look, and a fresh key goes at once.
     for (let i = 0; i < 20; i++) {
       world.now += 500
       world.queue.wake()
@@ -193,8 +193,8 @@ describe("a failed event", () => {
   })
 })
 
-describe("a line", () => {
-  it("waits while its connection is paused, and goes on where it was", () => {
+describe("Ordering key of a connection", () => {
+  it("An ordering key waits while its connection is paused and then continues in order", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     const sent = world.send("a", 40, { key: "x" })
     world.refillNow()
@@ -211,7 +211,7 @@ describe("a line", () => {
     closed(world)
   })
 
-  it("waits for what is under way when its connection was off meanwhile", () => {
+  it("An ordering key waits for a running delivery after its connection was disabled", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     world.send("a", 2, { key: "x" })
     world.refillNow()
@@ -229,7 +229,7 @@ describe("a line", () => {
     expect(world.starts).toHaveLength(2)
   })
 
-  it("that nobody reads any more is cancelled where it is", () => {
+  it("Ordered events that are not read any more are cancelled in SQL", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     world.commit("a", 5, { key: "x" })
     world.now += 5_000
@@ -238,7 +238,7 @@ describe("a line", () => {
     expect(world.starts).toHaveLength(0)
   })
 
-  it("goes on in another process, by what is in SQL", () => {
+  it("An ordering key continues in another process from SQL", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     for (const key of ["x", "y"]) world.send("a", 50, { key })
     for (let i = 0; i < 10; i++) {
@@ -251,42 +251,42 @@ describe("a line", () => {
   })
 })
 
-describe("whatever the interleaving", () => {
+describe("Random interleavings of ordered events", () => {
   const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
 
   it.prop(
-    "nothing passes what stands before it in its line, and in the end nothing is left",
+    "No event passes an earlier one of its ordering key, and nothing is left at the end",
     { seed },
     ({ seed }) => {
       const random = new Random(seed)
-      const lanes = ["a", "b"].slice(0, random.between(1, 2))
+      const queues = ["a", "b"].slice(0, random.between(1, 2))
       const keys = Array.from({ length: random.pick([1, 3, 40, 2_000]) }, (_, i) => `k${i}`)
       const burst = random.chance(0.2) ? 60 : 5
-      const world = new QueueWorld(lanes, {
+      const world = new QueueWorld(queues, {
         permits: random.between(1, 80),
         order: random.pick(["block", "skip"] as const),
         ...(random.chance(0.3) ? { pacer: new Pacer(random.between(50, 400), "second") } : {})
       })
-      const hints: Array<string> = []
+      const wakeUps: Array<string> = []
       const steps: ReadonlyArray<readonly [weight: number, step: () => void]> = [
         [
           8,
           () => {
-            const lane = random.pick(lanes)
+            const connection = random.pick(queues)
             for (let i = random.between(1, burst); i > 0; i--) {
               const options = random.chance(0.1)
                 ? { dueIn: random.between(0, 90_000) }
                 : random.chance(0.1)
                   ? {}
                   : { key: random.pick(keys) }
-              hints.push(...world.commit(lane, 1, options).map(({ id }) => id))
+              wakeUps.push(...world.commit(connection, 1, options).map(({ id }) => id))
             }
           }
         ],
         [
           8,
           () => {
-            const told = hints.splice(0, random.between(1, hints.length))
+            const told = wakeUps.splice(0, random.between(1, wakeUps.length))
             if (random.chance(0.1)) return
             const items = told.map((id) => world.itemOf({ ...world.rows.get(id)!, attempts: 0, place: null }))
             world.queue.offer(items, random.chance(0.1))
@@ -312,7 +312,7 @@ describe("whatever the interleaving", () => {
         [
           1,
           () =>
-            world.setConnectionQueue(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))
+            world.setConnectionQueue(random.pick(queues), random.pick(["open", "open", "paused", "cancelled"] as const))
         ],
         [1, () => (random.chance(0.3) ? world.takeOver() : undefined)],
         [1, () => world.otherBytes.hold(random.between(0, maxBytes / 4))]
@@ -329,7 +329,7 @@ describe("whatever the interleaving", () => {
         world.go()
       }
       world.otherBytes.release(maxBytes * 1_000)
-      for (const lane of lanes) world.setConnectionQueue(lane, "open")
+      for (const connection of queues) world.setConnectionQueue(connection, "open")
       drain(world)
       closed(world)
     },

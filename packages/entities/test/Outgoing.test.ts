@@ -49,8 +49,8 @@ const world = () => {
   return { outgoing, sent, more, taken, tell, places }
 }
 
-describe("events on their way to their destinations", () => {
-  it("go out as one message per place; actors at work are given theirs", () => {
+describe("Events on their way to destinations", () => {
+  it("Events are sent as one message per runner, and local actors get theirs directly", () => {
     const { outgoing, sent } = world()
     for (const id of ["resident_1", "here_1", "other_1", "other_2", "third_1"]) outgoing.add(id, itemOf(`of ${id}`))
     outgoing.add("other_1", itemOf("another"))
@@ -62,7 +62,7 @@ describe("events on their way to their destinations", () => {
     ])
   })
 
-  it("gather for the next message while one is under way to their runner", () => {
+  it("Events gather for the next message while one to their runner is in progress", () => {
     const { sent, taken, tell } = world()
     tell("other_1", itemOf("a"))
     tell("other_1", itemOf("b"))
@@ -78,7 +78,7 @@ describe("events on their way to their destinations", () => {
     expect(sent.at(-1)).toEqual({ place: other, to: { other_1: ["g"] } })
   })
 
-  it("gather for longer while messages take several times as long as the quickest", () => {
+  it("Events gather longer while messages take several times as long as the fastest one", () => {
     const { sent, taken, tell } = world()
     for (const ms of [1, 10, 10, 10, 10]) {
       tell("other_1", itemOf("before"))
@@ -94,7 +94,7 @@ describe("events on their way to their destinations", () => {
     expect(sent.at(-1)).toEqual({ place: other, to: { other_1: ["a", "b"] } })
   })
 
-  it("go to where their destination has moved meanwhile", () => {
+  it("Events go to the runner to which their destination has moved", () => {
     const { places, sent, taken, tell } = world()
     tell("other_1", itemOf("a"))
     tell("other_1", itemOf("b"))
@@ -103,7 +103,7 @@ describe("events on their way to their destinations", () => {
     expect(sent.at(-1)).toEqual({ place: third, to: { other_1: ["b"] } })
   })
 
-  it("beyond what may wait only tell that there are more, and are taken again once it has gone out", () => {
+  it("Events beyond the limit are only announced, and accepted again after the message is sent", () => {
     const { more, sent, taken, tell } = world()
     tell("other_1", itemOf("a"))
     tell("other_1", itemOf("b", 5 * 1024 * 1024))
@@ -117,7 +117,7 @@ describe("events on their way to their destinations", () => {
     expect(more).toEqual(["other_2"])
   })
 
-  it("beyond what may wait are not even told of for too many destinations", () => {
+  it("The number of announced destinations beyond the limit is bounded", () => {
     const { sent, taken, tell } = world()
     tell("other_1", itemOf("a"))
     for (let index = 0; index < 1_000; index++) tell(`other_${index}`, itemOf("b", 1024 * 1024))

@@ -22,8 +22,8 @@ const hurry = Effect.fnUntraced(function* (run: string) {
   yield* sql`update workflow_queue set due_at = now() - interval '1 second' where run_id = ${run}`
 })
 
-layer(world, { excludeTestServices: true })("a run", (it) => {
-  it.effect("goes by the filter that it began with, and one that begins later by what has become of it", () =>
+layer(world, { excludeTestServices: true })("Pinned workflow run", (it) => {
+  it.effect("A run uses the filter version from its start, and a later run uses the new version", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const filter = yield* createFilter("a")
@@ -55,7 +55,7 @@ layer(world, { excludeTestServices: true })("a run", (it) => {
     })
   )
 
-  it.effect("tells what its steps named when it began, without what is secret of it", () =>
+  it.effect("A run stores what its steps used at its start, without secrets", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const destination = yield* createDestination()
@@ -81,7 +81,7 @@ layer(world, { excludeTestServices: true })("a run", (it) => {
     })
   )
 
-  it.effect("shares the plan of its version with those that were pinned to the same", () =>
+  it.effect("Runs of the same version share one plan", () =>
     Effect.gen(function* () {
       const workflow = yield* create([trim("only", "a")], [from(null, "only")])
       const plans = plansOf(workflow.id)

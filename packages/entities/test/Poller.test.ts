@@ -47,8 +47,8 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
 // Partitions are made for the days around the clock's.
 const world = Layer.provide(ControlPlane.layer, Layer.effectDiscard(TestClock.setTime(Date.now())))
 
-layer(world)("the sweep", (it) => {
-  it.effect("looks every two seconds while nothing is due, and at once when it has shards that it had not", () =>
+layer(world)("Poller", (it) => {
+  it.effect("The poller reads every two seconds while nothing is due, and at once for new shards", () =>
     Effect.gen(function* () {
       const held = new Set([1])
       const { half, halves } = yield* sweeping(held)
@@ -60,7 +60,7 @@ layer(world)("the sweep", (it) => {
     })
   )
 
-  it.effect("looks when the earliest comes due, and twice a second while it finds something", () =>
+  it.effect("The poller reads when the earliest row is due, and twice a second while it finds rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { halves, woken } = yield* sweeping(new Set([7]))
@@ -77,7 +77,7 @@ layer(world)("the sweep", (it) => {
     })
   )
 
-  it.effect("wakes connections with pending routes", () =>
+  it.effect("The poller wakes connections with routing jobs", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const at = new Date((yield* Clock.currentTimeMillis) - 1_000)
@@ -88,7 +88,7 @@ layer(world)("the sweep", (it) => {
     })
   )
 
-  it.effect("leaves out the runs that this process has in hand, and looks in time for one that begins to wait", () =>
+  it.effect("The poller skips runs of its own process, and reads in time for one that begins to wait", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { half, halves, woken } = yield* sweeping(new Set([10]))

@@ -19,7 +19,7 @@ const overTheWire = (schema: Schema.Top, value: unknown): unknown => {
 const judged = (body: Body<Schema.Codec<unknown>>, written: Schema.Json, id: string | null): unknown =>
   Result.getOrThrow(body.judge(written as Members, { id, now: new Date(0), ingress }))
 
-describe.each(resources.map((one) => [one.name, one as AnyResource] as const))("a %s", (_, resource) => {
+describe.each(resources.map((one) => [one.name, one as AnyResource] as const))("Actor of a %s", (_, resource) => {
   const rpcs = protocolOf(resource).protocol.requests as ReadonlyMap<string, Rpc.AnyWithProps>
   const inputs: Readonly<Record<string, unknown>> = {
     Create: judged(resource.write, resource.example.body, null),
@@ -28,7 +28,7 @@ describe.each(resources.map((one) => [one.name, one as AnyResource] as const))("
     Update: judged(resource.patch, resource.example.patch, "id")
   }
 
-  it.each([...rpcs.keys()])("is sent %s and answered", (name) => {
+  it.each([...rpcs.keys()])(`Command %s of a ${resource.name} is unchanged by the wire format`, (name) => {
     const rpc = rpcs.get(name)!
     const input = inputs[name]
     const payload = { team_id: "tm_a", command: "cmd", ...(input === undefined ? {} : { input }) }

@@ -61,8 +61,8 @@ const dueIn = Effect.fnUntraced(function* (run: string) {
   return row!.minutes
 })
 
-layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database refuses", (it) => {
-  it.effect("ends where it is stored, and says why", () =>
+layer(worldOf(spoiling), { excludeTestServices: true })("Run that the database rejects", (it) => {
+  it.effect("A run that the database rejects ends with the cause", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* sending()
@@ -86,7 +86,7 @@ layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database
     })
   )
 
-  it.effect("has ended all its steps, as its record says, and a step of it runs again", () =>
+  it.effect("All steps of a rejected run end as its record says, and a step can be retried", () =>
     Effect.gen(function* () {
       const workflow = yield* parallel()
       const run = yield* receive(workflow, {})
@@ -135,7 +135,7 @@ layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database
     })
   )
 
-  it.effect("and whose end it refuses, too, is left alone for an hour", () =>
+  it.effect("A run whose end is rejected as well is left alone for an hour", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* sending()
@@ -156,7 +156,7 @@ layer(worldOf(spoiling), { excludeTestServices: true })("a run that the database
     })
   )
 
-  it.effect("is tried once with each wake, where its workflow is disabled and all of its runs are to end", () =>
+  it.effect("A rejected run of a disabled workflow is tried once for each wake-up", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* sending()

@@ -7,8 +7,8 @@ import { replay } from "../src/Replay.ts"
 import { team } from "../../storage/test/controlPlane.ts"
 import { create, from, receive, runOf, trim, wake, world } from "./RunsWorld.ts"
 
-layer(world, { excludeTestServices: true })("a request that is replayed", (it) => {
-  it.effect("begins a run of its own, once; on connections that are named it begins none", () =>
+layer(world, { excludeTestServices: true })("Replayed request", (it) => {
+  it.effect("A replayed request starts its own run once, and none if connections are named", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create([trim("only", "{{trigger.body.name}}")], [from(null, "only")])
@@ -33,7 +33,7 @@ layer(world, { excludeTestServices: true })("a request that is replayed", (it) =
     })
   )
 
-  it.effect("by a step that was first tried long ago keeps the version that its run goes by", () =>
+  it.effect("A replay by an old step keeps the workflow version of its run", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create([trim("only", "a")], [from(null, "only")])

@@ -53,8 +53,8 @@ const outcomeOf = Effect.fnUntraced(function* (connectionId: string, ids: Readon
   return { events: own(events), ignored: own(ignored), left, counts: counts.filter(({ id }) => ids.includes(id)) }
 })
 
-layer(world, { excludeTestServices: true })("requests that a connection is handed", (it) => {
-  it.effect("are worked off as they are, and their events handed on", () =>
+layer(world, { excludeTestServices: true })("Requests handed over to a connection", (it) => {
+  it.effect("Handed-over requests are routed without a read, and their events are handed on", () =>
     Effect.gen(function* () {
       const { connection, hand, ids, routes } = yield* opened([filter, deduplicate], [{ path: "/no" }, { path: "/a" }])
       hand()
@@ -71,7 +71,7 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
     })
   )
 
-  it.effect("are read after a change of the connection that was not in what they were decided by", () =>
+  it.effect("Handed-over requests are read again if the connection has changed since", () =>
     Effect.gen(function* () {
       const { connection, hand, ids, routes } = yield* opened([filter, deduplicate], [{ path: "/a" }])
       const connections = yield* Connections
@@ -85,7 +85,7 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
     })
   )
 
-  it.effect("are not transformed by code that has changed meanwhile", () =>
+  it.effect("Handed-over requests are not transformed by outdated code", () =>
     Effect.gen(function* () {
       const id = yield* transformation()
       const code = sandbox(() => ({}))
@@ -105,7 +105,7 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
     })
   )
 
-  it.effect("are left to the next owner by one that has lost the connection", () =>
+  it.effect("A connection that lost its shard leaves handed-over requests to the next owner", () =>
     Effect.gen(function* () {
       let isHeld = true
       // As many as are read at once: it does not read on when it has been refused.
@@ -128,7 +128,7 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
     })
   )
 
-  it.effect("and that it reads, too, are worked off once", () =>
+  it.effect("A request that is both handed over and read is routed once", () =>
     Effect.gen(function* () {
       const code = sandbox(() => ({}))
       const { calls, provided } = code
@@ -143,7 +143,7 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
     })
   )
 
-  it.effect("are duplicates of those that it was handed before", () =>
+  it.effect("Handed-over requests are duplicates of earlier handed-over ones", () =>
     Effect.gen(function* () {
       const sent = [0, 1, 2, 1_500].map((at) => ({ path: `/${at}`, body: { id: 1 }, at }))
       const { connection, ids, requests, routes } = yield* opened([deduplicate], sent)
@@ -182,8 +182,8 @@ const request = (id: string, bytes: number): PendingRequest => {
   }
 }
 
-describe("what connections hold of requests handed to them", () => {
-  test("is bounded by bytes over all of them, held until they are done, and shared", () => {
+describe("Memory of handed-over requests", () => {
+  test("Handed-over requests of all connections share a limit in bytes, and count until they are done", () => {
     // Each weighs 4 KiB.
     const bytes = new SharedBytes(10 * 4_096)
     const one = new Inbox(bytes.share())

@@ -23,8 +23,8 @@ import {
   world
 } from "./RouteWorld.ts"
 
-layer(world, { excludeTestServices: true })("pending routes", (it) => {
-  it.effect("become an event or an ignored event each, in one step, with delay and filter applied", () =>
+layer(world, { excludeTestServices: true })("Routing jobs", (it) => {
+  it.effect("A routing job becomes an event or an ignored event in one commit, after delay and filter", () =>
     Effect.gen(function* () {
       const rules: ReadonlyArray<Rule> = [
         deduplicate,
@@ -59,7 +59,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("are written down while they are decided where their body is large, and set aside after three ends", () =>
+  it.effect("Routing jobs with large bodies are stored as in progress and set aside after three crashes", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const id = yield* transformation()
@@ -107,7 +107,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("are duplicates from the first event on until its window ends, in this batch and in later ones", () =>
+  it.effect("Requests are duplicates until the deduplication window of the first event ends", () =>
     Effect.gen(function* () {
       const at = (ms: number): Sent => ({ path: `/${ms}`, body: { id: 1 }, at: ms })
       const { connection, ids } = yield* pending([deduplicate], [at(0), at(999), at(1000), at(1999), at(2000)])
@@ -121,7 +121,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("of one key wait for the one before them: what made no event opens no window", () =>
+  it.effect("Requests of one key wait for each other, and a request without event opens no window", () =>
     Effect.gen(function* () {
       const id = yield* transformation()
       const rules: ReadonlyArray<Rule> = [deduplicate, { type: "transform", transformation_id: id }]
@@ -157,7 +157,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("carry what the transformation made of them; the filter behind it sees that", () =>
+  it.effect("An event carries the transformed request, and the next filter sees it as well", () =>
     Effect.gen(function* () {
       const id = yield* transformation({ TOKEN: "t" })
       const rules: ReadonlyArray<Rule> = [
@@ -226,7 +226,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("keep their body when only something else was changed", () =>
+  it.effect("An event keeps the request's body if the transformation changed only something else", () =>
     Effect.gen(function* () {
       const rules: ReadonlyArray<Rule> = [{ type: "transform", transformation_id: yield* transformation() }]
       const { connection } = yield* pending(rules, [{ path: "/in", body: { a: [1] } }])
@@ -241,7 +241,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("are worked off once, by however many at the same time", () =>
+  it.effect("Concurrent workers handle each routing job once", () =>
     Effect.gen(function* () {
       const rules: ReadonlyArray<Rule> = [
         deduplicate,
@@ -268,7 +268,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("wait while the sandbox cannot run anything, and lose nothing by an interruption", () =>
+  it.effect("Routing jobs wait while the sandbox is unavailable, and an interruption loses none", () =>
     Effect.gen(function* () {
       const rules: ReadonlyArray<Rule> = [{ type: "transform", transformation_id: yield* transformation() }]
       const { connection } = yield* pending(rules, [{ path: "/1" }, { path: "/2" }])
@@ -284,7 +284,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("do not wait for one over which something breaks down", () =>
+  it.effect("A routing job that throws does not delay the others", () =>
     Effect.gen(function* () {
       const id = yield* transformation()
       const { connection, ids } = yield* pending(
@@ -301,7 +301,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("remember of their transformation that a sealed realm does not suit its code, until that changes", () =>
+  it.effect("A transformation that differs in a reused isolate is pinned until its code changes", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const id = yield* transformation()
@@ -322,7 +322,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("run their transformation in fresh worlds when it asks for them", () =>
+  it.effect("A transformation with fresh isolation runs with fresh isolation", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const id = yield* transformation()
@@ -337,7 +337,7 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("go by the rules as they are when they are worked off", () =>
+  it.effect("Routing jobs use the rules at the time when they are handled", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { connection } = yield* pending([deduplicate], [{ path: "/1", body: { id: 1 } }])

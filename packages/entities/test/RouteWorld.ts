@@ -133,7 +133,7 @@ export const transformation = Effect.fnUntraced(function* (env: Record<string, s
 
 let lastMs = Date.now()
 
-/** A connection with these rules (or one that there is), and requests that a door left to it as pending routes. */
+/** A connection with these rules (or one that there is), and requests that ingress left to it as routing jobs. */
 export const pending = Effect.fnUntraced(function* (
   rules: ReadonlyArray<Rule>,
   sent: ReadonlyArray<Sent>,

@@ -13,8 +13,8 @@ const soonMs = 30_000
 
 const ok: Outcome = { kind: "succeeded", output: null, ports: ["out"] }
 
-layer(world, { excludeTestServices: true })("teams beside each other", (it) => {
-  it.effect("two hundred runs at a slow target keep no other team's run waiting, and all come to their end", () =>
+layer(world, { excludeTestServices: true })("Teams beside each other", (it) => {
+  it.effect("Two hundred runs at a slow target do not delay another team, and all of them end", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const steps = [{ id: "send", kind: "destination", resource_id: destination.id }]
@@ -62,7 +62,7 @@ layer(world, { excludeTestServices: true })("teams beside each other", (it) => {
     })
   )
 
-  it.effect("large runs of workflows that are woken together take no more memory than there is for one team", () =>
+  it.effect("Large runs that are woken together use no more memory than one team may have", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const steps = [{ id: "send", kind: "destination", resource_id: destination.id }]
@@ -94,7 +94,7 @@ layer(world, { excludeTestServices: true })("teams beside each other", (it) => {
   )
 
   it.effect(
-    "as many teams as there are places have one each, and a place that is free goes to the team that waits",
+    "Each of many teams gets one permit for its runs, and a permit that becomes free goes to a waiting team",
     () =>
       Effect.gen(function* () {
         const rooms = yield* Room
@@ -126,7 +126,7 @@ layer(world, { excludeTestServices: true })("teams beside each other", (it) => {
   )
 })
 
-plainIt.effect("the room keeps no team in mind that has nothing of it", () =>
+plainIt.effect("The run memory forgets a team that uses none of it", () =>
   Effect.gen(function* () {
     const rooms = new RunRoom()
     const hold = yield* Latch.make(false)
@@ -152,7 +152,7 @@ plainIt.effect("the room keeps no team in mind that has nothing of it", () =>
   })
 )
 
-plainIt("a room holds as many bytes as its process has for them, and reads no more than a part of them at once", () => {
+plainIt("The run memory has the size that its process allows, and reads only a part at once", () => {
   const [large, small] = [new RunRoom(512 * 1_048_576), new RunRoom(32 * 1_048_576)]
   expect([large.readBytes, small.readBytes]).toEqual([16 * 1_048_576, 4 * 1_048_576])
   expect(large.of("team").hasRoom(512 * 1_048_576)).toBe(true)

@@ -26,18 +26,18 @@ const each = (looks: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number
   looks[0]!.map((_, i) => sum(looks.map((look) => look[i]!)))
 const all = (looks: ReadonlyArray<ReadonlyArray<number>>): number => sum(each(looks))
 
-it("Runs are not paced while requests are stored as quickly as they can be", () => {
+it("Runs are not slowed down while requests are stored as fast as possible", () => {
   expect(all(paced().takeOn(1_000))).toBe(100 * usual)
 })
 
-it("A workflow takes on few runs, and some all the same, while requests go on being stored slowly", () => {
+it("A workflow starts few runs, but some, while requests are stored slowly", () => {
   const { takeOn, world } = paced()
   world.isSlow = true
   takeOn(2_000)
   expect(all(takeOn(1_000))).toBe(100)
 })
 
-it("Runs are taken on in small numbers, and by one workflow at a time, from the first slow look on", () => {
+it("Runs start in small numbers and one workflow at a time from the first slow check on", () => {
   const { takeOn, world } = paced()
   world.isSlow = true
   const looks = takeOn(100, 6)
@@ -45,7 +45,7 @@ it("Runs are taken on in small numbers, and by one workflow at a time, from the 
   for (const look of looks) expect(look.filter((runs) => runs > 0).length).toBeLessThanOrEqual(1)
 })
 
-it("Runs are not paced any more a few seconds after requests are stored quickly again", () => {
+it("Runs are no longer slowed down a few seconds after requests are stored fast again", () => {
   const { takeOn, world } = paced()
   world.isSlow = true
   takeOn(2_000)
@@ -54,7 +54,7 @@ it("Runs are not paced any more a few seconds after requests are stored quickly 
   expect(all(takeOn(1_000))).toBe(100 * usual)
 })
 
-it("While requests are stored slowly, a hundred workflows take on no more than one alone, and all take their turns", () => {
+it("A hundred workflows together start no more runs than one while requests are stored slowly, and all take turns", () => {
   for (const workflows of [1, 2, 7, 100]) {
     const { takeOn, world } = paced()
     world.isSlow = true
@@ -66,7 +66,7 @@ it("While requests are stored slowly, a hundred workflows take on no more than o
   }
 })
 
-it("A workflow that has nothing left to take on does not slow down the others", () => {
+it("A workflow without more runs does not slow down the others", () => {
   const { takeOn, world } = paced()
   world.isSlow = true
   takeOn(2_000, 20)
@@ -76,7 +76,7 @@ it("A workflow that has nothing left to take on does not slow down the others", 
   expect(Math.abs(one! - other!)).toBeLessThanOrEqual(50)
 })
 
-it("A workflow that has found no runs keeps no other waiting", () => {
+it("A workflow that found no runs does not delay another", () => {
   const { pace, takeOn, world } = paced()
   world.isSlow = true
   takeOn(2_000)

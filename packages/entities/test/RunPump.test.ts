@@ -68,7 +68,7 @@ const wokenAfter = (steps: number) => {
   }
 }
 
-it("a wake is never lost, whenever it comes: somebody looks after it", () => {
+it("A wake-up notification is never lost, whenever it comes", () => {
   const { steps } = wokenAfter(10_000)
   expect(steps).toBeGreaterThan(10)
   expect(steps).toBeLessThan(1_000)
@@ -106,7 +106,7 @@ const settled = Effect.gen(function* () {
   for (let i = 0; i < 50; i++) yield* Effect.yieldNow
 })
 
-it.effect("what is due is read as soon as the first look has told whose it is", () =>
+it.effect("Due runs are read as soon as the first read has returned their team", () =>
   Effect.gen(function* () {
     const { isOver, looks } = yield* idlePump(new RunRoom())
     expect(isOver()).toBe(true)
@@ -115,7 +115,7 @@ it.effect("what is due is read as soon as the first look has told whose it is", 
 )
 
 it.effect(
-  "who waits for room that others hold asks the database for nothing, and goes on soon after there is some",
+  "A workflow that waits for memory does not query the database, and continues soon after memory becomes free",
   () =>
     Effect.gen(function* () {
       const rooms = new RunRoom()
@@ -134,7 +134,7 @@ it.effect(
     })
 )
 
-it.effect("who still works for a workflow that another process has takes no hint that is for that one", () =>
+it.effect("A previous owner of a workflow does not accept wake-up notifications for the new owner", () =>
   Effect.gen(function* () {
     const rooms = new RunRoom()
     const all = 128 * 1_048_576

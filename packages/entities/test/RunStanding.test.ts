@@ -37,8 +37,8 @@ const underWay = Effect.gen(function* () {
   return { workflow, run, release: Deferred.succeed(release, done) }
 })
 
-layer(world, { excludeTestServices: true })("the runs of a workflow that", (it) => {
-  it.effect("is paused: the step under way ends, the next waits; it goes on when the workflow does", () =>
+layer(world, { excludeTestServices: true })("Runs of a workflow whose status changes", (it) => {
+  it.effect("A run of a paused workflow ends its step and continues when the workflow does", () =>
     Effect.gen(function* () {
       const { release, run, workflow } = yield* underWay
       const before = sent.length
@@ -57,7 +57,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow that", (it) 
     })
   )
 
-  it.effect("is disabled end behind the step under way, and what follows is skipped", () =>
+  it.effect("A run of a disabled workflow ends after its current step and skips the others", () =>
     Effect.gen(function* () {
       const { release, run, workflow } = yield* underWay
       yield* turnTo(workflow.id, "disabled")
@@ -75,7 +75,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow that", (it) 
     })
   )
 
-  it.effect("is un-paused all begin, each once", () =>
+  it.effect("All waiting runs of a resumed workflow start once", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create([send(destination.id, "only")], [from(null, "only")])
@@ -91,7 +91,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow that", (it) 
     })
   )
 
-  it.effect("is disabled or deleted while they wait do not wait any longer", () =>
+  it.effect("Waiting runs of a disabled or deleted workflow end at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const delay = { id: "wait", kind: "delay", config: { mode: "for", amount: 1, unit: "days" } }

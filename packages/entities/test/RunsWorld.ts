@@ -76,7 +76,7 @@ export const create = Effect.fnUntraced(function* (
   })
 })
 
-/** A request of the workflow's source, stored as a door stores it. */
+/** A request of the workflow's source, stored as ingress stores it. */
 export const receive = Effect.fnUntraced(function* (
   workflow: { readonly id: string; readonly source_id: string | null; readonly steps_count: number },
   body: unknown,

@@ -92,9 +92,9 @@ const settled = Effect.gen(function* () {
   for (let i = 0; i < 20; i++) yield* turn
 })
 
-layer(world)("a connector that throws", (it) => {
+layer(world)("Connector that throws", (it) => {
   for (const type of Object.keys(senders).filter((type) => type.startsWith("BREAKS"))) {
-    it.effect(`${type}: costs an attempt and no slot, is logged, and is retried by the rule`, () =>
+    it.effect(`A connector that throws (${type}) costs one logged attempt, and no permit`, () =>
       Effect.gen(function* () {
         logged.length = 0
         const { event, wake } = yield* waiting([linear(1_000, 1)], { type, config: {} })
@@ -114,7 +114,7 @@ layer(world)("a connector that throws", (it) => {
     )
   }
 
-  it.effect("a type that this process does not know fails, and its events wait for the rule", () =>
+  it.effect("An event for an unknown destination type fails and waits for its retry rule", () =>
     Effect.gen(function* () {
       const { event, wake } = yield* waiting([linear(1_000, 1)], { type: "FAX", config: {} })
       yield* wake
@@ -124,8 +124,8 @@ layer(world)("a connector that throws", (it) => {
   )
 })
 
-layer(world)("a sender's verdict", (it) => {
-  it.effect("makes a failure of a 200, which is tried again", () =>
+layer(world)("Verdict of a sender", (it) => {
+  it.effect("A sender can turn a 200 into a failure, which is retried", () =>
     Effect.gen(function* () {
       const rule = { ...linear(1_000, 1), response_status_codes: ["500-599"] }
       const { event, wake } = yield* waiting([rule], { type: "SAYS_NO", config: {} })
@@ -136,7 +136,7 @@ layer(world)("a sender's verdict", (it) => {
     })
   )
 
-  it.effect("may be final whatever the rule says", () =>
+  it.effect("A final verdict of a sender overrides the retry rule", () =>
     Effect.gen(function* () {
       const { event, wake } = yield* waiting([linear(1_000, 9)], { type: "SAYS_NEVER", config: {} })
       yield* wake
@@ -151,8 +151,8 @@ const failing = (change: Partial<Failure & { readonly broken: boolean; readonly 
     new SessionFailure({ code: "CONNECTION_RESET", message: "it hung up", final: false, broken: true, ...change })
   )
 
-layer(world)("a sender over a session", (it) => {
-  it.effect("is opened once for all, records what it says of itself, and is closed when nobody uses it", () =>
+layer(world)("Sender with a session", (it) => {
+  it.effect("A session is opened once for all events, describes itself, and is closed when unused", () =>
     Effect.gen(function* () {
       line = makeLine()
       const { event, wake } = yield* waiting([], overLine)
@@ -167,7 +167,7 @@ layer(world)("a sender over a session", (it) => {
     })
   )
 
-  it.effect("is opened anew after it broke, and not after a refusal", () =>
+  it.effect("A session is opened again after it broke, but not after a rejection", () =>
     Effect.gen(function* () {
       line = makeLine()
       const outcomes = [failing({ broken: false, code: "INVALID_CHARACTER" }), failing({}), Effect.succeed(answered)]
@@ -191,7 +191,7 @@ layer(world)("a sender over a session", (it) => {
     })
   )
 
-  it.effect("for which the gateway has no room is no attempt, and is asked again", () =>
+  it.effect("A send for which the gateway has no room is repeated and costs no attempt", () =>
     Effect.gen(function* () {
       line = makeLine()
       const sends: Array<number> = []
@@ -210,7 +210,7 @@ layer(world)("a sender over a session", (it) => {
     })
   )
 
-  it.effect("that cannot be opened fails each attempt, and a final failure is the last one", () =>
+  it.effect("A session that cannot be opened fails each attempt, and a final failure is the last one", () =>
     Effect.gen(function* () {
       line = makeLine()
       line.connect = failing({ code: "CONNECTION_REFUSED", final: true })
@@ -226,7 +226,7 @@ layer(world)("a sender over a session", (it) => {
     ["that cannot be interrupted", Effect.uninterruptible(Effect.never)]
   ] as const
   for (const [name, send] of endless) {
-    it.effect(`${name} is over after 30 seconds, and its slot is free`, () =>
+    it.effect(`A send ${name} ends after 30 seconds and frees its permit`, () =>
       Effect.gen(function* () {
         line = makeLine()
         line.send = () => send
@@ -240,7 +240,7 @@ layer(world)("a sender over a session", (it) => {
     )
   }
 
-  it.effect("that throws costs an attempt and no slot", () =>
+  it.effect("A send that throws costs an attempt but no permit", () =>
     Effect.gen(function* () {
       line = makeLine()
       logged.length = 0

@@ -13,7 +13,7 @@ const silent = {
   connect: Effect.succeed({ send: () => Effect.never })
 } as unknown as SessionSender
 
-it.effect("a send over a session has the time that it is given, and no more", () =>
+it.effect("A send over a session has exactly the time that it is given", () =>
   Effect.gen(function* () {
     const held = yield* HeldSession.make(silent) as Effect.Effect<HeldSession, never, Scope.Scope>
     const ended: Array<SendExit> = []

@@ -37,7 +37,7 @@ const send = (n: number): StepSend => ({
   }
 })
 
-layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
+layer(worldWith(Connectors.connectorOf))("Step calls of a destination's actor", (it) => {
   const actorOf = Effect.fnUntraced(function* (config: object = {}) {
     const sql = yield* SqlClient.SqlClient
     const destination = yield* createDestination()
@@ -45,7 +45,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
     return { id: destination.id, actor: (yield* DestinationEntity.client)(destination.id) }
   })
 
-  it.effect("answers a call with what the target has said, and when it is to come again", () =>
+  it.effect("A call returns the target's answer and the time at which the target accepts the next call", () =>
     Effect.gen(function* () {
       const { actor } = yield* actorOf()
       const acts = yield* Acts
@@ -73,7 +73,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
     })
   )
 
-  it.effect("takes calls of its process without a message for a while after one, as it stands by then", () =>
+  it.effect("The process calls a local actor directly for a while after a message, with current settings", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { give } = yield* Residents.Called
@@ -94,7 +94,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
     })
   )
 
-  it.effect("of another team's it knows nothing", () =>
+  it.effect("The actor rejects a call of another team", () =>
     Effect.gen(function* () {
       const { actor } = yield* actorOf()
       const sent = yield* actor.Send({ ...send(3), team_id: ControlPlane.otherTeam })
@@ -102,7 +102,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
     })
   )
 
-  it.effect("what waits for its turn is told at once when the destination is disabled", () =>
+  it.effect("A call that waits for its permit fails at once when the destination is disabled", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { actor, id } = yield* actorOf({ rate_limit: 1, rate_limit_period: "hour" })
@@ -115,7 +115,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
     })
   )
 
-  it.effect("who has waited for long is to ask again, and has then its turn by the clock", () =>
+  it.effect("A call that waits long must be asked for again, and then gets its permit in time", () =>
     Effect.gen(function* () {
       const { actor } = yield* actorOf({ rate_limit: 1, rate_limit_period: "minute" })
       yield* actor.Send(send(6))
@@ -130,7 +130,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
     })
   )
 
-  it.effect("what steps have used of a period is known to the next owner, and of no rate nothing is noted", () =>
+  it.effect("The next owner knows the permits that steps used, and without a rate none are stored", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sharding = yield* Sharding.Sharding

@@ -59,7 +59,7 @@ const effect = {
   context: { workflow: { id: "wfl_1", name: "flow" } }
 }
 
-it.effect("a step that breaks down before it calls anybody has failed, and its run goes on", () =>
+it.effect("A step that throws before its call fails, and its run continues", () =>
   Effect.gen(function* () {
     const carryOut = yield* carryingOut
     const call = { effect, run, key: "wse_1", texts: new SecretTexts() }
@@ -67,7 +67,7 @@ it.effect("a step that breaks down before it calls anybody has failed, and its r
   }).pipe(Effect.provide(Layer.provide(StepEffects.layer, outside)))
 )
 
-it.effect("no step sends as the service itself, whatever its template has become", () =>
+it.effect("No step can send e-mail with an address of the service itself", () =>
   Effect.gen(function* () {
     const carry = yield* makeSendCall
     const name = { provider_key: "email_api_email", action_key: "send", version: "1.0.0" }
@@ -87,7 +87,7 @@ it.effect("no step sends as the service itself, whatever its template has become
   }).pipe(Effect.provideService(SenderDomains, new Set(["notify.service.example"])), Effect.provide(outside))
 )
 
-it("Each kind of step that leaves the process has an executor: without one the table does not compile", () => {
+it("Every kind of step that leaves the process has an executor, or the table does not compile", () => {
   const carryOut: StepEffects.Executors["action"] = () => Effect.die("not called")
   const all: StepEffects.Executors = { action: carryOut, destination: carryOut, transformation: carryOut }
   // @ts-expect-error -- the executor of transformations is forgotten

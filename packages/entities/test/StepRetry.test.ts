@@ -42,8 +42,8 @@ const retry = Effect.fnUntraced(function* (workflow: string, run_id: string, ste
 const refusal = (workflow: string, run: string, step: string) =>
   Effect.map(Effect.flip(retry(workflow, run, step)), (error) => error as { code: string; data?: unknown })
 
-layer(world, { excludeTestServices: true })("a step of a run that is tried again", (it) => {
-  it.effect("runs with all that follows from it, by the same version; what succeeded is not repeated", () =>
+layer(world, { excludeTestServices: true })("Retried step of a run", (it) => {
+  it.effect("A retried step runs with all steps that follow, with the same version and no repetitions", () =>
     Effect.gen(function* () {
       const { run, workflow } = yield* failedRun
       const workflows = yield* Workflows
@@ -82,7 +82,7 @@ layer(world, { excludeTestServices: true })("a step of a run that is tried again
     })
   )
 
-  it.effect("is queued by one of many that ask at once; the same asked again is answered the same", () =>
+  it.effect("Only one of several concurrent retries is queued, and a repeated one gets the same answer", () =>
     Effect.gen(function* () {
       const { run, workflow } = yield* failedRun
       coming.push(Effect.never)
@@ -98,7 +98,7 @@ layer(world, { excludeTestServices: true })("a step of a run that is tried again
     })
   )
 
-  it.effect("is refused where it makes no sense, and where it cannot be done", () =>
+  it.effect("A retry that makes no sense or is impossible is rejected", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { run, workflow } = yield* failedRun

@@ -38,7 +38,7 @@ const holds = (status: number, headers: Outcome["headers"], verdict?: Verdict): 
   return until === null ? null : until - at - margin
 }
 
-describe("what a target says of when it takes more", () => {
+describe("Target that says when it accepts more", () => {
   it.each([
     [429, { "retry-after": "10" }, 10_000],
     [503, { "retry-after": "10" }, 10_000],
@@ -71,7 +71,7 @@ describe("what a target says of when it takes more", () => {
     [200, { ratelimit: '"burst";r=0;t=30, "day";r=900;t=3600' }, 30_000],
     [200, { ratelimit: ['"burst";r=0;t=30', '"day";r=900;t=3600'] }, 30_000],
     [429, { "x-ratelimit-reset": "9" }, 9_000]
-  ])("%i %j holds for %i ms", (status, headers, ms) => {
+  ])("Status %i with %j holds the target for %i ms", (status, headers, ms) => {
     expect(holds(status, headers)).toBe(ms)
   })
 
@@ -89,18 +89,18 @@ describe("what a target says of when it takes more", () => {
     [200, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(at / 1_000 - 60) }],
     [200, { ratelimit: '"burst";r=10;t=30' }],
     [200, { ratelimit: "limit=100, remaining=10, reset=30" }]
-  ])("%i %j holds nothing", (status, headers) => {
+  ])("Status %i with %j does not hold the target", (status, headers) => {
     expect(holds(status, headers)).toBeNull()
   })
 
-  it("may stand in a body, or in the header of a 2xx that means no", () => {
+  it("A hold can be in the body, or in the header of a 2xx that is a failure", () => {
     expect(holds(429, {}, no({ retryAfter: 3 }))).toBe(3_000)
     expect(holds(403, {}, no({ retryAfter: 3 }))).toBe(3_000)
     expect(holds(200, { "retry-after": "4" }, no())).toBe(4_000)
     expect(holds(429, { "retry-after": "4" }, no({ final: true }))).toBeNull()
   })
 
-  it("is believed up to ten minutes, also where it says ten years", () => {
+  it("A hold lasts at most ten minutes, even if the target says ten years", () => {
     for (const headers of [
       { "retry-after": "315360000" },
       { "retry-after": "999999999999999" },
@@ -110,14 +110,14 @@ describe("what a target says of when it takes more", () => {
     }
   })
 
-  it("is nothing where no full answer came, or no token", () => {
+  it("An incomplete answer or a missing token holds nothing", () => {
     const headers = { "retry-after": "10" }
     expect(heldUntil({ ...outcome(429, headers), errorCode: "TIMEOUT" }, no({ code: "TIMEOUT" }), at)).toBeNull()
     const noToken = no({ code: "OAUTH2_HANDSHAKE_FAILED", retryAfter: 60 })
     expect([heldUntil(outcome(401), noToken, at), isRefusedForNow(outcome(401), noToken, at)]).toEqual([null, false])
   })
 
-  it("tells a refusal for now from a failure whose answer used the limit up", () => {
+  it("A temporary rejection differs from a failure whose answer used up the limit", () => {
     const usedUp = { "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "5" }
     expect(isRefusedForNow(outcome(429, usedUp), no(), at)).toBe(true)
     expect(isRefusedForNow(outcome(403, usedUp), no(), at)).toBe(true)
@@ -127,8 +127,8 @@ describe("what a target says of when it takes more", () => {
   })
 })
 
-describe("a queue that is held", () => {
-  it("starts nothing before its time, and then finds out from one on how many its target takes", () => {
+describe("Held delivery queue", () => {
+  it("A held queue starts nothing before its time, and then finds the limit from one delivery up", () => {
     const world = new QueueWorld(["a", "b"])
     world.send("a", 1)
     world.end(0, false, "overloaded")
@@ -152,7 +152,7 @@ describe("a queue that is held", () => {
     expect(world.pending).toBe(0)
   })
 
-  it("goes on at once when the hold is lifted", () => {
+  it("A held queue continues at once when the hold is lifted", () => {
     const world = new QueueWorld(["a"])
     world.queue.hold(world.now + 600_000)
     world.send("a", 3)
@@ -161,7 +161,7 @@ describe("a queue that is held", () => {
     expect(world.starts).toHaveLength(3)
   })
 
-  it("reads no more of SQL while it has something that waits", () => {
+  it("A held queue does not read SQL while it has waiting events", () => {
     const world = new QueueWorld(["a"])
     world.queue.hold(world.now + 600_000)
     world.send("a", 3)
@@ -187,8 +187,8 @@ const heldInSql = Effect.fnUntraced(function* (destination: string) {
   return row!.held_until?.getTime() ?? null
 })
 
-layer(worldWith(connectorOf))("a destination whose target refuses", (it) => {
-  it.effect("waits for as long as was said, which its row tells; the refused event comes again", () =>
+layer(worldWith(connectorOf))("Destination whose target rejects events", (it) => {
+  it.effect("A destination waits as long as its target said, stores that, and delivers the event again", () =>
     Effect.gen(function* () {
       yield* refusing({ "retry-after": "60" }, 429)
       const { connection, event, wake } = yield* waiting([linear(1_000, 1)], toHttp)
@@ -205,7 +205,7 @@ layer(worldWith(connectorOf))("a destination whose target refuses", (it) => {
     })
   )
 
-  it.effect("tries an event again that was refused for now, also when the count of its rule is used up", () =>
+  it.effect("A temporarily rejected event is retried even if the count of its rule is used up", () =>
     Effect.gen(function* () {
       yield* refusing({ "retry-after": "2" }, 503, 4)
       const { event, wake } = yield* waiting([linear(1_000, 1)], toHttp)
@@ -219,7 +219,7 @@ layer(worldWith(connectorOf))("a destination whose target refuses", (it) => {
     })
   )
 
-  it.effect("is held for whoever owns it next, by what is stored", () =>
+  it.effect("A stored hold applies to the next owner of the destination", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { connection, event, wake } = yield* waiting([], toHttp)

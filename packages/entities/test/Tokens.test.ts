@@ -106,9 +106,9 @@ const passing = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
   return yield* Fiber.join(fiber)
 })
 
-layer(world)("the tokens of a destination", (it) => {
+layer(world)("Tokens of a destination", (it) => {
   for (const method of ["client_secret_basic", "client_secret_post"] as const) {
-    it.effect(`are obtained by ${method}, once for all that wait, and again a minute before they are over`, () =>
+    it.effect(`A token by ${method} is requested once for all, and again a minute before its end`, () =>
       Effect.gen(function* () {
         const provider = yield* provided({ life: 600 })
         const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider, clientOf(method)))
@@ -139,7 +139,7 @@ layer(world)("the tokens of a destination", (it) => {
     ["behind a byte order mark", null, (json) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), json])]
   ]
   for (const [how, coding, write] of answers) {
-    it.effect(`are taken where they come ${how}`, () =>
+    it.effect(`A token is accepted from an answer ${how}`, () =>
       Effect.gen(function* () {
         const provider = yield* provided()
         provider.instead = (_, response) =>
@@ -152,7 +152,7 @@ layer(world)("the tokens of a destination", (it) => {
     )
   }
 
-  it.effect("are those of a service account, which signs who it is", () =>
+  it.effect("A service account gets tokens with a signed assertion", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const auth = { service_account_key: JSON.stringify(accountFile(provider.tokenUrl)), scope: "events:write" }
@@ -163,7 +163,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("are asked for an audience where one is written", () =>
+  it.effect("A token is requested for an audience if one is set", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const auth = credentials(provider, { audience: "https://api.example.com" })
@@ -173,7 +173,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("go on with another runner, who asks nobody", () =>
+  it.effect("Another runner reuses the stored token without a request", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const { id, runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
@@ -189,7 +189,7 @@ layer(world)("the tokens of a destination", (it) => {
   )
 
   // By the real clock: connections to the database are opened meanwhile.
-  it.effect("are asked for by one of two runners that both believe to be the owner", () =>
+  it.effect("Only one of two runners that both act as owner requests a token", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
@@ -200,7 +200,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("of refresh tokens that change: each is stored before it is needed, by whatever runner", () =>
+  it.effect("Each new refresh token is stored before it is needed, by any runner", () =>
     Effect.gen(function* () {
       const provider = yield* provided({ life: 600 })
       const code = yield* refreshTokenOf(provider)
@@ -226,7 +226,7 @@ layer(world)("the tokens of a destination", (it) => {
   )
 
   it.effect(
-    "outlive a change of the client's secret only as a refresh token, and none of another client's is kept",
+    "Only a refresh token survives a change of the client's secret, and no token of another client is kept",
     () =>
       Effect.gen(function* () {
         const provider = yield* provided()
@@ -245,7 +245,7 @@ layer(world)("the tokens of a destination", (it) => {
       })
   )
 
-  it.effect("go on being asked for when nobody waits any more, and what comes is kept", () =>
+  it.effect("A token request continues when nobody waits any more, and its result is kept", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
@@ -262,7 +262,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("are not waited for by who consents, when another asking takes long: nothing is done with the code", () =>
+  it.effect("A consent does not wait for a slow token request, and its code stays unused", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const auth = credentials(provider, { authorization_url: provider.authorizationUrl })
@@ -288,7 +288,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("are of the settings of who asks, and of others none is given", () =>
+  it.effect("A token belongs to the settings that requested it, and is not given to others", () =>
     Effect.gen(function* () {
       const [before, after] = [yield* provided(), yield* provided()]
       const { id, runner, settings } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(before))
@@ -307,7 +307,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("that could not be stored are stored before anything is asked for", () =>
+  it.effect("A token that could not be stored is stored before another one is requested", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const provider = yield* provided()
@@ -338,7 +338,7 @@ layer(world)("the tokens of a destination", (it) => {
     })
   )
 
-  it.effect("that a target refuses are renewed once, and then ever later while none is taken", () =>
+  it.effect("A token that the target rejects is renewed once, and then less and less often", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
@@ -369,11 +369,11 @@ layer(world)("the tokens of a destination", (it) => {
   )
 })
 
-layer(world)("a provider that gives none", (it) => {
+layer(world)("Token provider that gives no token", (it) => {
   const endings: ReadonlyArray<readonly [name: string, instead: RequestListener, message: RegExp]> = [
-    ["says that the client is none", failure("invalid_client"), /HTTP 400 \(invalid_client\): \*\*\*\*\S{0,4}$/],
+    ["does not know the client", failure("invalid_client"), /HTTP 400 \(invalid_client\): \*\*\*\*\S{0,4}$/],
     [
-      "says why in words",
+      "describes its error",
       (_, response) =>
         void response.writeHead(400).end(
           JSON.stringify({
@@ -384,18 +384,18 @@ layer(world)("a provider that gives none", (it) => {
       /HTTP 400 \(invalid_grant\): AADSTS700082: The refresh token has expired$/
     ],
     [
-      "says no with a 200",
+      "reports an error with status 200",
       (_, response) => void response.end('{"error":"bad_verification_code","error_description":"The code is over."}'),
       /HTTP 200 \(bad_verification_code\): The code is over\.$/
     ],
     [
-      "says its error in words, with what it was asked with",
+      "repeats a secret in its error",
       (_, response) =>
         void response.writeHead(400).end(JSON.stringify({ error: `No client\nhas ${basic.client_secret}` })),
       /HTTP 400 \(No client has \*{4}\S{0,4}\)$/
     ],
     [
-      "puts its error into an object",
+      "returns its error as an object",
       (_, response) =>
         void response.end(
           JSON.stringify({ error: { message: "The code is used up.", type: "OAuthException", code: 100 } })
@@ -403,46 +403,46 @@ layer(world)("a provider that gives none", (it) => {
       /HTTP 200 \(OAuthException\): The code is used up\.$/
     ],
     [
-      "says more than anybody reads",
+      "returns a very long error",
       (_, response) => void response.writeHead(400).end(JSON.stringify({ error_description: "x".repeat(10_000) })),
       /HTTP 400: x{200}…$/
     ],
     [
-      "answers in a coding that nobody knows",
+      "answers in an unknown encoding",
       (_, response) => void response.writeHead(200, { "content-encoding": "compress" }).end("abc"),
       /content-encoding that cannot be read$/
     ],
     [
-      "answers a bomb",
+      "answers with a decompression bomb",
       (_, response) =>
         void response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(10_000_000))),
       /content-encoding that cannot be read$/
     ],
-    ["answers 500", (_, response) => void response.writeHead(500).end("oops"), /HTTP 500$/],
-    ["answers HTML", (_, response) => void response.end("<html>"), /no JSON object$/],
-    ["answers a list", (_, response) => void response.end("[]"), /no bearer token$/],
-    ["answers no token", (_, response) => void response.end('{"token_type":"bearer"}'), /no bearer token$/],
+    ["answers with status 500", (_, response) => void response.writeHead(500).end("oops"), /HTTP 500$/],
+    ["answers with HTML", (_, response) => void response.end("<html>"), /no JSON object$/],
+    ["answers with a list", (_, response) => void response.end("[]"), /no bearer token$/],
+    ["answers without a token", (_, response) => void response.end('{"token_type":"bearer"}'), /no bearer token$/],
     [
-      "answers a token of another kind",
+      "answers with another type of token",
       (_, response) => void response.end('{"access_token":"a","token_type":"mac"}'),
       /no bearer token$/
     ],
     [
-      "answers a token that no header holds",
+      "answers with a token that is no header value",
       (_, response) => void response.end('{"access_token":"a\\r\\nx: y"}'),
       /no bearer token$/
     ],
-    ["answers nesting without end", (_, response) => void response.end("[".repeat(60_000)), /no JSON object$/],
-    ["answers a megabyte", (_, response) => void response.end(`"${"a".repeat(1_000_000)}"`), /more than 65536 bytes$/],
+    ["answers with endless nesting", (_, response) => void response.end("[".repeat(60_000)), /no JSON object$/],
+    ["sends a megabyte", (_, response) => void response.end(`"${"a".repeat(1_000_000)}"`), /more than 65536 bytes$/],
     [
-      "leads elsewhere",
+      "redirects the request",
       (_, response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
       /HTTP 307$/
     ],
     ["hangs up", (request) => void request.socket.destroy(), /could not be asked: (SOCKET_CLOSED|CONNECTION_RESET)$/]
   ]
   for (const [name, instead, message] of endings) {
-    it.effect(`because it ${name}: the attempt fails, and says no secret`, () =>
+    it.effect(`A provider that ${name} fails the attempt without showing a secret`, () =>
       Effect.gen(function* () {
         const provider = yield* provided()
         provider.instead = instead
@@ -455,7 +455,7 @@ layer(world)("a provider that gives none", (it) => {
     )
   }
 
-  it.effect("is asked by few of a thousand events, and by none of another runner", () =>
+  it.effect("A failing provider gets few requests for a thousand events, and none of another runner", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       provider.instead = (_, response) => void response.writeHead(503).end()
@@ -479,7 +479,7 @@ layer(world)("a provider that gives none", (it) => {
     })
   )
 
-  it.effect("because it says no is asked a minute later, and not before", () =>
+  it.effect("A provider that rejects is asked again after a minute, not before", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       provider.instead = failure("invalid_grant")
@@ -506,7 +506,7 @@ layer(world)("a provider that gives none", (it) => {
     ["90", 90_000],
     ["90.5", 90_500],
     ["Fri, 02 Jan 2026 00:01:30 GMT", 90_000]
-  ] as const)("is left alone for as long as it says by Retry-After: %s", ([after, waitMs]) =>
+  ] as const)("A provider is left alone for the time in its Retry-After (%s)", ([after, waitMs]) =>
     Effect.gen(function* () {
       const provider = yield* provided()
       provider.instead = (_, response) =>
@@ -516,7 +516,7 @@ layer(world)("a provider that gives none", (it) => {
     })
   )
 
-  it.effect("leaves the last token in use for as long as that is good", () =>
+  it.effect("The last token is used while it is valid, even if the provider fails", () =>
     Effect.gen(function* () {
       const provider = yield* provided({ life: 600 })
       const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
@@ -532,7 +532,7 @@ layer(world)("a provider that gives none", (it) => {
     })
   )
 
-  it.effect("at an address that nobody may go to", () =>
+  it.effect("A token endpoint at a forbidden address is not called", () =>
     Effect.gen(function* () {
       const egress = yield* Egress
       const settings = settingsOf("des_x", "OAUTH2_CLIENT_CREDENTIALS", {
@@ -544,7 +544,7 @@ layer(world)("a provider that gives none", (it) => {
     })
   )
 
-  it.effect("to somebody whom nobody has consented for", () =>
+  it.effect("No token is requested before somebody has consented", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
       const auth = { ...credentials(provider), authorization_url: provider.authorizationUrl }

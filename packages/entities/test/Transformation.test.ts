@@ -29,8 +29,8 @@ const create = Effect.fnUntraced(function* (input: Members = {}) {
 const codeOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E | GatewayError, R>) =>
   Effect.map(Effect.flip(effect), (error) => ("code" in error ? error.code : error._tag))
 
-layer(world, { excludeTestServices: true })("the transformation's actor", (it) => {
-  it.effect("creates, changes in part, upserts and deletes", () =>
+layer(world, { excludeTestServices: true })("Actor of a transformation", (it) => {
+  it.effect("A transformation is created, partly changed, upserted and deleted by its actor", () =>
     Effect.gen(function* () {
       const created = yield* create({ env: { A: "1" } })
       expect(created).toMatchObject({ code: "first", code_hash: codeHash("first"), env: { A: "1" } })
@@ -55,7 +55,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("stores no code that does not compile, and none that could not be checked", () =>
+  it.effect("Code that does not compile or could not be checked is not stored", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const created = yield* create()
@@ -77,7 +77,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("is not deleted while a connection uses it", () =>
+  it.effect("A transformation that a connection uses is not deleted", () =>
     Effect.gen(function* () {
       const created = yield* create()
       const connection = yield* createConnection({ rules: [{ type: "transform", transformation_id: created.id }] })
@@ -89,7 +89,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("runs code that is not stored, against a sample or without one", () =>
+  it.effect("Code can run without being stored, with or without a sample request", () =>
     Effect.gen(function* () {
       const target = yield* owner(fresh())
       const run = yield* target.Run({ team_id, input: { code: "inline", timestamp: "2026-01-01T00:00:00Z" } })
@@ -145,7 +145,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("answers a query in the form it was asked in", () =>
+  it.effect("A run returns the query in the form in which it was given", () =>
     Effect.gen(function* () {
       const target = yield* owner(fresh())
       const query = Effect.fnUntraced(function* (
@@ -163,7 +163,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("runs what is stored with its variables, or with those of the call; code beside it is not used", () =>
+  it.effect("A stored transformation runs with its own variables or those of the call", () =>
     Effect.gen(function* () {
       const created = yield* create({ env: { A: "1" } })
       const target = yield* owner(created.id)
@@ -181,7 +181,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("a run that fails is an answer; code that does not compile, or finds no room, is not", () =>
+  it.effect("A failed run is an answer, but code that does not compile or a full sandbox is an error", () =>
     Effect.gen(function* () {
       const target = yield* owner(fresh())
       const failed = yield* target.Run({ team_id, input: { code: "throw" } })
@@ -195,7 +195,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("looks at code without running anything through it", () =>
+  it.effect("Code can be validated without running its handler", () =>
     Effect.gen(function* () {
       const target = yield* owner(fresh())
       const valid = yield* target.Validate({ team_id, input: { code: "inline", env: { K: "v" } } })
@@ -212,7 +212,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
-  it.effect("does not run without variables that cannot be read", () =>
+  it.effect("A transformation with unreadable variables does not run", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const created = yield* create({ env: { A: "1" } })

@@ -29,8 +29,8 @@ const code = `addHandler("transform", (request, context) => {
   return { ...request, path: "/out" + request.path, body: { ...request.body, tenant: context.env.TENANT } }
 })`
 
-layer(world, { excludeTestServices: true })("transformations in the sandbox", (it) => {
-  it.effect("a stored one runs with its variables", () =>
+layer(world, { excludeTestServices: true })("Transformations in the real sandbox", (it) => {
+  it.effect("A stored transformation runs with its variables", () =>
     Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())
       const target = (yield* TransformationEntity.client)(id)
@@ -51,7 +51,7 @@ layer(world, { excludeTestServices: true })("transformations in the sandbox", (i
     })
   )
 
-  it.effect("a handler that throws is an answer, with the line", () =>
+  it.effect("A handler that throws is reported with its line", () =>
     Effect.gen(function* () {
       const answer = yield* run({ code, request: { body: { fail: true } } })
       expect([answer.log_level, answer.request, answer.error]).toStrictEqual([
@@ -63,7 +63,7 @@ layer(world, { excludeTestServices: true })("transformations in the sandbox", (i
     })
   )
 
-  it.effect("what would take long to show is shown as text", () =>
+  it.effect("A result that would take long to show is shown as text", () =>
     Effect.gen(function* () {
       const returning = (members: string) =>
         run({ code: `addHandler("transform", (request) => ({ ...request, ${members} }))` })
@@ -81,7 +81,7 @@ layer(world, { excludeTestServices: true })("transformations in the sandbox", (i
     })
   )
 
-  it.effect("code that does not compile is refused, with the line", () =>
+  it.effect("Code that does not compile is rejected with its line", () =>
     Effect.gen(function* () {
       const wrong = { name: unique("real"), code: `${code}\n)` }
       const create = Effect.flatMap(fresh, (target) => target.Create({ team_id, input: wrong }))

@@ -72,8 +72,8 @@ const ok = (job_id: string): TunnelResult => ({
 })
 const flushed = () => new Promise<void>((resolve) => queueMicrotask(resolve))
 
-describe("a tunnel", () => {
-  it("hands out nothing once its shard is somebody else's", async () => {
+describe("Tunnel", () => {
+  it("A tunnel hands out nothing while another process owns its shard", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     world.send("a")
@@ -87,7 +87,7 @@ describe("a tunnel", () => {
     expect(ids(world.ask(id).heard)).toEqual(["a", "b"])
   })
 
-  it("hands out what is sent, in its order, as soon as somebody asks", async () => {
+  it("A tunnel hands out events in order as soon as the client asks", async () => {
     const world = new World()
     world.send("a")
     expect(world.ends).toEqual(["a away"])
@@ -103,7 +103,7 @@ describe("a tunnel", () => {
     expect(world.ends).toEqual(["a away", "c answered", "b answered"])
   })
 
-  it("hands out again what did not arrive, and never what is held", async () => {
+  it("A tunnel hands out lost jobs again, but never those that the client holds", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     world.ask(id)
@@ -115,7 +115,7 @@ describe("a tunnel", () => {
     expect(world.ask(id, ["a", "b"]).heard).toBeNull()
   })
 
-  it("takes over the session that another owner had, with what that sent through it", async () => {
+  it("A tunnel takes over the session of an earlier owner and its jobs", async () => {
     const world = new World()
     const asked = world.ask("cli_1", ["a"])
     expect(world.tunnel.session?.id).toBe("cli_1")
@@ -127,7 +127,7 @@ describe("a tunnel", () => {
     expect(world.ends).toEqual(["a answered"])
   })
 
-  it("is the newest session's, whatever is asked in which order", async () => {
+  it("A tunnel belongs to the newest session, whatever older ones ask for", async () => {
     const world = new World()
     const older = world.tunnel.attach(null)!
     const waits = world.ask(older)
@@ -148,7 +148,7 @@ describe("a tunnel", () => {
     expect(world.tunnel.awaySince).toBeNull()
   })
 
-  it("is nobody's once its session has not been heard of for a while", async () => {
+  it("A tunnel has no client once its session was silent for a while", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     const asked = world.ask(id)
@@ -165,7 +165,7 @@ describe("a tunnel", () => {
     expect(world.timers.size).toBe(0)
   })
 
-  it("answers a question that there is nothing for after a while, and ends what is not answered in time", async () => {
+  it("A tunnel answers an idle client after a while and ends jobs that are not answered in time", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     const asked = world.ask(id)
@@ -182,7 +182,7 @@ describe("a tunnel", () => {
     expect(world.tunnel.answered(id, [ok("a")])).toBe(1)
   })
 
-  it("gives a client its time from when it has a job", async () => {
+  it("The time limit of a job starts when the client has it", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     world.ask(id, [], 0)
@@ -203,7 +203,7 @@ describe("a tunnel", () => {
     expect(world.ends).toEqual(["a late"])
   })
 
-  it("is that of who has come here, whatever time the owner before had", () => {
+  it("A new session owns the tunnel even if an earlier owner's clock was ahead", () => {
     const before = new World()
     before.now += 60_000
     const older = before.tunnel.attach(null)!
@@ -214,7 +214,7 @@ describe("a tunnel", () => {
     expect(world.tunnel.session?.id).toBe(newer)
   })
 
-  it("hands out as much as there is room for, and one that is larger", async () => {
+  it("A tunnel hands out as many jobs as the client has room for, or one larger job", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     for (const name of ["a", "b", "c"]) world.send(name, 600)
@@ -227,7 +227,7 @@ describe("a tunnel", () => {
     expect(ids(world.ask(id, ["a", "b", "c"], 1).heard)).toEqual(["d"])
   })
 
-  it("ends with its destination", () => {
+  it("A tunnel ends with its destination", () => {
     const world = new World()
     const id = world.tunnel.attach(null)!
     const asked = world.ask(id)
@@ -240,14 +240,14 @@ describe("a tunnel", () => {
   })
 })
 
-describe("a queue whose target is away", () => {
+describe("Delivery queue whose target is away", () => {
   const minutes = (count: number): number => count * 60_000
   const away = () => {
     const targetAvailability = { awaySince: 1_790_000_000_000 as number | null, patience: minutes(2) }
     return { targetAvailability, world: new QueueWorld(["a", "b"], { targetAvailability }) }
   }
 
-  it("starts nothing until it is there, then at once and in the order of arrival", () => {
+  it("A queue starts nothing until its target is back, and then everything in order of arrival", () => {
     const { targetAvailability, world } = away()
     const rows = Array.from({ length: 30 }, () => {
       world.now += 10
@@ -265,7 +265,7 @@ describe("a queue whose target is away", () => {
     expect(world.starts.map(({ id }) => id)).toEqual(rows)
   })
 
-  it("lets each wait for as long as it is patient", () => {
+  it("Each event waits for an absent target for the same time", () => {
     const { targetAvailability, world } = away()
     world.send("a", 1)
     world.now += minutes(1)
@@ -297,7 +297,7 @@ describe("a queue whose target is away", () => {
     expect(started()).toBe(4)
   })
 
-  it("puts back what was sent to it, as the first again", () => {
+  it("Returned events become the first in the queue again", () => {
     const { targetAvailability, world } = away()
     targetAvailability.awaySince = null
     const rows = world.send("a", 60)
@@ -316,7 +316,7 @@ describe("a queue whose target is away", () => {
   })
 })
 
-layer(worldWith(Connectors.connectorOf))("an event for a tunnel", (it) => {
+layer(worldWith(Connectors.connectorOf))("Event for a tunnel", (it) => {
   const cli = { type: "CLI", config: { path: "/hooks" } }
 
   /** Lets time go by until the event has so many attempts recorded; how much that was (ms). */
@@ -331,7 +331,7 @@ layer(worldWith(Connectors.connectorOf))("an event for a tunnel", (it) => {
     }
   })
 
-  it.effect("fails when nobody has come for two minutes, and its retry waits likewise", () =>
+  it.effect("An event fails if no client connects for two minutes, and its retry waits as long", () =>
     Effect.gen(function* () {
       const { event, wake } = yield* waiting([linear(1_000, 1)], cli)
       yield* wake
@@ -347,7 +347,7 @@ layer(worldWith(Connectors.connectorOf))("an event for a tunnel", (it) => {
     })
   )
 
-  it.effect("is handed to who comes meanwhile, and is what that answers", () =>
+  it.effect("A client that connects gets the waiting event, and its answer is the result", () =>
     Effect.gen(function* () {
       const { connection, event, wake } = yield* waiting([], cli)
       yield* wake

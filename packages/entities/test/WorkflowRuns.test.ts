@@ -17,8 +17,8 @@ const unreadable = {
   }
 }
 
-layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
-  it.effect("what other processes have heard of the targets of actions is known before a run is taken on", () =>
+layer(world, { excludeTestServices: true })("Runs of a workflow", (it) => {
+  it.effect("Holds that other processes stored are known before a run starts", () =>
     Effect.gen(function* () {
       const workflow = yield* create([trim("first", "{{trigger.body.name}}")], [from(null, "first")])
       const run = yield* receive(workflow, { name: "Ada" })
@@ -31,7 +31,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a run of steps within the process is stored once, with previews that have no secret in them", () =>
+  it.effect("A run with local steps is stored once, and its previews contain no secrets", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create(
@@ -59,7 +59,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("what leaves the process is stored before and after, and what follows it with that", () =>
+  it.effect("An external step is stored before and after its call, together with the steps after it", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -76,7 +76,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a run that was under way begins its step again where it is taken up, with the same key", () =>
+  it.effect("An interrupted run repeats its step with the same key when it is continued", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -102,7 +102,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a failure is told of the run, and a step that is not reached is skipped", () =>
+  it.effect("A failed step is reported by its run, and steps after it are skipped", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -124,7 +124,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a delay is a row that comes due later; nothing is held meanwhile", () =>
+  it.effect("A delay is a queue row with a later due time, and nothing is held meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create(
@@ -142,7 +142,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("of a paused workflow they wait, of a disabled one they fail", () =>
+  it.effect("Runs of a paused workflow wait, and those of a disabled one fail", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create([trim("only", "a")], [from(null, "only")])
@@ -161,7 +161,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a step that breaks down fails, and so does one whose error no column holds", () =>
+  it.effect("A step that throws fails, and so does a step whose error cannot be stored as it is", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -179,7 +179,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a step whose answer cannot be read fails, and its run ends", () =>
+  it.effect("A step with an unreadable answer fails, and its run ends", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -201,7 +201,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a run that cannot be read as it is stored ends, and keeps no other waiting", () =>
+  it.effect("A run with unreadable stored data ends and does not delay others", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create(
@@ -221,7 +221,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a run that breaks down behind its first commit ends with all of its steps, and its other calls", () =>
+  it.effect("A run that throws after its first commit ends with all its steps and its other calls", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(
@@ -254,7 +254,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("a delay of seconds is over at its time, by itself: nobody has to look for it", () =>
+  it.effect("A delay of seconds ends at its time without a poll", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = yield* create(
@@ -275,7 +275,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("what began a run is known by the hash of the body that can be downloaded, also where it is shown", () =>
+  it.effect("The trigger of a run shows the hash of the body that can be downloaded", () =>
     Effect.gen(function* () {
       const workflow = yield* create([trim("only", "a")], [from(null, "only")])
       const body = { text: "shown", password: "and not shown" }
@@ -293,7 +293,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("what began a run and is too large to be shown is known by its hash", () =>
+  it.effect("The trigger of a run that is too large to show still has its hash", () =>
     Effect.gen(function* () {
       const workflow = yield* create([trim("only", "a")], [from(null, "only")])
       const body = { text: "x".repeat(300_000) }
@@ -309,7 +309,7 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
     })
   )
 
-  it.effect("while the memory for runs is taken none is read, and what a step gives takes of it", () =>
+  it.effect("No run is read while the memory for runs is full, and step results use this memory", () =>
     Effect.gen(function* () {
       const destination = yield* createDestination()
       const workflow = yield* create(

@@ -15,8 +15,8 @@ const markdown = (input: string): StepTask => ({
 /** As many tokens as a text may become. */
 const dense = "*a* _b_ `c` [d](e) ".repeat(190).concat("\n\n").repeat(28)
 
-describe("the workshop", () => {
-  it.live("does dear steps in a thread, as the event loop would have done them", () =>
+describe("Formatter threads", () => {
+  it.live("Expensive steps run in a thread with the same result as on the event loop", () =>
     Effect.gen(function* () {
       const workshop = new Workshop({ threads: 1 })
       const ran = yield* workshop.step("tm_1", markdown("# Hello *you*"))
@@ -27,7 +27,7 @@ describe("the workshop", () => {
     })
   )
 
-  it.live("an operation that uses up its thread's memory fails alone, and the next one has another thread", () =>
+  it.live("An operation that exhausts its thread's memory fails alone, and the next gets another thread", () =>
     Effect.gen(function* () {
       const workshop = new Workshop({ threads: 1, heapMib: 28 })
       const greedy = yield* Effect.forkChild(workshop.step("tm_1", markdown(dense)))
@@ -41,7 +41,7 @@ describe("the workshop", () => {
     })
   )
 
-  it.live("an operation without end is ended, and what waits goes on", () =>
+  it.live("An endless operation is ended, and waiting ones continue", () =>
     Effect.gen(function* () {
       const workshop = new Workshop({ threads: 1, longestMs: 1 })
       const ran = yield* workshop.step("tm_1", markdown(dense))
@@ -49,7 +49,7 @@ describe("the workshop", () => {
     })
   )
 
-  it.live("teams take turns: whoever asks once does not wait for a team that has asked fifty times", () =>
+  it.live("Teams take turns, so one request does not wait for fifty requests of another team", () =>
     Effect.gen(function* () {
       const workshop = new Workshop({ threads: 1 })
       const ended: Array<string> = []
@@ -63,7 +63,7 @@ describe("the workshop", () => {
     })
   )
 
-  it.live("of tests a team has no more than its share waiting, and the others have theirs", () =>
+  it.live("The waiting dry runs of a team are limited to its share, and other teams keep theirs", () =>
     Effect.gen(function* () {
       const workshop = new Workshop({ threads: 1, tests: { team: 2, process: 3 } })
       const body = { config: { operation: "text.markdown_to_html" }, inputs: { input: "*a*" } }

@@ -4,8 +4,8 @@ import * as Characters from "../src/Characters.ts"
 
 const pair = "\u{1f4e6}"
 
-describe("the length of a text", () => {
-  it("is in characters of Unicode; half of one is one", () => {
+describe("Length of a text", () => {
+  it("The length of a text counts Unicode characters, and half a surrogate pair counts as one", () => {
     for (const text of [
       "",
       "a",
@@ -21,7 +21,7 @@ describe("the length of a text", () => {
     }
   })
 
-  it("is within a bound or not, to the character", () => {
+  it("A length limit is exact to the character", () => {
     for (const one of ["x", pair, "\ud83d"]) {
       expect([3, 4, 5].map((times) => Characters.isUpTo(one.repeat(times), 4))).toEqual([true, true, false])
     }
@@ -29,7 +29,7 @@ describe("the length of a text", () => {
     expect(Characters.isUpTo(`${pair.repeat(3)}x`, 4)).toBe(true)
   })
 
-  it("is checked as JSON Schema counts it", () => {
+  it("A length check counts characters as JSON Schema does", () => {
     const is = Schema.is(Schema.String.check(Characters.between(2, 3)))
     expect([1, 2, 3, 4].map((times) => is(pair.repeat(times)))).toEqual([false, true, true, false])
     expect([1, 2, 3, 4].map((times) => is("x".repeat(times)))).toEqual([false, true, true, false])

@@ -14,6 +14,6 @@ it.each([
   ["fe80::1:2:3:4%eth0", "fe80:0:0:0::/64"],
   ["", ""],
   ["x".repeat(1_000), "x".repeat(64)]
-])("%s counts as %s", (address, client) => {
+])("Address %s counts as client %s", (address, client) => {
   expect(clientOf(address)).toBe(client)
 })

@@ -3,7 +3,7 @@ import { didYouMean, nearestName } from "../src/NearestName.ts"
 
 const members = ["status", "source_id", "connection_id", "rate_limit", "rate_limit_period", "q"]
 
-it("A mistyped name is taken for the known one that differs by the fewest characters", () => {
+it("A mistyped name resolves to the known name with the fewest different characters", () => {
   expect(nearestName("stauts", members)).toBe("status")
   expect(nearestName("conection_id", members)).toBe("connection_id")
   expect(nearestName("rate_limt", members)).toBe("rate_limit")
@@ -16,7 +16,7 @@ it("A name in another case or with other separators is the same name", () => {
   expect(nearestName("RATE-LIMIT-PERIOD", members)).toBe("rate_limit_period")
 })
 
-it("A name that is like none of the known ones has no nearest name", () => {
+it("A name that resembles no known name has no nearest name", () => {
   expect(nearestName("flavour", members)).toBeNull()
   expect(nearestName("x", members)).toBe("q")
   expect(nearestName("", members)).toBeNull()
@@ -24,7 +24,7 @@ it("A name that is like none of the known ones has no nearest name", () => {
   expect(didYouMean("stauts", members)).toBe("; did you mean status?")
 })
 
-it("Names of a hostile length are compared with nothing", () => {
+it("Extremely long names are not compared", () => {
   const since = performance.now()
   expect(nearestName("s".repeat(1_000_000), members)).toBeNull()
   expect(nearestName("status", ["s".repeat(1_000_000)])).toBeNull()

@@ -19,19 +19,19 @@ import {
 const route = "POST:/v1/events/:id/retry"
 const holding = (...held: ReadonlyArray<Scope>) => ({ isTeamKey: false, scopes: held, grants: [route] })
 
-describe("what a key lacks", () => {
+describe("Missing rights of a key", () => {
   it.each<[string, Principals, Scope]>([
-    ["reads", reading, "control:read"],
-    ["changes", editing, "control:edit"],
-    ["what happens", executing, "control:execute"],
+    ["reading", reading, "control:read"],
+    ["editing", editing, "control:edit"],
+    ["executing", executing, "control:execute"],
     ["tunnels", tunneling, "tunnel:connect"]
-  ])("for %s is its scope and no other", (_, permission, scope) => {
+  ])("A key for %s needs exactly its own scope", (_, permission, scope) => {
     expect(lackingOf(permission, route, holding(scope))).toBe(null)
     const others = scopes.filter((one) => one !== scope)
     expect(lackingOf(permission, route, holding(...others))).toEqual({ what: "scope", scope })
   })
 
-  it("for what happens is the grant of that very route, after the scope", () => {
+  it("A key needs the grant of exactly this route to execute, besides the scope", () => {
     const key = { ...holding("control:execute"), grants: ["POST:/v1/requests/:id/retry"] }
     expect(lackingOf(executing, route, key)).toEqual({ what: "grant" })
     expect(lackingOf(executing, route, { ...key, grants: [] })).toEqual({ what: "grant" })
@@ -41,7 +41,7 @@ describe("what a key lacks", () => {
     expect(lackingOf(reading, route, { ...key, scopes: ["control:read"], grants: [] })).toBe(null)
   })
 
-  it("for what answers stored payloads is the right to read, too, unless it is a read", () => {
+  it("A key needs the right to read where a change answers with stored payloads", () => {
     const key = holding("control:edit")
     expect(scopesFor(answeringPayloads(editing))).toEqual(["control:edit", "control:read"])
     expect(lackingOf(answeringPayloads(editing), route, key)).toEqual({ what: "scope", scope: "control:read" })
@@ -50,14 +50,14 @@ describe("what a key lacks", () => {
     expect(scopesFor(answeringPayloads(notByProjectKeys(reading)))).toEqual([])
   })
 
-  it("for what only people and team keys may do is a session, whatever its scopes", () => {
+  it("A session is required for what only people and team keys may do, whatever the key's scopes are", () => {
     const closed = [administering, ofOneself, bySessions(reading), bySessions(administering), notByProjectKeys(reading)]
     for (const permission of closed) {
       expect(lackingOf(permission, route, holding(...scopes))).toEqual({ what: "session" })
     }
   })
 
-  it("as a team's own: nothing, until somebody narrows it", () => {
+  it("A team's own key lacks nothing until somebody reduces its rights", () => {
     const whole = { isTeamKey: true, scopes, grants: null }
     for (const permission of [reading, editing, executing, tunneling, administering, notByProjectKeys(reading)]) {
       expect(lackingOf(permission, route, whole)).toBe(null)

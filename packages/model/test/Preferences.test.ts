@@ -3,18 +3,18 @@ import { preferenceOf } from "../src/Preferences.ts"
 
 const handling = (header: string | undefined) => preferenceOf(header, "handling")
 
-it("The handling that a caller prefers is found among other preferences", () => {
+it("The preferred handling of a caller is found among other preferences", () => {
   expect(handling("handling=lenient")).toBe("lenient")
   expect(handling('respond-async, wait=10, Handling = "lenient"; foo=bar')).toBe("lenient")
   expect(handling('return=minimal; note="a, handling=strict", handling=lenient')).toBe("lenient")
   expect(handling(" , ,handling=lenient,")).toBe("lenient")
 })
 
-it("Of two preferences of one name the first holds", () => {
+it("The first of two preferences with the same name counts", () => {
   expect(handling("handling=strict, handling=lenient")).toBe("strict")
 })
 
-it("A header without the preference, or of no preferences, or of a hostile length, prefers nothing", () => {
+it("A header without a valid preference, or of extreme length, gives no preference", () => {
   expect(handling(undefined)).toBeUndefined()
   expect(handling("")).toBeUndefined()
   expect(handling("wait=10")).toBeUndefined()
@@ -23,7 +23,7 @@ it("A header without the preference, or of no preferences, or of a hostile lengt
   expect(handling(`${" ,".repeat(4_000)}handling=lenient`)).toBeUndefined()
 })
 
-it("A header that no rule fits is read in bounded time", () => {
+it("A malformed preference header is read in bounded time", () => {
   const since = performance.now()
   handling(`a${";a".repeat(2_000)}"`)
   handling(`a${"; ".repeat(2_000)}"`)

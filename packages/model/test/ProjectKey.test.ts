@@ -4,13 +4,13 @@ import { lookupOf, maskedKey, newProjectKey } from "../src/ProjectKey.ts"
 const example = "gwp_7Qm2Xc9A_EXAMPLEexampleEXAMPLEexample00002JcXwk"
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-describe("a project key", () => {
-  it("is looked up by eight characters that may be seen, and ends with a checksum", () => {
+describe("Project key", () => {
+  it("A project key contains eight visible lookup characters and ends with a checksum", () => {
     expect(lookupOf(example)).toBe("7Qm2Xc9A")
     expect(maskedKey("7Qm2Xc9A")).toBe("gwp_7Qm2Xc9A_****")
   })
 
-  it("is none with any one character changed, left out or added", () => {
+  it("A project key with one character changed, removed or added is invalid", () => {
     for (let at = 0; at < example.length; at++) {
       for (const digit of digits) {
         const changed = example.slice(0, at) + digit + example.slice(at + 1)
@@ -24,7 +24,7 @@ describe("a project key", () => {
     }
   })
 
-  it("is made of digits that are given to it, and read back", () => {
+  it("A project key is made from the given random digits and can be read back", () => {
     let drawn = 7
     for (let i = 0; i < 1_000; i++) {
       const key = newProjectKey((below) => (drawn = (drawn * 48_271) % 2_147_483_647) % below)

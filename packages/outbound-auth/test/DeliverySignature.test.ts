@@ -19,7 +19,7 @@ const receiver = (secret: string) =>
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 describe("signDelivery", () => {
-  it("signs what openssl signs, with a plain secret", () => {
+  it("A signature with a plain secret equals the one of openssl", () => {
     expect(signDelivery({ ...attempt, secrets: [prepare(raw)] })).toStrictEqual({
       "x-gateway-timestamp": "1700000000",
       // printf '1700000000.{"id":1,"name":"Zoë","amount":12.50}' | openssl dgst -sha256 -hmac gws_0123456789abcdef -r
@@ -32,7 +32,7 @@ describe("signDelivery", () => {
     })
   })
 
-  it("signs what openssl signs, with a whsec_ secret: each header by its own key", () => {
+  it("A signature with a whsec_ secret equals the one of openssl: each header has its own key", () => {
     const headers = signDelivery({ ...attempt, secrets: [prepare(whsec)] })
     // printf '1700000000.{"id":1,…}' | openssl dgst -sha256 -hmac whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw -r
     expect(headers["x-gateway-signature"]).toBe("v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f")
@@ -41,7 +41,7 @@ describe("signDelivery", () => {
     expect(headers["webhook-signature"]).toBe("v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE=")
   })
 
-  it("during a rotation both headers list a signature per secret, newest first", () => {
+  it("Both headers list one signature per secret during a rotation, newest first", () => {
     const headers = signDelivery({ ...attempt, secrets: [prepare(whsec), prepare(raw)] })
     expect(headers["x-gateway-signature"]).toBe(
       "v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f," +
@@ -52,7 +52,7 @@ describe("signDelivery", () => {
     )
   })
 
-  it("is verified by the reference implementation with the whsec_ form of any secret", () => {
+  it("The whsec_ form of any secret works in the reference implementation", () => {
     const secret = `gws_${"0123456789abcdef".repeat(4)}`
     for (const one of [secret, raw, whsec, "ein Geheimnis: ü"]) {
       const headers = signDelivery({ ...attempt, timestampSeconds: nowSeconds(), secrets: [prepare(one)] })
@@ -68,7 +68,7 @@ describe("signDelivery", () => {
     ["a whsec_ secret", [whsec]],
     ["two secrets", [whsec, raw]],
     ["three secrets", ["gws_new-new-new", raw, whsec]]
-  ])("the reference implementation verifies %s, and nothing else", (_, secrets) => {
+  ])("The reference implementation verifies %s and rejects everything else", (_, secrets) => {
     const [first, ...others] = secrets.map(prepare)
     expect(first).toBeDefined()
     const headers = signDelivery({ ...attempt, secrets: [first!, ...others], timestampSeconds: nowSeconds() })
@@ -83,7 +83,7 @@ describe("signDelivery", () => {
     }
   })
 
-  it("the reference implementation refuses what is older than five minutes", () => {
+  it("The reference implementation rejects a signature older than five minutes", () => {
     const headers = signDelivery({ ...attempt, secrets: [prepare(raw)], timestampSeconds: nowSeconds() - 302 })
     expect(() => receiver(raw).verify(body, headers)).toThrow("Message timestamp too old")
   })
@@ -108,7 +108,7 @@ describe("signDelivery", () => {
   const byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))
 
   it.prop(
-    "any bytes are signed as they are: each secret verifies the body, and no changed one",
+    "A signature over any bytes verifies with each secret and fails for a changed body",
     {
       bytes: Arbitrary.array(Arbitrary.schema(byte), { minLength: 1, maxLength: 200 }),
       old: Schema.String.check(Schema.isMinLength(12)),
@@ -130,8 +130,8 @@ describe("signDelivery", () => {
   )
 })
 
-describe("a former secret", () => {
-  it("signs beside the current one until its time is over, whenever it was prepared", () => {
+describe("Former secret", () => {
+  it("A former secret signs beside the current one until its end time, whenever it was prepared", () => {
     const former = Result.getOrThrow(prepareSigningSecret("the former secret", attempt.timestampSeconds * 1000))
     const count = (timestampSeconds: number) => {
       const headers = signDelivery({ ...attempt, timestampSeconds, secrets: [prepare(raw), former] })
@@ -150,18 +150,18 @@ describe("prepareSigningSecret", () => {
     ["whsec_abcdefghi", "must be base64 after whsec_"],
     ["whsec_abcdefg===", "must be base64 after whsec_"],
     ["\ud800 12345678901", "must be valid Unicode text"]
-  ])("refuses %j", (secret, why) => {
+  ])("Signing secret %j is rejected", (secret, why) => {
     expect(prepareSigningSecret(secret)).toStrictEqual(Result.fail(why))
   })
 
   it.each(["123456789012", "whsec_AAAAAAA=", "whsec_AAAAAAA", "WHSEC_is-not-a-prefix", "ünïcödé-sécrèt"])(
-    "takes %j",
+    "Signing secret %j is accepted",
     (secret) => {
       expect(Result.isSuccess(prepareSigningSecret(secret))).toBe(true)
     }
   )
 
-  it("keeps the secret out of what is printed", () => {
+  it("A prepared secret does not appear when it is printed", () => {
     expect(JSON.stringify(prepare(raw))).not.toContain("0123456789abcdef")
   })
 })

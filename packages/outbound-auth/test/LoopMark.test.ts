@@ -8,8 +8,8 @@ const mark = (hops: number, by: LoopKeys = keys): string => writeChain(by, { roo
 const read = (header: string | ReadonlyArray<string>, by: LoopKeys = keys) =>
   readChain(by, { "gateway-loop": header }, id)
 
-describe("the mark of what a request has come through", () => {
-  it("begins with a request that has none, and counts up from there", () => {
+describe("Loop mark", () => {
+  it("A loop mark begins at a request without one and counts up from there", () => {
     const first = readChain(keys, {}, id)
     expect(first).toEqual({ root: id, hops: 0, others: [] })
     const second = read(writeChain(keys, first))
@@ -17,7 +17,7 @@ describe("the mark of what a request has come through", () => {
     expect(read(writeChain(keys, second))).toEqual({ root: id, hops: 2, others: [] })
   })
 
-  it("keeps the members of other gateways, in one header or several", () => {
+  it("A loop mark keeps the entries of other gateways, in one header or several", () => {
     const theirs = "tidegate;r=req_00000000000000000000000009;n=3;s=abcdefghijklmnopqrstuv"
     const chain = { root, hops: 4, others: ["cdn.example; v=1", theirs] }
     expect(read(["cdn.example; v=1", `${theirs},${mark(4)}`])).toEqual(chain)
@@ -25,7 +25,7 @@ describe("the mark of what a request has come through", () => {
     expect(read("cdn.example")).toEqual({ root: id, hops: 0, others: ["cdn.example"] })
   })
 
-  it("is nobody else's to write, to count up or down, or to give another root", () => {
+  it("A loop mark is ignored if its key, count or root was forged", () => {
     const other: LoopKeys = ["another key"]
     const wrong = [
       mark(3, other),
@@ -38,18 +38,18 @@ describe("the mark of what a request has come through", () => {
     for (const header of wrong) expect(read(header)).toMatchObject({ root: id, hops: 0 })
   })
 
-  it("is taken by each key of the ring, and written by the first", () => {
+  it("A loop mark is accepted with each key of the key ring and written with the first", () => {
     const ring: LoopKeys = ["a new key", ...keys]
     expect(read(mark(3), ring)).toMatchObject({ root, hops: 3 })
     expect(mark(3, ring)).not.toBe(mark(3))
     expect(read(mark(3, ring))).toMatchObject({ hops: 0 })
   })
 
-  it("counts the deepest when there are several of the gateway's own", () => {
+  it("The highest count is used if there are several loop marks of this gateway", () => {
     expect(read(`${mark(7)}, ${mark(2)}`)).toEqual({ root, hops: 7, others: [] })
   })
 
-  it("is taken for endless when it is longer than any chain of gateways, and grows no further", () => {
+  it("A loop mark longer than any chain of gateways counts as endless and grows no further", () => {
     for (const header of ["x".repeat(2_049), Array.from({ length: 17 }, (_, i) => `gateway-${i}`).join()]) {
       expect(read(header)).toEqual({ root: id, hops: endless, others: [] })
     }

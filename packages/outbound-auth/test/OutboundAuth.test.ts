@@ -15,20 +15,20 @@ const errors = (authType: unknown, auth: unknown) =>
 
 const nothing = { headers: {}, signs: false }
 
-describe("types without settings", () => {
-  it.each([[null], [undefined], ["NO_AUTH"]])("%s adds nothing", (authType) => {
+describe("Auth types without settings", () => {
+  it.each([[null], [undefined], ["NO_AUTH"]])("Auth type %s adds nothing", (authType) => {
     for (const auth of [undefined, null, {}, { disabled: true }, { disabled: false }]) {
       expect(compiled(authType, auth)).toStrictEqual(nothing)
     }
   })
 
-  it("SERVICE_SIGNATURE signs, unless it is disabled", () => {
+  it("Auth type SERVICE_SIGNATURE signs unless it is disabled", () => {
     expect(compiled("SERVICE_SIGNATURE", {})).toStrictEqual({ headers: {}, signs: true })
     expect(compiled("SERVICE_SIGNATURE", { disabled: false })).toStrictEqual({ headers: {}, signs: true })
     expect(compiled("SERVICE_SIGNATURE", { disabled: true })).toStrictEqual(nothing)
   })
 
-  it("stores nothing that it does not know", () => {
+  it("Unknown settings of an auth type are not stored", () => {
     expect(normalised("NO_AUTH", { password: "left over", disabled: true })).toStrictEqual({
       auth_type: "NO_AUTH",
       auth: { disabled: true }
@@ -36,7 +36,7 @@ describe("types without settings", () => {
     expect(normalised(undefined, {})).toStrictEqual({ auth_type: null, auth: {} })
   })
 
-  it("refuses settings without an auth_type, and settings of the wrong kind", () => {
+  it("Settings without an auth_type, and settings of the wrong type, are rejected", () => {
     expect(errors(undefined, { header_name: "x-token", value: "s" })).toStrictEqual([
       { path: "config.auth_type", message: "is required when config.auth is given" }
     ])
@@ -47,14 +47,14 @@ describe("types without settings", () => {
   })
 })
 
-describe("what somebody has written", () => {
+describe("Auth settings as written", () => {
   const every = outboundAuthTypes.map(({ type }) => type)
   const refused = (authType: unknown, auth: unknown) =>
     Result.getOrThrow(Result.flip(validateWrittenOutboundAuth(authType, auth, every))).map(
       ({ message, path }) => `${path} ${message}`
     )
 
-  it("may have no name that is only nearly right, in any type: it would be left out in silence", () => {
+  it("A misspelled setting is rejected in every auth type, because it would be ignored silently", () => {
     for (const { settings, type } of outboundAuthTypes) {
       const takes = `is no setting of auth_type ${type}: config.auth takes ${[...Object.keys(settings), "disabled"].join(", ")}`
       expect(refused(type, { diabled: true })).toContain(`config.auth.diabled ${takes}; did you mean disabled?`)
@@ -72,7 +72,7 @@ describe("what somebody has written", () => {
     ])
   })
 
-  it("may have the other names that there are, and what stands for several", () => {
+  it("Alternative names of settings are accepted, and so is a setting that stands for several", () => {
     const written = (authType: string, auth: unknown) =>
       Result.getOrThrow(validateWrittenOutboundAuth(authType, auth, every)).auth
     expect(written("CUSTOM_HEADER", { header_name: "x-token", header_value: "s" })).toStrictEqual({
@@ -94,7 +94,7 @@ describe("what somebody has written", () => {
 })
 
 describe("CUSTOM_HEADER", () => {
-  it("adds its header, and takes the other name of its value", () => {
+  it("CUSTOM_HEADER adds its header and accepts the other name of its value", () => {
     expect(normalised("CUSTOM_HEADER", { header_name: "X-Token", header_value: "s3 cr3t" })).toStrictEqual({
       auth_type: "CUSTOM_HEADER",
       auth: { header_name: "X-Token", value: "s3 cr3t" }
@@ -108,7 +108,7 @@ describe("CUSTOM_HEADER", () => {
     })
   })
 
-  it("disabled, it keeps its settings and adds nothing", () => {
+  it("CUSTOM_HEADER keeps its settings and adds nothing while it is disabled", () => {
     const auth = { header_name: "x-token", value: "s3cr3t", disabled: true }
     expect(normalised("CUSTOM_HEADER", auth)).toStrictEqual({ auth_type: "CUSTOM_HEADER", auth })
     expect(compiled("CUSTOM_HEADER", auth)).toStrictEqual(nothing)
@@ -132,7 +132,7 @@ describe("CUSTOM_HEADER", () => {
     "X-Gateway-Signature",
     "x-gateway-",
     "x-gateway-anything"
-  ])("refuses to set %s", (header_name) => {
+  ])("CUSTOM_HEADER cannot set the header %s", (header_name) => {
     expect(errors("CUSTOM_HEADER", { header_name, value: "v" })).toStrictEqual([
       { path: "config.auth.header_name", message: "must not be a header that the gateway or HTTP itself sets" }
     ])
@@ -151,15 +151,15 @@ describe("CUSTOM_HEADER", () => {
     [{ header_name: "x-token", value: " v" }, { value: "must not begin or end with white space" }],
     [{ header_name: "x-token", value: "clé" }, { value: "must be printable ASCII" }],
     [{ header_name: "x-token", value: ["v"] }, { value: "must be a string" }]
-  ])("refuses %j", (auth, expected) => {
+  ])("CUSTOM_HEADER rejects the settings %j", (auth, expected) => {
     expect(errors("CUSTOM_HEADER", auth)).toStrictEqual(
       Object.entries(expected).map(([name, message]) => ({ path: `config.auth.${name}`, message }))
     )
   })
 })
 
-describe("other types", () => {
-  it.each(["HMAC", "custom_header", "", 7, {}])("%j is no type", (authType) => {
+describe("Other auth types", () => {
+  it.each(["HMAC", "custom_header", "", 7, {}])("The value %j is not an auth type", (authType) => {
     expect(errors(authType, {})).toStrictEqual([
       {
         path: "config.auth_type",
@@ -171,11 +171,11 @@ describe("other types", () => {
 
 const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" })
 
-describe("the types whose token is obtained", () => {
+describe("Auth types that obtain a token", () => {
   const client = { token_url: "https://id.example.com/token", client_id: "gateway", client_secret: "s3cret" }
   const grantOf = (authType: string, auth: object) => compiled(authType, auth).grant
 
-  it("say how the client shows who it is, in either spelling", () => {
+  it("The method of client authentication can be spelled in two ways", () => {
     const methods = [
       [undefined, "client_secret_basic"],
       ["client_secret_basic", "client_secret_basic"],
@@ -198,7 +198,7 @@ describe("the types whose token is obtained", () => {
     ["OAUTH_REFRESH_TOKEN", {}, ["token_url", "client_id", "client_secret", "refresh_token"]],
     ["OAUTH2_AUTHORIZATION_CODE", {}, ["token_url", "client_id", "client_secret"]],
     ["SERVICE_ACCOUNT", {}, ["client_email", "private_key"]]
-  ])("%s: %j lacks what it needs", (authType, auth, names) => {
+  ])("%s with %j reports the missing settings", (authType, auth, names) => {
     expect(errors(authType, auth)).toStrictEqual(
       names.map((name) => ({ path: `config.auth.${name}`, message: "is required" }))
     )
@@ -209,13 +209,13 @@ describe("the types whose token is obtained", () => {
     ["ftp://id.example.com/", "must be an absolute http or https URL"],
     ["https://id.example.com/#a", "must not have a fragment"],
     ["https://me:pw@id.example.com/", "must not contain a user name or password"]
-  ])("are refused a token_url of %s", (token_url, message) => {
+  ])("The token_url %s is rejected", (token_url, message) => {
     expect(errors("OAUTH2_CLIENT_CREDENTIALS", { ...client, token_url })).toStrictEqual([
       { path: "config.auth.token_url", message }
     ])
   })
 
-  it("OAUTH2_AUTHORIZATION_CODE needs somewhere to consent, or what a consent has brought", () => {
+  it("OAUTH2_AUTHORIZATION_CODE needs an authorization_url, a code or a refresh_token", () => {
     expect(errors("OAUTH2_AUTHORIZATION_CODE", client)).toStrictEqual([
       { path: "config.auth", message: "needs an authorization_url, a code or a refresh_token" }
     ])
@@ -235,7 +235,7 @@ describe("the types whose token is obtained", () => {
     })
   })
 
-  it("SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out", () => {
+  it("SERVICE_ACCOUNT accepts a key file as it is, and a key with escaped line breaks", () => {
     const file = {
       type: "service_account",
       project_id: "p",
@@ -255,7 +255,7 @@ describe("the types whose token is obtained", () => {
   })
 
   it.each(["", "{", "[]", "7", '{"client_email":"a"}', "x".repeat(40_000)])(
-    "SERVICE_ACCOUNT takes no key file of %.20j",
+    "SERVICE_ACCOUNT rejects the key file %.20j",
     (text) => {
       expect(errors("SERVICE_ACCOUNT", { service_account_key: text })).toStrictEqual([
         { path: "config.auth.service_account_key", message: "must be the JSON of a service account's key" }
@@ -263,7 +263,7 @@ describe("the types whose token is obtained", () => {
     }
   )
 
-  it("SERVICE_ACCOUNT takes no key that signs nothing, and says nothing of it", () => {
+  it("SERVICE_ACCOUNT rejects a key that cannot sign, and does not show it", () => {
     const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export({
       type: "pkcs8",
       format: "pem"

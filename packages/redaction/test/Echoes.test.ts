@@ -6,8 +6,8 @@ const mask = "****51H8"
 const echoes = Echoes.of([secret, "another-credential"])!
 const body = (text: string, isCut = false) => echoes.bytes(Buffer.from(text), isCut).toString()
 
-describe("what a target sends back of a credential", () => {
-  it("is masked as it is, in JSON and in a URL, wherever it stands", () => {
+describe("Credential in a target's answer", () => {
+  it("A credential in an answer is masked anywhere: as it is, in JSON and in a URL", () => {
     expect(body(`${secret} and ${secret}, another-credential`)).toBe(`${mask} and ${mask}, ****tial`)
     expect(body(JSON.stringify({ got: secret }))).toBe(`{"got":"${mask}"}`)
     expect(body(`https://a.test/?key=${encodeURIComponent(secret)}`)).toBe(`https://a.test/?key=${mask}`)
@@ -19,19 +19,19 @@ describe("what a target sends back of a credential", () => {
     })
   })
 
-  it("is cut off where the end of what is kept has cut it", () => {
+  it("A credential that the end of the stored answer cuts is removed", () => {
     expect(body(`{"got":"${secret.slice(0, 9)}`, true)).toBe('{"got":"')
     expect(body(`{"got":"${secret.slice(0, 9)}`, false)).toBe(`{"got":"${secret.slice(0, 9)}`)
     expect(body("another day", true)).toBe("another day")
   })
 
-  it("leaves everything else, byte for byte", () => {
+  it("Everything except credentials stays unchanged, byte for byte", () => {
     const other = Buffer.from([0, 255, 128, 10, 115, 107])
     expect(echoes.bytes(other, true)).toBe(other)
     expect(body("sk_live_ is a prefix")).toBe("sk_live_ is a prefix")
   })
 
-  it("is nothing where there is no credential, or a short one", () => {
+  it("Missing and short credentials are not masked", () => {
     expect(Echoes.of([])).toBeNull()
     expect(Echoes.of(["1234567"])).toBeNull()
     expect(Echoes.with(null, "a-token-of-an-hour").text("a-token-of-an-hour")).toBe("****hour")

@@ -80,8 +80,8 @@ const value = (levels: number): Schema.Json => {
 
 const whole = (of: Schema.Json) => runToEnd(new Redactor().value(of))
 
-describe("what is plain at a glance", () => {
-  it("is as the whole work leaves it", () => {
+describe("Quick check for plain values", () => {
+  it("A value that passes the quick check is unchanged by the full redaction", () => {
     let plain = 0
     for (let i = 0; i < 20_000; i++) {
       const of = value(3)
@@ -92,7 +92,7 @@ describe("what is plain at a glance", () => {
     expect(plain).toBeGreaterThan(2_000)
   })
 
-  it("is no value in which a secret was planted that is taken out", () => {
+  it("The quick check passes no value that contains a planted secret", () => {
     for (const { in: place, name, of = "body", value } of planted) {
       const written = { [of]: value(secret) }
       if (JSON.stringify(whole(written)) === JSON.stringify(written)) continue
@@ -100,7 +100,7 @@ describe("what is plain at a glance", () => {
     }
   })
 
-  it("is what headers of most answers say, each time, by the names that are secret there", () => {
+  it("The quick check passes the usual headers, and follows the secret names each time", () => {
     const headers = {
       date: "Mon, 23 Nov 2026 10:28:37 GMT",
       "keep-alive": "timeout=120",
@@ -118,7 +118,7 @@ describe("what is plain at a glance", () => {
     expect(new Redactor(none).isPlain("max-age=1")).toBe(true)
   })
 
-  it("is no text that has one of the looks, wherever it stands", () => {
+  it("The quick check passes no text that contains a secret pattern, at any position", () => {
     // A long text is looked through by each of the looks.
     const around = " . ".repeat(2_000)
     for (const look of looks) {

@@ -19,7 +19,7 @@ describe("maskSecret", () => {
     ["my-webhook-secret", "****cret"],
     ["abcd🔑🔑🔑", "****"],
     ["abcde🔑🔑🔑", "****e🔑🔑🔑"]
-  ])("%j reads %j", (secret, masked) => {
+  ])("The secret %j is masked as %j", (secret, masked) => {
     expect(maskSecret(secret)).toBe(masked)
   })
 })
@@ -80,11 +80,11 @@ describe("maskAuth", () => {
     ),
     ["MESSAGING_AUTH_TOKEN", { account_sid: "AC1234567890", auth_token: "0123456789" }, { auth_token: "****6789" }],
     ["DATABASE_PASSWORD", { username: "gateway_user", password: "correct-horse" }, { password: "****orse" }]
-  ])("%s shows what is no secret", (type, auth, masked) => {
+  ])("The masked auth %s still shows what is not secret", (type, auth, masked) => {
     expect(maskAuth(type, auth)).toStrictEqual({ ...auth, ...masked })
   })
 
-  it("fails closed: a setting that nobody declared readable is masked, and so is all of an unknown type", () => {
+  it("Unknown settings and all settings of an unknown auth type are masked (fails closed)", () => {
     expect(maskAuth("HMAC", { legacy_secret: "0123456789", pin: 123_456 })).toStrictEqual({
       legacy_secret: "****6789",
       pin: "****"
@@ -94,7 +94,7 @@ describe("maskAuth", () => {
     expect(maskAuth("toString", { name: "0123456789" })).toStrictEqual({ name: "****6789" })
   })
 
-  it("masks at any depth, keeps every name, and shows what is null or a flag", () => {
+  it("Masking works at any depth, keeps every name, and shows null and flags", () => {
     expect(
       maskAuth("HMAC", {
         keys: [{ webhook_secret_key: "0123456789", algorithm: "sha1" }, "abcdefghij"],
@@ -110,7 +110,7 @@ describe("maskAuth", () => {
 describe("restoreMasked", () => {
   const stored = { header_key: "x-signature", webhook_secret_key: "top-secret" }
 
-  it("a mask that is written back unchanged keeps the stored secret", () => {
+  it("A mask that is written back unchanged keeps the stored secret", () => {
     expect(restored("HMAC", { header_key: "x-other", webhook_secret_key: "****cret" }, stored)).toStrictEqual({
       header_key: "x-other",
       webhook_secret_key: "top-secret"
@@ -118,7 +118,7 @@ describe("restoreMasked", () => {
     expect(restored("BASIC_AUTH", { password: "****" }, { password: "short" })).toStrictEqual({ password: "short" })
   })
 
-  it("a new secret replaces the stored one, and a secret that is left out is not put back", () => {
+  it("A new secret replaces the stored one, and an omitted secret is not restored", () => {
     expect(restored("HMAC", { webhook_secret_key: "another" }, stored)).toStrictEqual({
       webhook_secret_key: "another"
     })
@@ -138,19 +138,19 @@ describe("restoreMasked", () => {
     ["****cret", { webhook_secret_key: { deeper: "top-secret" } }],
     ["****cret", { other: "top-secret" }],
     ["****cret", ["top-secret"]]
-  ])("the mask %j of nothing stored in %j is a field error", (written, old) => {
+  ])("The mask %j that matches nothing stored in %j is a field error", (written, old) => {
     expect(failure("HMAC", { webhook_secret_key: written }, old)).toStrictEqual([
       { path: "config.auth.webhook_secret_key", message }
     ])
   })
 
-  it("finds nothing in what JavaScript puts into every object", () => {
+  it("A mask never matches what JavaScript puts into every object", () => {
     expect(failure("HMAC", { constructor: "****" }, {})).toHaveLength(1)
     const written: Schema.Json = JSON.parse('{"__proto__":"****"}')
     expect(failure("HMAC", written, {})).toHaveLength(1)
   })
 
-  it("works at any depth, and reports every place", () => {
+  it("Masks are restored at any depth, and every wrong mask is reported", () => {
     const old = { keys: [{ secret: "0123456789" }, { secret: "abcdefghij" }], pin: 123_456 }
     expect(restored("HMAC", maskAuth("HMAC", old), old)).toStrictEqual(old)
     expect(
@@ -161,23 +161,23 @@ describe("restoreMasked", () => {
     ])
   })
 
-  it("what may be read may look like a mask", () => {
+  it("A readable setting may look like a mask", () => {
     expect(restored("BASIC_AUTH", { username: "****" }, {})).toStrictEqual({ username: "****" })
   })
 
-  it.each<[Schema.Json]>([[null], ["text"], [5], [true]])("leaves %j to the validation", (written) => {
+  it.each<[Schema.Json]>([[null], ["text"], [5], [true]])("The value %j is left to the validation", (written) => {
     expect(restored("HMAC", written, stored)).toStrictEqual(written)
   })
 
   it.prop(
-    "reading and writing back changes nothing",
+    "Auth settings that are read and written back stay the same",
     { username: Schema.String, password: Schema.String, extra: Schema.Array(Schema.Struct({ key: Schema.String })) },
     (auth) => {
       expect(restored("BASIC_AUTH", maskAuth("BASIC_AUTH", auth), auth)).toEqual(auth)
     }
   )
 
-  it.prop("a mask shows at most the last four characters", { secret: Schema.String }, ({ secret }) => {
+  it.prop("A mask shows at most the last four characters", { secret: Schema.String }, ({ secret }) => {
     const masked = maskSecret(secret)
     expect(masked.startsWith("****")).toBe(true)
     expect(Array.from(masked).length).toBeLessThanOrEqual(8)

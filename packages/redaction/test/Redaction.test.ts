@@ -65,13 +65,13 @@ const shows = (text: string, secret: string, layers = 14): boolean => {
 
 const secret = "Tr0ub4dor-hunter2"
 
-describe("a planted secret", () => {
-  it("is planted often enough", () => {
+describe("Planted secret", () => {
+  it("At least 60 secrets with different names are planted", () => {
     expect(planted.length).toBeGreaterThanOrEqual(60)
     expect(new Set(planted.map(({ name }) => name)).size).toBe(planted.length)
   })
 
-  it.each(planted.map((one) => [one.name, one] as const))("is not shown: %s", (_, one) => {
+  it.each(planted.map((one) => [one.name, one] as const))("A planted secret is not shown (%s)", (_, one) => {
     const request = requestWith(one, secret)
     expect(shows(JSON.stringify([request.headers, request.query, request.path, request.body]), secret)).toBe(
       !one.name.includes("payment provider")
@@ -81,7 +81,7 @@ describe("a planted secret", () => {
     expect(shown).not.toContain(secret.replaceAll("-", ""))
   })
 
-  it("is not shown whatever is around it", () => {
+  it("A planted secret is not shown, however it is nested and encoded", () => {
     const ways: ReadonlyArray<(value: Schema.Json) => Schema.Json> = [
       (value) => ({ a: value }),
       (value) => [1, value],
@@ -106,7 +106,7 @@ describe("a planted secret", () => {
   })
 })
 
-describe("what is no secret", () => {
+describe("Data that is not secret", () => {
   const body = {
     type: "order.created",
     id: 1,
@@ -120,7 +120,7 @@ describe("what is no secret", () => {
     list: [{ name: "size", value: "XL" }, null, true, 0.1]
   }
 
-  it("is shown as it came", () => {
+  it("Data that is not secret is shown unchanged", () => {
     const shown = redact(
       requestOf({
         path: "/orders/2026/items",
@@ -150,7 +150,7 @@ describe("what is no secret", () => {
     })
   })
 
-  it("is a table without a secret column, the other columns of one, and a command without a secret", () => {
+  it("Tables and commands are shown except for their secret columns and arguments", () => {
     const shown = (body: string) => redact(requestOf({ body }), options).body
     for (const text of [
       "name,total\nada,5\n",
@@ -163,7 +163,7 @@ describe("what is no secret", () => {
     expect(shown("curl -u ada:pw https://example.com/a")).toBe("curl -u ada:[redacted] https://example.com/a")
   })
 
-  it("stays around a secret", () => {
+  it("The data around a secret stays visible", () => {
     const shown = redact(
       requestOf({
         query: "token=x&page=2",
@@ -192,22 +192,22 @@ describe("what is no secret", () => {
   })
 })
 
-describe("what cannot be looked into", () => {
+describe("Data that cannot be searched", () => {
   it.each([
     ["bytes", { body: "AAEC", encoding: "base64", size_bytes: 3 }],
     ["JSON that is too costly", { body: '{"a":1}', encoding: "text", reason: "the body has too many values" }],
     ["JSON that is too large", { body: { a: 1 }, encoding: "json", size_bytes: 300_000 }],
     ["what was not read", { body: null, encoding: "text", is_large_payload: true, size_bytes: 20_000_000 }]
-  ] as const)("is left out: %s", (_, part) => {
+  ] as const)("A body that cannot be searched is omitted (%s)", (_, part) => {
     expect(redact(requestOf(part), options)).toMatchObject({ body: null, body_truncated: true })
   })
 
-  it("is the end of a long text", () => {
+  it("The end of a long text is omitted", () => {
     const { body, body_truncated } = redact(requestOf({ body: "é ".repeat(100_000) }), options)
     expect([body_truncated, (body as string).length]).toEqual([true, 64 * 1024])
   })
 
-  it("is what was not asked for", () => {
+  it("A body that was not requested is omitted", () => {
     expect(redact(requestOf({ body: { a: 1 }, encoding: "json" }), { ...options, includeBody: false })).toMatchObject({
       body: null,
       body_truncated: false
@@ -215,7 +215,7 @@ describe("what cannot be looked into", () => {
   })
 })
 
-describe("a redaction", () => {
+describe("Redaction", () => {
   /** Texts of what scanners stumble over, the same in every run. */
   const texts = (count: number): ReadonlyArray<string> => {
     const pieces = [
@@ -256,7 +256,7 @@ describe("a redaction", () => {
     )
   }
 
-  it("is total, and changes nothing the second time", () => {
+  it("Redaction accepts any text, and a second redaction finds nothing more", () => {
     for (const text of texts(3_000)) {
       const request = { path: `/${text}`, query: text, headers: { a: text, [text]: ["b", text] } }
       const once = redact(requestOf({ ...request, body: { a: [text], [text]: text }, encoding: "json" }), options)
@@ -295,7 +295,7 @@ describe("a redaction", () => {
     ["spaces", `password${" ".repeat(60_000)}=x`]
   ] as const
 
-  it.each(costly)("costs what its length does: %s", (_, text) => {
+  it.each(costly)("Redaction takes time in proportion to the length of the text (%s)", (_, text) => {
     // Of twice the text at most some four times the steps; what is quadratic in 64 KiB would not come to its end here.
     const before = process.threadCpuUsage()
     redact(requestOf({ body: text }), options)
@@ -319,7 +319,7 @@ describe("a redaction", () => {
       })
     )
 
-  it.each(costly)("is work in parts, of which each is short: %s", (_, text) => {
+  it.each(costly)("Redaction works in short parts (%s)", (_, text) => {
     const inBase64 = Buffer.from(text.slice(0, 48_000)).toString("base64")
     for (const [name, request] of Object.entries({
       text: { body: text },
@@ -333,7 +333,7 @@ describe("a redaction", () => {
   })
 })
 
-it("a token in a path is not written down", () => {
+it("A token in a path is not shown", () => {
   const path = `/shares/request/rsh_${"0a".repeat(24)}`
   expect(withoutSecretLooks(path)).toBe("/shares/request/[redacted]")
   expect(withoutSecretLooks("/requests/req_01kak203r6g7b3k6j1h9f8e0mn")).toBe(

@@ -26,8 +26,8 @@ const generic: Stored = {
 }
 const basic: Stored = { type: "GITHUB", auth_type: "BASIC_AUTH", auth: { username: "u", password: "pass-0123456789" } }
 
-describe("a new source", () => {
-  it("of a provider's type needs its secret only", () => {
+describe("Auth of a new source", () => {
+  it("A new source of a provider type needs only the provider's secret", () => {
     const expected = { auth_type: "HMAC", auth: stripe.auth }
     expect(created("STRIPE", { auth: stripe.auth })).toStrictEqual(expected)
     expect(created("STRIPE", { auth_type: "PROVIDER_SIGNATURE", auth: stripe.auth })).toStrictEqual(expected)
@@ -36,7 +36,7 @@ describe("a new source", () => {
     expect(created("ASANA", { auth_type: "HMAC" })).toStrictEqual({ auth_type: "HMAC", auth: {} })
   })
 
-  it("cannot begin with a mask", () => {
+  it("A new source cannot be created with a masked secret", () => {
     for (const auth_type of [undefined, "HMAC", "PROVIDER_SIGNATURE"]) {
       const written = { ...(auth_type === undefined ? {} : { auth_type }), auth: { webhook_secret_key: "****6789" } }
       expect(faults(checkSourceAuth("STRIPE", written))).toStrictEqual([
@@ -46,8 +46,8 @@ describe("a new source", () => {
   })
 })
 
-describe("a change of the same type", () => {
-  it("without settings changes nothing", () => {
+describe("Auth change that keeps the type", () => {
+  it("A change without auth settings changes nothing", () => {
     const unchanged = { auth_type: "HMAC", auth: "unchanged" }
     expect(changed("STRIPE", {}, stripe)).toStrictEqual(unchanged)
     expect(changed("STRIPE", { auth_type: "HMAC" }, stripe)).toStrictEqual(unchanged)
@@ -55,7 +55,7 @@ describe("a change of the same type", () => {
     expect(changed("STRIPE", {}, open)).toStrictEqual({ auth_type: null, auth: "unchanged" })
   })
 
-  it("takes the masks back for the secrets, however the auth_type is written", () => {
+  it("Masks that are written back keep the stored secrets, however the auth_type is written", () => {
     const auth = maskAuth("HMAC", stripe.auth) as Stored["auth"]
     expect(auth).toStrictEqual({ webhook_secret_key: "****6789" })
     for (const auth_type of ["HMAC", "PROVIDER_SIGNATURE"]) {
@@ -68,7 +68,7 @@ describe("a change of the same type", () => {
     ])
   })
 
-  it("settings alone are of the stored auth_type, or turn on the provider's", () => {
+  it("Auth settings without an auth_type belong to the stored one, or enable the provider's", () => {
     expect(changed("STRIPE", { auth: { secret: "whsec_2" } }, open)).toStrictEqual({
       auth_type: "HMAC",
       auth: { webhook_secret_key: "whsec_2" }
@@ -83,7 +83,7 @@ describe("a change of the same type", () => {
     })
   })
 
-  it("another auth_type needs its own settings, and masks stand for nothing in it", () => {
+  it("Another auth_type needs its own settings, and a mask does not restore a secret in it", () => {
     expect(faults(changeSourceAuth("GITHUB", { auth_type: "HMAC" }, basic))).toStrictEqual([
       "config.auth.webhook_secret_key: is required"
     ])
@@ -92,13 +92,13 @@ describe("a change of the same type", () => {
     ).toStrictEqual(["config.auth.secret: is masked and matches no stored secret: write the secret itself"])
   })
 
-  it("null turns verification off", () => {
+  it("An auth_type of null turns verification off", () => {
     expect(changed("STRIPE", { auth_type: null }, stripe)).toStrictEqual({ auth_type: null, auth: {} })
   })
 })
 
-describe("a change of the type", () => {
-  it("keeps settings that are right for the new one", () => {
+describe("Change of a source's type", () => {
+  it("A change of type keeps auth settings that are valid for the new type", () => {
     expect(changed("GITHUB", {}, stripe)).toStrictEqual({ auth_type: "HMAC", auth: stripe.auth })
     expect(changed("STRIPE", {}, { ...generic, auth: { webhook_secret_key: "k" } })).toStrictEqual({
       auth_type: "HMAC",
@@ -113,7 +113,7 @@ describe("a change of the type", () => {
     })
   })
 
-  it("is refused when they are not", () => {
+  it("A change of type is rejected if the stored auth settings are invalid for the new type", () => {
     expect(faults(changeSourceAuth("STRIPE", {}, generic))).toStrictEqual([
       "config.auth.header_key: is set by the type STRIPE: leave it out",
       "config.auth.algorithm: is set by the type STRIPE: leave it out",
@@ -136,7 +136,7 @@ describe("a change of the type", () => {
     ])
   })
 
-  it("takes new settings by the rule of the new type", () => {
+  it("New auth settings with a change of type follow the rules of the new type", () => {
     expect(changed("GITHUB", { auth: { secret: "k" } }, gitlab)).toStrictEqual({
       auth_type: "HMAC",
       auth: { webhook_secret_key: "k" }

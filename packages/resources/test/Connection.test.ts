@@ -17,8 +17,8 @@ const refused = (input: Schema.Json) => {
   return `${code} ${message}`
 }
 
-describe("ConnectionInput", () => {
-  it("fills in what is not given", () => {
+describe("Input of a connection", () => {
+  it("A new connection gets default values for what is omitted", () => {
     expect(created({ name: "a", ...ends })).toStrictEqual({
       name: "a",
       description: null,
@@ -32,7 +32,7 @@ describe("ConnectionInput", () => {
     expect(created({ name: "a", ...ends, ...nothing })).toStrictEqual(created({ name: "a", ...ends }))
   })
 
-  it("takes its ends by id or as objects with an id; the id wins", () => {
+  it("A connection accepts its source and destination by id or as objects, and the id has priority", () => {
     const objects = { source: { id: "src_2", name: "more" }, destination: { id: "des_2" } }
     expect(created({ name: "a", ...objects })).toStrictEqual(
       created({ name: "a", source_id: "src_2", destination_id: "des_2" })
@@ -41,7 +41,7 @@ describe("ConnectionInput", () => {
     expect(refused({ name: "a", source: {}, destination_id: "des_1" })).toBe("VALIDATION_ERROR source.id is required")
   })
 
-  it("keeps an order by one value of the request, and blocks unless told", () => {
+  it("An ordering key is the path of one request value, and a failure blocks by default", () => {
     const ordering = (ordering: Schema.Json) => created({ name: "a", ...ends, ordering }).ordering
     expect(ordering({ key: "body.customer.id" })).toStrictEqual({ key: "body.customer.id", on_failure: "block" })
     expect(ordering({ key: "query.of", on_failure: "skip" })).toStrictEqual({ key: "query.of", on_failure: "skip" })
@@ -67,7 +67,7 @@ describe("ConnectionInput", () => {
     expect(refused({ name: "a", ...ends, ordering: "body.a" })).toContain("ordering must be an object")
   })
 
-  it("names all that is missing", () => {
+  it("All missing fields of a connection are reported", () => {
     expect(failure(createConnection({}, now)).data).toStrictEqual({
       fields: ["name", "source_id", "destination_id"].map((path) => ({ path, message: "is required" }))
     })
@@ -77,7 +77,7 @@ describe("ConnectionInput", () => {
     )
   })
 
-  it("takes times that have come", () => {
+  it("Times of a connection must be in the past, in ISO 8601", () => {
     const at = (text: Schema.Json) => created({ name: "a", ...ends, disabled_at: text }).disabled_at?.toISOString()
     expect(at("2025-12-31T23:00:00Z")).toBe("2025-12-31T23:00:00.000Z")
     expect(at("2025-12-31T23:00:00.123456+02:00")).toBe("2025-12-31T21:00:00.123Z")
@@ -104,7 +104,7 @@ describe("ConnectionInput", () => {
     }
   })
 
-  it("normalises rules", () => {
+  it("Rules of a connection are normalized", () => {
     const rules = [{ type: "retry" }, { type: "delay", delay: 5 }, { type: "filter", body: { a: { $gt: 1 } } }]
     expect(created({ name: "a", ...ends, rules }).rules).toStrictEqual([
       { type: "filter", body: { a: { $gt: 1 } } },
@@ -113,7 +113,7 @@ describe("ConnectionInput", () => {
     ])
   })
 
-  it("tells which rule is wrong, by its place as written", () => {
+  it("An invalid rule is reported with its position as written", () => {
     const good = { type: "retry" }
     const bad = { type: "delay", delay: -1 }
     const { code, data, message } = failure(createConnection({ name: "a", ...ends, rules: [good, bad] }, now))
@@ -129,7 +129,7 @@ describe("ConnectionInput", () => {
     )
   })
 
-  it("takes deduplicate and transform rules, linked and inline, and links to stored filters", () => {
+  it("Connections accept deduplicate, transform and filter rules, linked or inline", () => {
     const write = (rule: Schema.Json) => ({ name: "a", ...ends, rules: [{ type: "delay", delay: 1 }, rule] })
     const deduplicate = { type: "deduplicate", window: 1_000 } as const
     expect(created(write(deduplicate)).rules).toStrictEqual([deduplicate, { type: "delay", delay: 1 }])
@@ -142,7 +142,7 @@ describe("ConnectionInput", () => {
     expect(refused(write({ ...filter, body: { a: 1 } }))).toMatch(/^RULE_INVALID rules\[1\]\.filter_id: /)
   })
 
-  it("a change in part leaves the rest, and replaces rules whole", () => {
+  it("A partial change of a connection keeps the rest and replaces the rules as a whole", () => {
     const stored = { ...created({ name: "a", ...ends, rules: [{ type: "delay", delay: 5 }] }), disabled_at: now }
     const update = (input: Schema.Json) => Result.getOrThrow(Written.changed(connection, stored, input, { now }))
     expect(update({})).toStrictEqual(stored)

@@ -40,8 +40,8 @@ const stored: DestinationFields = {
   auth: header
 }
 
-describe("a destination", () => {
-  it("fills in what is not given", () => {
+describe("Destination", () => {
+  it("A new destination gets default values for what is omitted", () => {
     expect(created({ name: "a", config: { url } })).toStrictEqual({
       name: "a",
       description: null,
@@ -69,13 +69,13 @@ describe("a destination", () => {
     expect(created({ name: "a", config: { url, path: null, ...nothing } })).toStrictEqual(created({ name: "a", url }))
   })
 
-  it("takes settings inside config and at the top", () => {
+  it("Destination settings are accepted inside config and at the top level", () => {
     const config = { ...stored.config, auth: header }
     expect(created({ name: "shop", description: "the shop", config })).toStrictEqual(stored)
     expect(created({ name: "shop", description: "the shop", ...config })).toStrictEqual(stored)
   })
 
-  it("wants an absolute http or https URL, without fragment or user", () => {
+  it("The URL of a destination must be absolute http or https, without fragment and user name", () => {
     const fault = (text: Schema.Json) => refused({ name: "a", url: text })
     for (const good of [
       "http://a.test",
@@ -111,7 +111,7 @@ describe("a destination", () => {
     expect(fault(5)).toStrictEqual(["config.url: must be a string"])
   })
 
-  it("of a mock API, keeps the path", () => {
+  it("A MOCK_API destination has a path instead of a URL", () => {
     expect(created({ name: "a", type: "MOCK_API" }).config).toStrictEqual({
       path: "/",
       http_method: null,
@@ -138,13 +138,13 @@ describe("a destination", () => {
     ])
   })
 
-  it("refuses a type that there is not, and names all that there are", () => {
+  it("An unknown destination type is rejected, and all known types are listed", () => {
     expect(refused({ name: "a", type: "FAX", url })).toStrictEqual([
       `type: must be one of ${connectors.map(({ type }) => type).join(", ")}`
     ])
   })
 
-  it("tells every setting that is wrong", () => {
+  it("All invalid settings of a destination are reported", () => {
     expect(
       refused({
         name: "a",
@@ -177,7 +177,7 @@ describe("a destination", () => {
     expect(refused({ url })).toStrictEqual(["name: is required"])
   })
 
-  it("wants complete auth with an auth_type", () => {
+  it("An auth_type of a destination needs all of its settings", () => {
     expect(created({ name: "a", url, auth_type: "SERVICE_SIGNATURE" }).config.auth_type).toStrictEqual(
       "SERVICE_SIGNATURE"
     )
@@ -191,8 +191,8 @@ describe("a destination", () => {
     ])
   })
 
-  describe("a change in part", () => {
-    it("merges config by member and leaves the rest", () => {
+  describe("Partial change of a destination", () => {
+    it("A partial change merges config by member and keeps the rest", () => {
       expect(updated(stored, {})).toStrictEqual({ ...stored, auth: "unchanged" })
       expect(updated(stored, { name: "new", rate_limit: 7 })).toStrictEqual({
         ...stored,
@@ -205,13 +205,13 @@ describe("a destination", () => {
       expect(cleared.description).toBe(null)
     })
 
-    it("keeps the target required", () => {
+    it("A partial change cannot remove the target", () => {
       expect(faults(updateDestination({ url: null })(stored))).toStrictEqual([
         "config.url: is required: an absolute http or https URL"
       ])
     })
 
-    it("to another type needs that type's target and keeps what both have", () => {
+    it("A change to another type needs the target of that type and keeps the common settings", () => {
       const mock = updated(stored, { type: "MOCK_API", path: "/x" })
       const { max_concurrency: _, url: __, ...common } = stored.config
       expect(mock.config).toStrictEqual({ path: "/x", ...common })
@@ -220,7 +220,7 @@ describe("a destination", () => {
       ).toStrictEqual(["config.url: is required: an absolute http or https URL"])
     })
 
-    it("takes no credential of one API along to another", () => {
+    it("A change to another API needs new credentials", () => {
       const config = { channel: "C1", text_template: "x", auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
       const { auth, config: kept } = created({ name: "a", type: "CHAT_BOT", config })
       const bot = { ...stored, type: "CHAT_BOT", config: kept, auth }
@@ -232,7 +232,7 @@ describe("a destination", () => {
       expect(updated(bot, { type: "MESSENGER_MESSAGE", config: own }).type).toBe("MESSENGER_MESSAGE")
     })
 
-    describe("a credential that is not written anew stays where it was written for", () => {
+    describe("Stored credential after a change of address", () => {
       const moved = ["config.auth: must be written anew, whole: what is stored was for another address"]
       const tokens = {
         token_url: "https://id.test/token",
@@ -324,13 +324,13 @@ describe("a destination", () => {
         ["another table", database, { config: { table: "c" } }, true],
         ["another database server", database, { config: { host: "elsewhere.test" } }, false],
         ["another one, by one setting", database, { config: { endpoint: "elsewhere.test/a" } }, false]
-      ])("%s", (_, before, input, isTaken) => {
+      ])("A stored credential is used only for the address it was written for (%s)", (_, before, input, isTaken) => {
         const after = updateDestination(input)(before)
         if (isTaken) expect(Result.isSuccess(after)).toBe(true)
         else expect(faults(after)).toEqual(moved)
       })
 
-      it("also where the whole is written", () => {
+      it("A replaced destination keeps a masked credential only for the same address", () => {
         const config = {
           url: "https://elsewhere.test",
           auth_type: "CUSTOM_HEADER",
@@ -341,7 +341,7 @@ describe("a destination", () => {
       })
     })
 
-    it("takes a mask for the stored secret; replaces auth whole", () => {
+    it("A mask keeps the stored secret, and auth is replaced as a whole", () => {
       const masked = { header_name: "x-other", value: "****oken" }
       expect(updated(stored, { auth: masked }).auth).toStrictEqual({ header_name: "x-other", value: "secret-token" })
       expect(faults(updateDestination({ auth: { value: "new-token" } })(stored))).toStrictEqual([
@@ -351,8 +351,8 @@ describe("a destination", () => {
     })
   })
 
-  describe("a replacement", () => {
-    it("keeps nothing of what was", () => {
+  describe("Replacement of a destination", () => {
+    it("A replacement keeps nothing of the earlier destination", () => {
       expect(replaced(stored, { name: "b", url })).toStrictEqual(created({ name: "b", url }))
       expect(faults(replaceDestination({ url })(stored))).toStrictEqual(["name: is required"])
       expect(faults(replaceDestination({ name: "b" })(stored))).toStrictEqual([
@@ -364,7 +364,7 @@ describe("a destination", () => {
       ])
     })
 
-    it("but secrets that it repeats masked", () => {
+    it("A replacement keeps secrets that it repeats as masks", () => {
       const config = { url, auth_type: "CUSTOM_HEADER", auth: { ...header, value: "****oken" } }
       expect(replaced(stored, { name: "b", config }).auth).toStrictEqual(header)
     })

@@ -15,8 +15,8 @@ const refused = (input: Schema.Json) => {
 
 const body = { type: "order.paid" }
 
-describe("a filter", () => {
-  it("is a name and conditions, together or each in a member of its own", () => {
+describe("Filter", () => {
+  it("A filter consists of a name and conditions, which may stand together or each in its own member", () => {
     const { conditions, hash, name } = Result.getOrThrow(created({ name: "paid", conditions: { body } }))
     expect([name, conditions]).toStrictEqual(["paid", { body }])
     expect(hash).toMatch(/^sha256:[0-9a-f]{64}$/)
@@ -36,7 +36,7 @@ describe("a filter", () => {
     })
   })
 
-  it("is refused with what is wrong with it", () => {
+  it("An invalid filter is rejected with the cause", () => {
     expect(refused({ name: "not a name", conditions: { body } })).toStrictEqual(["INVALID_FILTER_NAME", "name"])
     expect(refused({ name: "", conditions: { body } })).toStrictEqual(["INVALID_FILTER_NAME", "name"])
     expect(refused({ name: "x".repeat(156), conditions: { body } })).toStrictEqual(["INVALID_FILTER_NAME", "name"])
@@ -59,7 +59,7 @@ describe("a filter", () => {
     expect(refused({ name: "a", conditions: [] })).toStrictEqual(["VALIDATION_ERROR", null])
   })
 
-  it("a change in part leaves the rest, and replaces conditions whole", () => {
+  it("A partial change of a filter keeps the rest and replaces conditions as a whole", () => {
     const stored = Result.getOrThrow(created({ name: "a", conditions: { body, path: "/x" } }))
     const change = (input: Schema.Json) => Written.changed(filter, stored, input)
     expect(Result.getOrThrow(change({}))).toStrictEqual(stored)
@@ -73,7 +73,7 @@ describe("a filter", () => {
   })
 })
 
-describe("a trial of a filter", () => {
+describe("Test of a filter", () => {
   const judged = (written: Schema.JsonObject) => filterTrialBody.judge(written)
   const answer = (written: Schema.JsonObject) => {
     const { filter, request } = Result.getOrThrow(judged(written))
@@ -85,7 +85,7 @@ describe("a trial of a filter", () => {
     }
   }
 
-  it("says what matched, and of what is left out the least", () => {
+  it("The test of a filter reports which targets matched, and ignores omitted ones", () => {
     expect(answer({ filter: { headers: { "x-env": "prod" } }, input: { headers: { "X-Env": "prod" } } })).toMatchObject(
       {
         matched: true,
@@ -97,7 +97,7 @@ describe("a trial of a filter", () => {
     expect(answer({ conditions: { body: null, path: "/" }, request: { body: null } }).matched).toBe(true)
   })
 
-  it("shows nothing that is secret", () => {
+  it("The test of a filter shows no secret values", () => {
     const { explanation } = answer({
       conditions: { headers: { authorization: { $exist: true } }, body: { card: { token: "x" }, note: "y" } },
       request: {
@@ -112,7 +112,7 @@ describe("a trial of a filter", () => {
     ])
   })
 
-  it("takes one filter and one request, by id or as they are", () => {
+  it("The test of a filter takes one filter and one request, by id or inline", () => {
     expect(Result.getOrThrow(judged({ filter_id: "flt_1", request_id: "req_1" }))).toStrictEqual({
       filter: { id: "flt_1" },
       request: { id: "req_1" }

@@ -17,8 +17,8 @@ const signed: SourceFields = {
   auth: hmac
 }
 
-describe("SourceInput", () => {
-  it("fills in what is not given", () => {
+describe("Input of a source", () => {
+  it("A new source gets default values for what is omitted", () => {
     expect(created({ name: "orders" })).toStrictEqual({
       name: "orders",
       description: null,
@@ -39,7 +39,7 @@ describe("SourceInput", () => {
     })
   })
 
-  it("takes settings inside config and at the top, once", () => {
+  it("Source settings are accepted inside config and at the top level, but must not differ", () => {
     const nested = created({
       name: "a",
       config: { auth_type: "API_KEY", auth: { api_key: "k-k-k" }, allowed_http_methods: ["GET"] }
@@ -53,7 +53,7 @@ describe("SourceInput", () => {
     ])
   })
 
-  it("accepts the names that can be printed", () => {
+  it("A source name may have up to 155 printable characters", () => {
     for (const name of ["a", "Bestellungen – Köln", "日本", "a".repeat(155), "👩‍💻".repeat(50)]) {
       expect(created({ name }).name).toBe(name)
     }
@@ -63,7 +63,7 @@ describe("SourceInput", () => {
     expect(refused({})).toStrictEqual(["name: is required"])
   })
 
-  it("tells every field that is wrong", () => {
+  it("All invalid fields of a source are reported", () => {
     expect(
       refused({
         name: "",
@@ -90,7 +90,7 @@ describe("SourceInput", () => {
     ])
   })
 
-  it("accepts a vendor's type of the form from who says how it verifies, and its status", () => {
+  it("A source accepts an unknown vendor type only if it says how to verify, and accepts a status", () => {
     expect(created({ name: "a", type: "SOME_VENDOR_2", config: { auth_type: null } }).type).toBe("SOME_VENDOR_2")
     expect(created({ name: "a", type: "PIPEDRIVE" }).type).toBe("PIPEDRIVE")
     expect(refused({ name: "a", type: "SOME_VENDOR_2" })).toHaveLength(1)
@@ -104,7 +104,7 @@ describe("SourceInput", () => {
     expect(updated({ ...signed, disabled: true }, {}).disabled).toBe(true)
   })
 
-  it("keeps each method once; at least one", () => {
+  it("The allowed methods of a source are stored without duplicates, and one is required", () => {
     const methods = (allowed_http_methods: Schema.Json) =>
       created({ name: "a", allowed_http_methods }).config.allowed_http_methods
     expect(methods(["GET", "HEAD", "GET"])).toStrictEqual(["GET", "HEAD"])
@@ -117,8 +117,8 @@ describe("SourceInput", () => {
     ])
   })
 
-  describe("url", () => {
-    it("is a slug below the ingress URL", () => {
+  describe("URL of a source", () => {
+    it("The URL of a source contains a slug below the ingress URL", () => {
       const slugs = ["orders", "a-1", "---", "0".repeat(63)]
       for (const slug of slugs) {
         expect(created({ name: "a", url: `https://in.test/e/${slug}` }).slug).toBe(slug)
@@ -127,7 +127,7 @@ describe("SourceInput", () => {
       expect(created({ name: "a", url: "HTTPS://IN.test:443/e/orders" }).slug).toBe("orders")
     })
 
-    it("is given up by null and by the URL of the id, and kept when it is left out", () => {
+    it("The slug is removed by null and by the URL of the id, and kept if the URL is omitted", () => {
       const named: SourceFields = { ...signed, slug: "orders" }
       expect(updated(named, { name: "b" }).slug).toBe("orders")
       expect(updated(named, { url: null }).slug).toBeNull()
@@ -135,7 +135,7 @@ describe("SourceInput", () => {
       expect(created({ name: "a", url: null }).slug).toBeNull()
     })
 
-    it("is refused where nothing would arrive", () => {
+    it("A source URL that would receive nothing is rejected", () => {
       const host = "url: must be on the ingress host, below https://in.test/e"
       const form = "url: must be https://in.test/e/ and 3 to 63 lower-case letters, digits and hyphens"
       const other = "url: is the URL of another source: leave it out"
@@ -170,7 +170,7 @@ describe("SourceInput", () => {
     })
   })
 
-  it("refuses a secret that stands beside auth, because it would verify nothing", () => {
+  it("A secret beside auth is rejected, because it would verify nothing", () => {
     expect(refused({ name: "a", type: "STRIPE", config: { webhook_secret_key: "k" } })).toStrictEqual([
       "config.webhook_secret_key: belongs into config.auth.webhook_secret_key"
     ])
@@ -183,7 +183,7 @@ describe("SourceInput", () => {
     ])
   })
 
-  it("verifies by the type alone where the provider needs no settings, and only when it is made", () => {
+  it("A new source is verified by its type alone if the provider needs no settings", () => {
     for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
       expect(created({ name: "a", type }).config.auth_type, type).toStrictEqual("HMAC")
       expect(created({ name: "a", type, config: { auth: {} } }).config.auth_type, type).toStrictEqual("HMAC")
@@ -195,7 +195,7 @@ describe("SourceInput", () => {
     expect(renamed.config.auth_type).toBeNull()
   })
 
-  it("wants complete auth with an auth_type", () => {
+  it("An auth_type of a source needs all of its settings", () => {
     expect(refused({ name: "a", auth_type: "HMAC" })).toStrictEqual(["config.auth.webhook_secret_key: is required"])
     expect(refused({ name: "a", auth_type: "HMAC", auth: { secret: "" } })).toStrictEqual([
       "config.auth.secret: must not be empty"
@@ -213,7 +213,7 @@ describe("SourceInput", () => {
     expect(refusedChange(signed, { auth: {} })).toStrictEqual(["config.auth.webhook_secret_key: is required"])
   })
 
-  describe("custom_response", () => {
+  describe("Custom response of a source", () => {
     const response = (custom_response: Schema.Json) => ({ name: "a", config: { custom_response } })
     const written: Schema.Json = {
       content_type: "json",
@@ -228,12 +228,12 @@ describe("SourceInput", () => {
       ]
     }
 
-    it("is stored as it was written, whatever the spelling", () => {
+    it("A custom response is stored as it was written", () => {
       expect(created(response(written)).config.custom_response).toStrictEqual(written)
       expect(created({ name: "a", custom_response: written }).config.custom_response).toStrictEqual(written)
     })
 
-    it("null and an empty one are none", () => {
+    it("Null and an empty custom response are the same as none", () => {
       for (const none of [null, {}]) {
         expect(created(response(none)).config.custom_response).toBeNull()
         const stored = created(response(written))
@@ -241,7 +241,7 @@ describe("SourceInput", () => {
       }
     })
 
-    it("is replaced whole by a change, and left alone without one", () => {
+    it("A change replaces the custom response as a whole, or keeps it", () => {
       const stored = created(response(written))
       expect(updated(stored, { description: "x" }).config.custom_response).toStrictEqual(written)
       const changed = updated(stored, { config: { custom_response: { content_type: "text", body: "pong" } } })
@@ -251,7 +251,7 @@ describe("SourceInput", () => {
       })
     })
 
-    it("is refused with the place of what is wrong", () => {
+    it("An invalid custom response is rejected with the path of the fault", () => {
       const rule = (rule: Schema.Json) => response({ rules: [{}, {}, rule] })
       const at = "config.custom_response"
       const cases: ReadonlyArray<readonly [Schema.Json, RegExp]> = [
@@ -282,7 +282,7 @@ describe("SourceInput", () => {
     })
   })
 
-  describe("mode and proxy", () => {
+  describe("Mode and proxy settings of a source", () => {
     const url = "https://api.example.com/base?x=1"
     const full = {
       enabled: true,
@@ -299,7 +299,7 @@ describe("SourceInput", () => {
     const proxied = created({ name: "a", config: { mode: "proxy", proxy: { target_url: url, timeout_ms: 2_000 } } })
     const asleep = created({ name: "a", config: { proxy: { target_url: url, timeout_ms: 2_000 } } })
 
-    it("each implies the other", () => {
+    it("The mode and the proxy's switch imply each other", () => {
       const on = { mode: "proxy", proxy: full }
       const off = { mode: "webhook", proxy: dormant }
       const table: ReadonlyArray<readonly [Schema.Json, object]> = [
@@ -324,7 +324,7 @@ describe("SourceInput", () => {
       expect(modeOf(created({ name: "a", mode: "proxy", proxy: { target_url: url } }).config)).toStrictEqual(on)
     })
 
-    it("must not contradict each other", () => {
+    it("The mode and the proxy's switch must not contradict each other", () => {
       expect(refused({ name: "a", mode: "webhook", proxy: { enabled: true, target_url: url } })).toStrictEqual([
         'config.proxy.enabled: must not be true when config.mode is "webhook"'
       ])
@@ -343,7 +343,7 @@ describe("SourceInput", () => {
       }
     })
 
-    it("a change of the mode wakes the settings up and puts them to sleep", () => {
+    it("A change of the mode enables or disables the stored proxy settings", () => {
       const settings = { ...full, timeout_ms: 2_000 }
       expect(modeOf(proxied.config)).toStrictEqual({ mode: "proxy", proxy: settings })
       const off = updated(proxied, { mode: "webhook" })
@@ -353,7 +353,7 @@ describe("SourceInput", () => {
       expect(modeOf(updated(asleep, { description: "x" }).config)).toStrictEqual(modeOf(asleep.config))
     })
 
-    it("a change of the settings replaces them whole, in the mode that is stored unless it says otherwise", () => {
+    it("New proxy settings replace the old ones as a whole and keep the mode by default", () => {
       const other = { target_url: "http://other.example" }
       const expected = { ...full, ...other }
       expect(modeOf(updated(proxied, { proxy: other }).config)).toStrictEqual({ mode: "proxy", proxy: expected })
@@ -368,7 +368,7 @@ describe("SourceInput", () => {
       ])
     })
 
-    it("null clears the settings, but not under a source that needs them", () => {
+    it("Null removes the proxy settings, except of a source in proxy mode", () => {
       expect(modeOf(updated(asleep, { proxy: null }).config)).toStrictEqual({ mode: "webhook", proxy: null })
       const both = updated(proxied, { mode: "webhook", proxy: null })
       expect(modeOf(both.config)).toStrictEqual({ mode: "webhook", proxy: null })
@@ -382,7 +382,7 @@ describe("SourceInput", () => {
       ])
     })
 
-    it("the settings have limits", () => {
+    it("Proxy settings outside their limits are rejected", () => {
       const fault = (member: object) => refused({ name: "a", proxy: { target_url: url, ...member } })
       const times = "must be a whole number from 1000 to 30000, or null"
       for (const timeout_ms of [999, 30_001, 1_000.5, "2000", true, -1]) {
@@ -414,7 +414,7 @@ describe("SourceInput", () => {
       expect(refused({ name: "a", proxy: "x" })).toStrictEqual(["config.proxy: must be an object or null"])
     })
 
-    it("the target is an absolute http or https URL", () => {
+    it("The proxy's target must be an absolute http or https URL", () => {
       const long = `https://a.example/${"x".repeat(2048)}`
       const table: ReadonlyArray<readonly [Schema.Json, string]> = [
         ["", "must be an absolute http or https URL"],
@@ -440,11 +440,11 @@ describe("SourceInput", () => {
     })
   })
 
-  describe("chat_defer_ephemeral", () => {
+  describe("Setting chat_defer_ephemeral", () => {
     const chat = created({ name: "a", type: "DISCORD", chat_defer_ephemeral: true })
     const only = ["config.chat_defer_ephemeral: is for sources of type DISCORD only"]
 
-    it("is for chat interactions only", () => {
+    it("The setting chat_defer_ephemeral is for DISCORD sources only", () => {
       expect(chat.config.chat_defer_ephemeral).toBe(true)
       expect(created({ name: "a", type: "DISCORD" }).config.chat_defer_ephemeral).toBe(false)
       for (const off of [false, null]) {
@@ -457,7 +457,7 @@ describe("SourceInput", () => {
       ])
     })
 
-    it("stays unless it is changed, and ends with the type", () => {
+    it("The setting chat_defer_ephemeral stays until it or the type is changed", () => {
       expect(updated(chat, { description: "x" }).config.chat_defer_ephemeral).toBe(true)
       expect(updated(chat, { chat_defer_ephemeral: false }).config.chat_defer_ephemeral).toBe(false)
       expect(updated(chat, { chat_defer_ephemeral: null }).config.chat_defer_ephemeral).toBe(false)
@@ -469,7 +469,7 @@ describe("SourceInput", () => {
     })
   })
 
-  describe("rate_limit", () => {
+  describe("Rate limit of a source", () => {
     const limit = (config: {
       readonly [member: string]: number | string | null
     }): readonly [number | null, string | null] => {
@@ -477,7 +477,7 @@ describe("SourceInput", () => {
       return [rate_limit, rate_limit_period]
     }
 
-    it("counts in seconds unless told", () => {
+    it("The rate limit of a source counts per second by default", () => {
       expect(limit({ rate_limit: 10 })).toStrictEqual([10, "second"])
       expect(limit({ rate_limit: 1, rate_limit_period: null })).toStrictEqual([1, "second"])
       expect(limit({ rate_limit: 1e9, rate_limit_period: "day" })).toStrictEqual([1e9, "day"])
@@ -486,7 +486,7 @@ describe("SourceInput", () => {
       expect(created({ name: "a", rate_limit: 5 }).config.rate_limit).toBe(5)
     })
 
-    it("is a whole number of requests in a known period", () => {
+    it("The rate limit of a source must be a whole number in a known period", () => {
       const message = "config.rate_limit: must be a whole number from 1 to 1000000000, or null"
       for (const rate_limit of [0, -1, 1.5, 1e9 + 1, "10", true]) {
         expect(refused({ name: "a", config: { rate_limit } })).toStrictEqual([message])
@@ -496,7 +496,7 @@ describe("SourceInput", () => {
       ])
     })
 
-    it("stays unless it is changed", () => {
+    it("The rate limit of a source stays until it is changed", () => {
       const limited = created({ name: "a", rate_limit: 5, rate_limit_period: "minute" })
       expect(updated(limited, { description: "x" }).config).toMatchObject({
         rate_limit: 5,
@@ -507,8 +507,8 @@ describe("SourceInput", () => {
     })
   })
 
-  describe("a change in part", () => {
-    it("tells in one answer what is wrong by itself, and what is by what is stored", () => {
+  describe("Partial change of a source", () => {
+    it("One answer reports the faults of a change by itself and those against the stored source", () => {
       const wrong = { name: "", allowed_http_methods: ["post"], mode: "proxy", chat_defer_ephemeral: true, slug: "x" }
       expect(refusedChange(signed, { ...wrong, auth: { ...hmac, webhook_secret_key: "****abcd" } })).toStrictEqual([
         "name: must be 1 to 155 printable characters",
@@ -519,7 +519,7 @@ describe("SourceInput", () => {
       ])
     })
 
-    it("merges config by member and leaves the rest", () => {
+    it("A partial change merges the source's config by member and keeps the rest", () => {
       expect(updated(signed, {})).toStrictEqual({ ...signed, auth: "unchanged" })
       const changed = updated(signed, { description: "new", config: { allowed_http_methods: ["PUT"] } })
       expect(changed).toStrictEqual({
@@ -531,18 +531,18 @@ describe("SourceInput", () => {
       expect(updated({ ...signed, description: "old" }, { description: null }).description).toBe(null)
     })
 
-    it("leaves the secrets alone when the auth_type is the same", () => {
+    it("The secrets of a source stay unchanged with the same auth_type", () => {
       expect(updated(signed, { auth_type: "HMAC" }).auth).toBe("unchanged")
     })
 
-    it("replaces auth whole", () => {
+    it("A change replaces the source's auth as a whole", () => {
       const changed = updated(signed, { auth: { secret: "another-key", encoding: "base64" } })
       expect(changed.auth).toStrictEqual({ ...hmac, webhook_secret_key: "another-key", encoding: "base64" })
       const switched = updated(signed, { auth_type: "BASIC_AUTH", auth: { username: "u", password: "p" } })
       expect([switched.config.auth_type, switched.auth]).toStrictEqual(["BASIC_AUTH", { username: "u", password: "p" }])
     })
 
-    it("takes a mask for the stored secret, and for no other", () => {
+    it("A mask keeps the stored secret of a source, but of no other setting", () => {
       const masked = { ...hmac, webhook_secret_key: "****-key" }
       expect(updated(signed, { auth: { ...masked, encoding: "base64" } }).auth).toStrictEqual({
         ...hmac,
@@ -559,7 +559,7 @@ describe("SourceInput", () => {
       ])
     })
 
-    it("turns verification off with an explicit null, whatever auth says", () => {
+    it("An explicit null as auth_type turns verification off, whatever auth contains", () => {
       const off = updated(signed, { config: { auth_type: null, auth: { ...hmac, webhook_secret_key: "****-key" } } })
       expect([off.config.auth_type, off.auth]).toStrictEqual([null, {}])
     })

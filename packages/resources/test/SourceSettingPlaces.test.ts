@@ -29,12 +29,12 @@ const table = providers.flatMap(({ settings, types }) =>
   )
 )
 
-it("the corpus has every type", () => {
+it("The provider table has all 68 source types", () => {
   expect(new Set(table.map(([type]) => type)).size).toBe(68)
 })
 
-describe.each(table)("%s: %s", (type, written, name) => {
-  it("one level too high, or at the top, belongs into config.auth", () => {
+describe.each(table)("%s: %s (%s)", (type, written, name) => {
+  it(`The setting ${written} of ${type} at a wrong level is reported with its right place`, () => {
     for (const given of [value, null, "", {}]) {
       for (const fields of told(type, { config: { [written]: given } })) {
         expect(fields).toContain(`config.${written}: belongs into config.auth.${written}`)
@@ -45,13 +45,13 @@ describe.each(table)("%s: %s", (type, written, name) => {
     }
   })
 
-  it("beside the auth that it was meant for, too", () => {
+  it(`The setting ${written} of ${type} beside auth is reported with its right place`, () => {
     for (const fields of told(type, { config: { auth: {}, [written]: value } })) {
       expect(fields).toContain(`config.${written}: belongs into config.auth.${written}`)
     }
   })
 
-  it("in another spelling names the right one, wherever it stands", () => {
+  it(`The misspelled setting ${written} of ${type} is reported with its right name`, () => {
     const others = [camel(written), written.toUpperCase(), written.replaceAll("_", "-"), `${written}_`]
     for (const other of others.filter((other) => !table.some(([of, known]) => of === type && known === other))) {
       for (const given of [value, null]) {
@@ -69,7 +69,7 @@ describe.each(table)("%s: %s", (type, written, name) => {
     }
   })
 
-  it("null and alone verifies nothing, and says so", () => {
+  it(`The setting ${written} of ${type} is rejected if it is null, because it verifies nothing`, () => {
     for (const fields of told(type, { config: { auth: { [written]: null } } })) {
       expect(fields.join("\n")).toMatch(
         /^config\.auth(?:\.\w+)?: (?:is required|must hold exactly one|must not be null)/m
@@ -78,16 +78,16 @@ describe.each(table)("%s: %s", (type, written, name) => {
     expect(table.some(([of, , setting]) => of === type && setting === name)).toBe(true)
   })
 
-  it("beside a member that the type does not know is not enough", () => {
+  it(`An unknown member beside the setting ${written} of ${type} is rejected`, () => {
     for (const fields of told(type, { config: { auth: { [written]: value, something: value } } })) {
       expect(fields.join("\n")).toMatch(/^config\.auth\.something: is no setting of the type /m)
     }
   })
 })
 
-describe("a type that verifies without settings", () => {
+describe("Type that verifies without settings", () => {
   for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
-    it(`${type}: takes none, and no auth that has none of its own`, () => {
+    it(`A ${type} source needs no settings and accepts only its own`, () => {
       for (const config of [{}, { auth: {} }, { auth: null }]) {
         const made = Result.getOrThrow(created(source, { name: "a", type, config }))
         expect(made.config.auth_type, JSON.stringify(config)).toBe("HMAC")
@@ -110,7 +110,7 @@ describe("a type that verifies without settings", () => {
   }
 })
 
-describe("whether and how", () => {
+describe("Names of auth and its type", () => {
   const cases: ReadonlyArray<readonly [Parameters<typeof told>[1], string]> = [
     [{ authType: "HMAC" }, "authType: belongs into config.auth_type"],
     [{ Auth: {} }, "Auth: belongs into config.auth"],
@@ -137,18 +137,18 @@ describe("whether and how", () => {
     ]
   ]
   for (const [input, message] of cases) {
-    it(message, () => {
+    it(`A misplaced or misspelled auth member is reported: ${message}`, () => {
       for (const fields of told("WEBHOOK", input)) expect(fields).toStrictEqual([message])
     })
   }
 
-  it("a thousand of them are not a thousand faults", () => {
+  it("The number of reported faults is bounded for a thousand misspelled settings", () => {
     const config = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`secret${"_".repeat(n + 1)}`, "k"]))
     for (const fields of told("STRIPE", { config })) expect(fields).toHaveLength(20)
     for (const fields of told("STRIPE", { config: { auth: config } })) expect(fields.length).toBeLessThanOrEqual(21)
   })
 
-  it("what nobody could mean by it stays ignored", () => {
+  it("Unrelated unknown members stay ignored", () => {
     for (const input of [
       { labels: ["x"], config: { retention: 5, description: "x" } },
       { id: "x", team_id: "y" }

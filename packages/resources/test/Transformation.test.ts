@@ -25,7 +25,7 @@ const pathOf = (result: Result.Result<unknown, { readonly data?: Json }>) =>
     onFailure: ({ data }) => (data as { readonly fields: ReadonlyArray<{ readonly path: string }> }).fields[0]?.path
   })
 
-describe("what is written of a transformation", () => {
+describe("Input of a transformation", () => {
   it.each<[string, Json]>([
     ["name", { code: "x" }],
     ["code", { name: "shape" }],
@@ -54,11 +54,11 @@ describe("what is written of a transformation", () => {
     ["isolation", { ...right, isolation: true }],
     ["body", []],
     ["body", null]
-  ])("%s is refused in %j", (path, input) => {
+  ])("An invalid %s of a transformation is rejected in %j", (path, input) => {
     expect(pathOf(createTransformation(input))).toBe(path)
   })
 
-  it("is as large as it may be", () => {
+  it("A transformation of the maximum size is accepted", () => {
     for (const input of [
       { ...right, name: "x".repeat(155) },
       { ...right, code: "x".repeat(mebibyte) },
@@ -74,12 +74,12 @@ describe("what is written of a transformation", () => {
     }
   })
 
-  it("never repeats a variable's value in what it says is wrong", () => {
+  it("The value of an environment variable never appears in an error", () => {
     const wrong = createTransformation({ ...right, env: { A: "secret\u0000", "B B": "hidden" } })
     expect(JSON.stringify(Result.getOrThrow(Result.flip(wrong)))).not.toMatch(/secret|hidden/)
   })
 
-  it("in part leaves the rest", () => {
+  it("A partial change of a transformation keeps the rest", () => {
     const stored = { name: "a", code: "b", env: { C: "d" }, isolation: "fresh" as const }
     const change = (input: Json) => changed(transformation, stored, input)
     expect(change({})).toEqual(Result.succeed({ name: "a", code: "b", env: "unchanged", isolation: "fresh" }))
@@ -93,7 +93,7 @@ describe("what is written of a transformation", () => {
   })
 })
 
-describe("the input of a run", () => {
+describe("Input of a transformation run", () => {
   const sample = (request: Json): Json => ({ code: "x", request })
 
   it.each<[string, Json]>([
@@ -122,7 +122,7 @@ describe("the input of a run", () => {
     ["timestamp", { code: "x", timestamp: "yesterday" }],
     ["context", { code: "x", context: [] }],
     ["context.connection_id", { code: "x", context: { connection_id: 1 } }]
-  ])("%s is refused in %j", (path, input) => {
+  ])("An invalid %s of a run is rejected in %j", (path, input) => {
     expect(pathOf(runTransformation(input, 0))?.split(".").slice(0, path.split(".").length).join(".")).toBe(path)
   })
 })

@@ -54,7 +54,7 @@ const example = {
   ]
 }
 
-describe("which answer it is", () => {
+describe("Choice of the response", () => {
   const hit = {
     status: 202,
     contentType: "application/json; charset=utf-8",
@@ -63,7 +63,7 @@ describe("which answer it is", () => {
   }
   const fallback = { status: 200, contentType: hit.contentType, headers: inert, body: '{"ok":true}' }
 
-  it("a rule's when all of its conditions hold, else the fallback", () => {
+  it("A rule answers if all of its conditions match, and the fallback answers otherwise", () => {
     expect(respond(example)).toStrictEqual(hit)
     const misses: ReadonlyArray<Partial<ReplyInput>> = [
       { method: "PUT" },
@@ -79,7 +79,7 @@ describe("which answer it is", () => {
     expect(respond(example, input({ query: { mode: ["live", "test"] } }))).toStrictEqual(hit)
   })
 
-  it("the first rule that is enabled and matches", () => {
+  it("The first enabled rule that matches answers", () => {
     const rule = (status: number, more: object = {}) => ({ response: { status }, ...more })
     const rules = [
       rule(201, { enabled: false }),
@@ -92,14 +92,14 @@ describe("which answer it is", () => {
     expect(respond({ rules: rules.slice(0, 2) })).toBeNull()
   })
 
-  it("an empty match is every request; targets that are null are not looked at", () => {
+  it("An empty match accepts every request, and null targets are ignored", () => {
     for (const match of [{}, null, { path: null, body: null }]) {
       expect(respond({ rules: [{ match, response: { status: 404 } }] })?.status).toBe(404)
     }
     expect(respond({ rules: [{}] })?.status).toBe(200)
   })
 
-  it("without a fallback none: the plain acknowledgement", () => {
+  it("Without a fallback the plain acknowledgement is sent", () => {
     for (const config of [{}, { content_type: "xml" }, { body: null }, { rules: [] }, { rules: null }]) {
       expect(respond(config)).toBeNull()
     }
@@ -107,8 +107,8 @@ describe("which answer it is", () => {
   })
 })
 
-describe("what it says", () => {
-  it("content types fall back to the outer one, and that to JSON", () => {
+describe("Content of the response", () => {
+  it("The content type of a rule defaults to the outer one, and that one to JSON", () => {
     const type = (outer: string | undefined, inner: string | undefined) =>
       respond({
         ...(outer === undefined ? {} : { content_type: outer }),
@@ -120,11 +120,11 @@ describe("what it says", () => {
     expect(respond({ content_type: "text", body: "pong" })?.contentType).toBe("text/plain; charset=utf-8")
   })
 
-  it("a rule without a body answers without one, whatever the fallback is", () => {
+  it("A rule without a body answers with an empty body, whatever the fallback is", () => {
     expect(respond({ body: '{"ok":true}', rules: [{ response: { status: 404 } }] })?.body).toBe("")
   })
 
-  it("placeholders are written as the content type needs it", () => {
+  it("Placeholders are escaped for the content type", () => {
     const body = () => ({ name: `"<&>\n'` })
     const said = (content_type: string, text: string) => respond({ content_type, body: text }, input({ body }))?.body
     expect(said("json", '{"n":"{{body.name}}","v":{{body.name}}}')).toBe(`{"n":"\\"<&>\\n'","v":"\\"<&>\\n'"}`)
@@ -136,20 +136,20 @@ describe("what it says", () => {
     ).toBe("req_1 POST /orders/7 test a")
   })
 
-  it("also in headers, where they begin no line", () => {
+  it("Placeholders in headers are filled in without line breaks", () => {
     const response = { status: 302, headers: { Location: " /at{{path}}\t", "X-Copy": "{{body}}" } }
     const answer = respond({ rules: [{ response }] }, input({ body: () => "a\r\nset-cookie: b=c\u0000", path: "/x" }))
     expect(answer?.headers).toStrictEqual({ location: "/at/x", "x-copy": "aset-cookie: b=c", ...inert })
   })
 
-  it("a header may have the name of an object's own", () => {
+  it("A response header may have the name of an object's own member", () => {
     const headers = JSON.parse('{"__proto__":"a","constructor":"b"}') as Json
     const answer = respond({ rules: [{ response: { headers } }] })
     expect(Object.getOwnPropertyDescriptor(answer?.headers, "__proto__")?.value).toBe("a")
     expect(answer?.headers["constructor"]).toBe("b")
   })
 
-  it("what would be too long is the plain acknowledgement", () => {
+  it("The plain acknowledgement replaces a response that would be too long", () => {
     const body = () => "x".repeat(300_000)
     expect(respond({ content_type: "text", body: "{{body}}" }, input({ body }))).toBeNull()
     const inHeader = { rules: [{ response: { headers: { "x-copy": "{{body}}" } } }] }
@@ -158,7 +158,7 @@ describe("what it says", () => {
   })
 
   it.prop(
-    "JSON answers are JSON whatever came in",
+    "A JSON response is valid JSON for any request",
     { body: Arbitrary.schema(Schema.Json), tenant: Arbitrary.schema(Schema.String) },
     ({ body, tenant }) => {
       const text = '{"a":"{{body}} {{headers.x-tenant}}","b":[{{body}},{{headers.x-tenant}},{{body.a.b}}]}'
@@ -170,7 +170,7 @@ describe("what it says", () => {
   )
 })
 
-describe("the body of a request", () => {
+describe("Body of a request", () => {
   const counting = () => {
     let reads = 0
     const request = input({
@@ -182,7 +182,7 @@ describe("the body of a request", () => {
     return { request, reads: () => reads }
   }
 
-  it("is not parsed when a cheaper condition decides, wherever it was written", () => {
+  it("A body is not parsed if a cheaper condition decides, in any order of conditions", () => {
     const { reads, request } = counting()
     const rules = [
       { match: { body: { a: 1 }, path: "/other" } },
@@ -195,7 +195,7 @@ describe("the body of a request", () => {
     expect(reads()).toBe(0)
   })
 
-  it("is read once, for all rules and placeholders", () => {
+  it("A body is read once for all rules and placeholders", () => {
     const { reads, request } = counting()
     const rules = [
       { match: { body: { a: 2 } } },
@@ -205,7 +205,7 @@ describe("the body of a request", () => {
     expect(reads()).toBe(1)
   })
 
-  it("is worth as much work to fifty rules as to one: beyond, nothing that is asked about it or after it matches", () => {
+  it("Fifty rules share the work limit of one: beyond it, neither body conditions nor later rules match", () => {
     const heavy = Array.from({ length: 49 }, () => ({ match: { body: { a: { $lt: -1 } } }, response: { status: 500 } }))
     const config = {
       body: '"fallback"',
@@ -218,7 +218,7 @@ describe("the body of a request", () => {
   })
 })
 
-it("is compiled in parts, one for each rule and one for each pattern", () => {
+it("A custom response is compiled in parts, one for each rule and one for each pattern", () => {
   const rules = Array.from({ length: 20 }, () => ({ match: { path: { $or: [{ $regex: "a+" }, { $regex: "b+" }] } } }))
   const work = compilingCustomResponse({ rules })
   let count = 0
@@ -226,7 +226,7 @@ it("is compiled in parts, one for each rule and one for each pattern", () => {
   expect(count).toBe(60)
 })
 
-describe("what is refused when it is written, with its place", () => {
+describe("Rejected custom responses", () => {
   const rule = (response: unknown, match: unknown = {}) => ({ rules: [{}, {}, { match, response }] })
   const headers = (headers: unknown) => rule({ headers })
   const cases: ReadonlyArray<readonly [config: unknown, message: RegExp]> = [
@@ -303,7 +303,7 @@ describe("what is refused when it is written, with its place", () => {
     [headers(Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`x-${i}`, ""]))), /at most 50 headers/]
   ]
   for (const [config, message] of cases) {
-    it(JSON.stringify(config).slice(0, 100), () => expect(refusal(config)).toMatch(message))
+    it(`Response ${JSON.stringify(config).slice(0, 100)} is rejected`, () => expect(refusal(config)).toMatch(message))
   }
 
   const reserved = [
@@ -326,13 +326,13 @@ describe("what is refused when it is written, with its place", () => {
     "Strict-Transport-Security"
   ]
   for (const name of reserved) {
-    it(`the header ${name}`, () => {
+    it(`The header ${name} is rejected in a custom response`, () => {
       expect(refusal(headers({ [name]: "1" }))).toMatch(/cannot be set here/)
       expect(refusal(headers({ [name.toLowerCase()]: "1" }))).toMatch(/cannot be set here/)
     })
   }
 
-  it("what is at the limits is accepted", () => {
+  it("A custom response exactly at the limits is accepted", () => {
     const body = "x".repeat(65_536)
     expect(respond({ content_type: "text", body })?.body).toBe(body)
     const many = { content_type: "text", rules: [{ response: { body: "{{body}}".repeat(5_000) } }] }

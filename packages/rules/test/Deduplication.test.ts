@@ -39,14 +39,14 @@ const differ = (written: Written, a: FilterInput, b: FilterInput): void => {
   expect(key(a)).not.toBe(key(b))
 }
 
-it("keys are 43 characters, and the window is the rule's", () => {
+it("A deduplication key has 43 characters, and the window is the rule's", () => {
   expect(key({}, { id: 1 }) ?? "").toMatch(/^[A-Za-z0-9_-]{43}$/)
   expect(deduplication().windowMs).toBe(60_000)
 })
 
-describe("without fields", () => {
+describe("Deduplication without fields", () => {
   const one = request({ id: 1, at: [1, 2] })
-  it("the method, path, query and body count", () => {
+  it("Method, path, query and body decide about the key", () => {
     same({}, one, request({ id: 1, at: [1, 2] }))
     differ({}, one, request({ id: 2, at: [1, 2] }))
     differ({}, one, request({ id: 1, at: [2, 1] }))
@@ -54,20 +54,20 @@ describe("without fields", () => {
     differ({}, one, request({ id: 1, at: [1, 2] }, { query: { a: "1" } }))
     differ({}, one, request({ id: 1, at: [1, 2] }, { method: "PUT" }))
   })
-  it("headers do not", () => {
+  it("Headers do not change the key", () => {
     same({}, one, request({ id: 1, at: [1, 2] }, { headers: { "x-request-id": "2", "user-agent": "other" } }))
   })
-  it("the parts are not mixed up", () => {
+  it("The key keeps the parts of a request apart", () => {
     differ({}, request("a", { path: "/b" }), request("/b", { path: "a" }))
     differ({}, request({ a: "1" }), request({}, { query: { a: "1" } }))
   })
-  it("queries are compared as they are parsed", () => {
+  it("The key compares queries as they are parsed", () => {
     same({}, request(null, { query: parseQuery("a=1&b=2&b=3") }), request(null, { query: parseQuery("b=2&a=%31&b=3") }))
     differ({}, request(null, { query: parseQuery("b=2&b=3") }), request(null, { query: parseQuery("b=3&b=2") }))
   })
 })
 
-describe("values are compared as JSON", () => {
+describe("Comparison of values as JSON", () => {
   const equal: ReadonlyArray<readonly [string, string]> = [
     ['{"a":1,"b":{"c":2,"d":3}}', '{"b":{"d":3,"c":2},"a":1}'],
     ["1", "1.0"],
@@ -81,7 +81,7 @@ describe("values are compared as JSON", () => {
     ['{"a":1,"a":2}', '{"a":2}']
   ]
   for (const [a, b] of equal) {
-    it(`${a} is ${b}`, () => same({}, request(JSON.parse(a)), request(JSON.parse(b))))
+    it(`The keys of ${a} and ${b} are equal`, () => same({}, request(JSON.parse(a)), request(JSON.parse(b))))
   }
   const different: ReadonlyArray<readonly [Json, Json]> = [
     [1, "1"],
@@ -108,18 +108,18 @@ describe("values are compared as JSON", () => {
     ["\u0000", ""]
   ]
   for (const [a, b] of different) {
-    it(`${JSON.stringify(a)} is not ${JSON.stringify(b)}`, () => differ({}, request(a), request(b)))
+    it(`The keys of ${JSON.stringify(a)} and ${JSON.stringify(b)} differ`, () => differ({}, request(a), request(b)))
   }
 })
 
-describe("include_fields", () => {
+describe("Setting include_fields", () => {
   const fields = (...include_fields: ReadonlyArray<string>): Written => ({ include_fields })
 
-  it("only they count", () => {
+  it("Only included fields decide about the key", () => {
     same(fields("body.id"), request({ id: 1, at: 1 }), request({ id: 1, at: 2 }, { path: "/x", method: "PUT" }))
     differ(fields("body.id"), request({ id: 1 }), request({ id: 2 }))
   })
-  it("from every part of the request, headers in any case", () => {
+  it("Included fields can come from every part of the request, and header names ignore case", () => {
     const header = (value: string | ReadonlyArray<string>) => request(null, { headers: { "x-event-id": value } })
     same(fields("headers.X-Event-Id"), header("a"), header("a"))
     differ(fields("headers.X-Event-Id"), header("a"), header("b"))
@@ -130,7 +130,7 @@ describe("include_fields", () => {
     same(fields("query.page"), request(1, { query: { page: "1" } }), request(2, { query: { page: "1", a: "2" } }))
     differ(fields("body"), request("text a"), request("text b"))
   })
-  it("into lists: one element, every element", () => {
+  it("An included field can name one element of a list or every element", () => {
     const items = (...skus: ReadonlyArray<Json>) =>
       request({ items: skus.map((sku, n) => ({ sku, n })), x: skus.length })
     same(fields("body.items[*].sku"), items("a", "b"), items("a", "b"))
@@ -143,7 +143,7 @@ describe("include_fields", () => {
     differ(fields("body[*].a"), request([{ a: 1 }, {}]), request([{}, { a: 1 }]))
     differ(fields("body[*].a[*]"), request([{ a: [1] }, { a: [2] }]), request([{ a: [1, 2] }, {}]))
   })
-  it("a missing one is null; without any of them there is no key", () => {
+  it("A missing included field counts as null, and there is no key if all are missing", () => {
     same(fields("body.a", "body.b"), request({ a: 1 }), request({ a: 1, b: null }))
     differ(fields("body.a", "body.b"), request({ a: 1 }), request({ b: 1 }))
     for (const body of [{}, { a: null }, [], "text", null, { a: {} }, { items: [] }, { items: [{}] }] as const) {
@@ -152,16 +152,16 @@ describe("include_fields", () => {
     expect(key(fields("body.a"), { a: false })).not.toBeNull()
     expect(key(fields("body.a"), { a: "" })).not.toBeNull()
   })
-  it("nothing is read from a prototype", () => {
+  it("An included field never reads from a prototype", () => {
     expect(key(fields("body.constructor", "body.__proto__", "body.items.length"), { items: [1] })).toBeNull()
     differ(fields("body.__proto__"), request(JSON.parse('{"__proto__":1}')), request(JSON.parse('{"__proto__":2}')))
   })
 })
 
-describe("exclude_fields", () => {
+describe("Setting exclude_fields", () => {
   const but = (...exclude_fields: ReadonlyArray<string>): Written => ({ exclude_fields })
 
-  it("everything else counts", () => {
+  it("Everything except the excluded fields decides about the key", () => {
     same(but("body.at"), request({ id: 1, at: 1 }), request({ at: 2, id: 1 }))
     same(but("body.at"), request({ id: 1, at: 1 }), request({ id: 1 }))
     differ(but("body.at"), request({ id: 1, at: 1 }), request({ id: 2, at: 1 }))
@@ -175,7 +175,7 @@ describe("exclude_fields", () => {
     same(but("headers.x-time", "method"), request(1), request(1, { method: "PUT", headers: { "x-time": "2" } }))
     differ(but("body.meta.at"), request({ meta: { at: 1, by: 1 } }), request({ meta: { at: 1, by: 2 } }))
   })
-  it("in lists: one element, every element, without moving the others", () => {
+  it("An excluded field can name one element of a list or every element, and moves no other", () => {
     const list = (...items: ReadonlyArray<Json>) => request({ items })
     same(but("body.items[*].at"), list({ id: 1, at: 1 }, { id: 2 }), list({ id: 1 }, { id: 2, at: 3 }))
     differ(but("body.items[*].at"), list({ id: 1, at: 1 }), list({ id: 2, at: 1 }))
@@ -186,23 +186,23 @@ describe("exclude_fields", () => {
     same(but("body.items[0].at", "body.items[*].by"), list({ at: 1, by: 1, c: 1 }), list({ at: 2, by: 2, c: 1 }))
     differ(but("body.items[*]"), list(1, 2), list(1))
   })
-  it("a path that leads nowhere excludes nothing", () => {
+  it("An excluded field that does not exist excludes nothing", () => {
     differ(but("body.id.deep", "body[0]", "body.items"), request({ id: 1 }), request({ id: 2 }))
   })
-  it("without anything left there is no key", () => {
+  it("There is no key if everything is excluded", () => {
     expect(key(but("body", "path", "query", "method"), { id: 1 })).toBeNull()
   })
 })
 
-describe("predicates", () => {
+describe("Conditions of a deduplicate rule", () => {
   const rule: Written = { body: { type: { $in: ["a"] } }, headers: { "X-Env": "prod" } }
-  it("only the requests that match them take part", () => {
+  it("Only requests that match the conditions have a key", () => {
     const headers = { "x-env": "prod" }
     expect(key(rule, { type: "a" }, { headers })).not.toBeNull()
     expect(key(rule, { type: "b" }, { headers })).toBeNull()
     expect(key(rule, { type: "a" })).toBeNull()
   })
-  it("they are no part of the key, and one that does not compile makes none", () => {
+  it("The conditions are not part of the key, and invalid conditions give no key", () => {
     const headers = { "x-env": "prod" }
     expect(key(rule, { type: "a" }, { headers })).toBe(key({}, { type: "a" }))
     const broken = runToEnd(compilingDeduplication({ type: "deduplicate", window: 1_000, body: { a: { $foo: 1 } } }))
@@ -210,7 +210,7 @@ describe("predicates", () => {
   })
 })
 
-it("a rule that is changed makes other keys", () => {
+it("A changed deduplicate rule makes other keys", () => {
   const body = { a: 1, b: 1 }
   const keys = [
     {},
@@ -222,10 +222,10 @@ it("a rule that is changed makes other keys", () => {
   expect([...new Set(keys)]).toHaveLength(keys.length)
 })
 
-describe("the work is bounded", () => {
+describe("Bounds of the deduplication work", () => {
   const numbers = (count: number): Json => JSON.parse(`[${"1,".repeat(count - 1)}1]`) as Json
 
-  it("a text of 10 MiB, and a list of as many values as are parsed, have keys", () => {
+  it("A text of 10 MiB and a list with the maximum of values have keys", () => {
     expect(key({}, "x".repeat(10 * 1024 * 1024))).not.toBeNull()
     expect(key({}, numbers(99_999))).not.toBeNull()
     const record = { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9 }
@@ -236,14 +236,14 @@ describe("the work is bounded", () => {
       )
     ).not.toBeNull()
   })
-  it("a long text has the key of its characters, however they are written", () => {
+  it("The key of a long text depends on its characters, however they are written", () => {
     const long = '"\n\u00e9\ud83d\ude00'.repeat(20_000)
     expect(key({}, long)).toBe(key({}, JSON.parse(JSON.stringify(long)) as Json))
     expect(key({}, long)).not.toBe(key({}, `${long.slice(0, -2)}\ud83d\ude01`))
     expect(key({}, `${long}\ud800`)).not.toBe(key({}, `${long}\ud801`))
     expect(key({}, [`${long}a`, long])).not.toBe(key({}, [long, `a${long}`]))
   })
-  it("what would take too long has none", () => {
+  it("A body that would take too long has no key", () => {
     expect(key({}, numbers(5_000_000))).toBeNull()
     expect(key({ include_fields: Array.from({ length: 50 }, (_, i) => `body[*].k${i}`) }, numbers(100_000))).toBeNull()
     expect(key({ include_fields: ["body"] }, JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as Json)).toBeNull()
@@ -251,7 +251,7 @@ describe("the work is bounded", () => {
   })
 })
 
-describe("properties", () => {
+describe("Properties of deduplication keys", () => {
   /** The value once more, with its keys in the reverse order. */
   const shuffled = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(shuffled)
@@ -285,7 +285,7 @@ describe("properties", () => {
   const runs = { arbitrary: { runs: 1_000, size: 40 } }
 
   it.prop(
-    "any JSON has the key of its copy, whatever the order of keys",
+    "Any JSON has the same key as its copy with another order of members",
     { body: Arbitrary.schema(Schema.Json) },
     // Not by way of JSON text: of some hundred thousand documents V8 gives one back with a key that is another ("\\" for "\u0000").
     ({ body }) => same({}, request(body), request(shuffled(body))),
@@ -293,7 +293,7 @@ describe("properties", () => {
   )
 
   it.prop(
-    "two documents have one key when, and only when, they are deeply equal",
+    "Two documents have the same key if and only if they are deeply equal",
     documents,
     ({ a, b }) => {
       expect(key({}, a) === key({}, b)).toBe(sorted(a) === sorted(b))
@@ -302,7 +302,7 @@ describe("properties", () => {
   )
 
   it.prop(
-    "and with fields: when, and only when, those are",
+    "Two documents have the same key if and only if their chosen fields are deeply equal",
     documents,
     ({ a, b }) => {
       const chosen = ({ at, id }: typeof Document.Type) => {

@@ -29,7 +29,7 @@ const matches = (condition: string, body: string): boolean => {
 
 const [before, id, behind] = ["12345678901234567781", "12345678901234567782", "12345678901234567783"]
 
-describe("a condition on a number that JavaScript would round", () => {
+describe("Condition on a number that JavaScript would round", () => {
   it.each<readonly [condition: string, body: string, matched: boolean]>([
     [`{"id":${id}}`, `{"id":${id}}`, true],
     [`{"id":${id}}`, `{"id":${behind}}`, false],
@@ -73,23 +73,23 @@ describe("a condition on a number that JavaScript would round", () => {
     [`{"id":{"x":{"$exist":false}}}`, `{"id":${id}}`, false],
     [`{"id":{"$exist":true}}`, `{"id":${id}}`, true],
     [`{"gt":${id}}`, `{"gt":${id}}`, true]
-  ])("%s of %s: %s", (condition, body, matched) => expect(matches(condition, body)).toBe(matched))
+  ])("The condition %s on %s gives %s", (condition, body, matched) => expect(matches(condition, body)).toBe(matched))
 
-  it("is shown with its digits where it is explained", () => {
+  it("An explanation shows all digits of the numbers", () => {
     const explained = runToEnd(
       explain({ body: json(`{"id":${id}}`) }, request(`{"id":${behind}}`), (_, value) => value)
     )
     expect(JSON.stringify(Result.getOrThrow(explained).explanation)).toContain(`"expected":${id},"actual":${behind}`)
   })
 
-  it("is refused where the operator takes none, and is counted by its digits", () => {
+  it("A long number is rejected where an operator takes none, and its digits count for the size", () => {
     expect(Result.isFailure(compileFilter({ body: json(`{"id":{"$regex":${id}}}`) }))).toBe(true)
     expect(Result.isFailure(compileFilter({ headers: json(id) }))).toBe(true)
     const long = `[${Array.from({ length: 80 }, () => "7".repeat(1_000)).join()}]`
     expect(Result.isFailure(compileFilter({ body: json(`{"id":{"$in":${long}}}`) }))).toBe(true)
   })
 
-  it("has one hash, however it is written", () => {
+  it("A condition has the same hash however its number is written", () => {
     const hashes = [`{"id":${id}}`, `{"id":${id}.0}`, `{"id":1234567890123456778.2e1}`].map((text) =>
       conditionsHash({ body: json(text) })
     )
@@ -97,7 +97,7 @@ describe("a condition on a number that JavaScript would round", () => {
     expect(conditionsHash({ body: json(`{"id":${behind}}`) })).not.toBe(hashes[0])
   })
 
-  it("costs its share of an evaluation", () => {
+  it("Long numbers count for the work limit of an evaluation", () => {
     const filter = Result.getOrThrow(compileFilter({ body: json(`{"ids":{"$in":[${"8".repeat(1_000)}]}}`) }))
     const body = json(`{"ids":[${Array.from({ length: 9_000 }, () => "7".repeat(1_000)).join()}]}`)
     // More than an evaluation may cost: it does not match, and ends.
@@ -109,12 +109,12 @@ describe("a condition on a number that JavaScript would round", () => {
 const keyOf = (rule: object, body: string): string | null =>
   runToEnd(compilingDeduplication({ type: "deduplicate", window: 60_000, ...rule })).key(request(body))
 
-describe("a deduplication key", () => {
+describe("Deduplication key of long numbers", () => {
   it.each([
-    ["of a field", { include_fields: ["body.id"] }],
+    ["of one field", { include_fields: ["body.id"] }],
     ["of the whole request", {}],
-    ["of all but a field", { exclude_fields: ["body.at"] }]
-  ])("%s tells ids apart that JavaScript would round to one", (_name, rule) => {
+    ["of all but one field", { exclude_fields: ["body.at"] }]
+  ])("A deduplication key %s distinguishes ids that JavaScript would round to one", (_name, rule) => {
     const keys = [before, id, behind].map((one) => keyOf(rule, `{"id":${one},"at":1}`))
     expect(new Set(keys).size).toBe(3)
     expect(keyOf(rule, `{"at":1.0,"id":${id}.0}`)).toBe(keys[1])
@@ -127,7 +127,7 @@ describe("a deduplication key", () => {
     }),
     (digits) => String(BigInt(digits.join("")))
   )
-  it.prop("is equal for equal numbers alone", [whole, whole], ([a, b]) => {
+  it.prop("Deduplication keys of numbers are equal if and only if the numbers are equal", [whole, whole], ([a, b]) => {
     const rule = { include_fields: ["body.id"] }
     expect(keyOf(rule, `{"id":${a}}`) === keyOf(rule, `{"id":${b}}`)).toBe(a === b)
     expect(keyOf(rule, `{"id":${a}.0}`)).toBe(keyOf(rule, `{"id":${a}e0}`))
@@ -137,11 +137,11 @@ describe("a deduplication key", () => {
   })
 })
 
-describe("an ordering key", () => {
+describe("Ordering key of long numbers", () => {
   const key = Result.getOrThrow(compileOrdering("body.id"))
   const lineOf = (body: string) => key.of(request(body))
 
-  it("is of its own for each id, whether it is a number or a text", () => {
+  it("Each long id has its own ordering key, as a number or as a text", () => {
     expect(lineOf(`{"id":${id}}`)).not.toBe(lineOf(`{"id":${behind}}`))
     expect(lineOf(`{"id":${id}}`)).toBe(lineOf(`{"id":"${id}"}`))
     expect(lineOf(`{"id":${id}.0}`)).toBe(lineOf(`{"id":${id}}`))

@@ -36,8 +36,8 @@ const row = ({ actual, expected, matched, operator, path, target }: Explained) =
 ]
 const rows = (conditions: FilterConditions, request: FilterInput) => explained(conditions, request).explanation.map(row)
 
-describe("an explanation", () => {
-  it("says of each operator what it asked and what was there", () => {
+describe("Explanation of a filter", () => {
+  it("An explanation reports for each operator what was expected and what was found", () => {
     const request = input({ body: { total: "120.00", type: "order.paid" }, headers: { "x-env": "test" }, path: "/o" })
     const conditions = {
       headers: { "X-Env": "prod" },
@@ -64,7 +64,7 @@ describe("an explanation", () => {
     })
   })
 
-  it("looks into alternatives, opposites and what is not there", () => {
+  it("An explanation includes alternatives, negations and missing values", () => {
     const body = { a: 1, list: [{ n: 1 }, { n: 2 }] }
     expect(rows({ body: { $or: [{ a: 2 }, { b: { $exist: false } }] } }, input({ body }))).toStrictEqual([
       ["body:", "$or", [{ a: 2 }, { b: { $exist: false } }], body, true],
@@ -77,7 +77,7 @@ describe("an explanation", () => {
     ])
   })
 
-  it("says when no one element of an array has all that is asked of it", () => {
+  it("An explanation reports that no single array element meets all conditions", () => {
     const body = { items: [{ sku: "a" }, { n: 1 }] }
     expect(rows({ body: { items: { sku: "a", n: 1 } } }, input({ body }))).toStrictEqual([
       ["body:items.sku", "$eq", "a", ["a"], true],
@@ -86,7 +86,7 @@ describe("an explanation", () => {
     ])
   })
 
-  it("takes a name without its $ for what the engine takes it for", () => {
+  it("An explanation reads an operator without its $ as the engine does", () => {
     expect(rows({ body: { a: { gt: 1 } } }, input({ body: { a: 2 } }))).toStrictEqual([["body:a", "$gt", 1, 2, true]])
     expect(rows({ body: { a: { gt: 1 } } }, input({ body: { a: { gt: 1 } } }))).toStrictEqual([
       ["body:a.gt", "$eq", 1, 1, true]
@@ -96,7 +96,7 @@ describe("an explanation", () => {
     ])
   })
 
-  it("has at most 50 operators and 200 characters of a value, and shows what it is told to show", () => {
+  it("An explanation shows at most 50 operators and 200 characters of a value, through the given mask", () => {
     const names = Array.from({ length: 120 }, (_, i) => `k${i}`)
     const many = Object.fromEntries(names.map((name) => [name, 1]))
     expect(explained({ body: many }, input({ body: many })).explanation).toHaveLength(maxExplained)
@@ -117,7 +117,7 @@ describe("an explanation", () => {
     expect([seen, explanation[0]?.actual]).toStrictEqual([["headers.authorization"], "hidden"])
   })
 
-  it("ends where its work does, and says nothing that it does not know", () => {
+  it("An explanation stops at the work limit and reports nothing that it does not know", () => {
     const values = Array.from({ length: 90_000 }, (_, i) => ({ n: i }))
     const conditions = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`k${i}.n`, -1]))
     const body = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`k${i}`, values]))
@@ -127,7 +127,7 @@ describe("an explanation", () => {
   })
 
   it.prop(
-    "says of the whole what the engine says, and names something that does not hold where that is no match",
+    "An explanation agrees with the engine and names a failing condition of every mismatch",
     { numbers: tape },
     ({ numbers }) => {
       const generate = new Generator(numbers)

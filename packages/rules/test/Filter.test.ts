@@ -22,7 +22,7 @@ const shown = (value: unknown): string => JSON.stringify(value)
 for (const [title, table] of Object.entries(vectors)) {
   describe(title, () => {
     for (const [condition, document, expected] of table) {
-      it(`${shown(condition)} ← ${shown(document)}: ${expected}`, () => {
+      it(`The filter ${shown(condition)} on ${shown(document)} gives ${expected}`, () => {
         const input = requestOf({ body: () => document })
         expect(Result.getOrThrow(compileConditions(condition))(document)).toBe(expected)
         expect(connectionFilter({ body: condition }, input)).toStrictEqual(expected ? [] : ["body"])
@@ -32,7 +32,7 @@ for (const [title, table] of Object.entries(vectors)) {
   })
 }
 
-describe("decision 7: headers, query and path", () => {
+describe("Decision 7: headers, query and path", () => {
   for (const [title, table] of Object.entries(requestVectors)) {
     it(title, () => {
       for (const [match, failing, changed] of table) {
@@ -43,7 +43,7 @@ describe("decision 7: headers, query and path", () => {
     })
   }
 
-  it("a matcher takes a method, a list of them, or operators", () => {
+  it("A matcher accepts a method, a list of methods, or operators", () => {
     for (const [match, failing] of methodVectors) {
       const input = requestOf()
       expect(Result.getOrThrow(compileFilter(match)).failingTargets(input), shown(match)).toStrictEqual(failing)
@@ -51,7 +51,7 @@ describe("decision 7: headers, query and path", () => {
     }
   })
 
-  it("names every failing target once, whatever the number of filters", () => {
+  it("Each failing target is named once, whatever the number of filters", () => {
     const filter = (conditions: object) => Result.getOrThrow(compileFilter(conditions))
     const both = allOf([
       filter({ body: { type: "x" }, path: "/" }),
@@ -60,7 +60,7 @@ describe("decision 7: headers, query and path", () => {
     expect(both.failingTargets(requestOf())).toStrictEqual(["body", "path"])
     expect(filter({}).failingTargets(requestOf())).toStrictEqual([])
   })
-  it("reads the body only when it is asked about, and once", () => {
+  it("A filter reads the body only if it has a condition on it, and only once", () => {
     let reads = 0
     const input = requestOf({
       body: () => {
@@ -76,12 +76,12 @@ describe("decision 7: headers, query and path", () => {
   })
 })
 
-describe("decision 8: what is not valid is refused, with its place", () => {
+describe("Decision 8: rejection of invalid conditions", () => {
   const failureOf = <E>(result: Result.Result<unknown, E>): E =>
     Result.isFailure(result) ? result.failure : expect.fail("accepted")
 
   for (const [condition, path, message] of refused) {
-    it(`${shown(condition)}: ${path}`, () => {
+    it(`The condition ${shown(condition)} is rejected at '${path}'`, () => {
       const failure = failureOf(compileConditions(condition))
       expect(failure.path).toBe(path)
       expect(failure.message).toMatch(message)
@@ -93,7 +93,7 @@ describe("decision 8: what is not valid is refused, with its place", () => {
     })
   }
 
-  it("what is no JSON value is refused, too", () => {
+  it("A value that is not JSON is rejected in a condition", () => {
     for (const value of [undefined, Number.NaN]) {
       const { message, path } = failureOf(compileConditions({ a: value }))
       expect([path, message]).toStrictEqual(["a", "is not a JSON value"])
@@ -101,7 +101,7 @@ describe("decision 8: what is not valid is refused, with its place", () => {
     }
   })
 
-  it("targets have shapes, too", () => {
+  it("The target of a filter is rejected if it has the wrong type", () => {
     const pathOf = (conditions: object) => {
       const result = compileFilter(conditions)
       return Result.isFailure(result) ? result.failure.path : expect.fail()

@@ -12,26 +12,26 @@ const refusal = (condition: unknown): { readonly message: string } => {
   return Result.isFailure(result) ? result.failure : expect.fail("accepted")
 }
 
-describe("limits", () => {
+describe("Limits of conditions", () => {
   const nested = (levels: number): unknown =>
     Array.from({ length: levels }).reduce((inner: unknown) => ({ a: inner }), 1)
   const fields = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
 
-  it("10 levels, and not 11", () => {
+  it("A condition may be nested 10 levels deep, but not 11", () => {
     expect(Result.isSuccess(compileConditions(nested(10)))).toBe(true)
     expect(refusal(nested(11)).message).toMatch(/deeper than 10/)
   })
-  it("200 nodes, over all targets together", () => {
+  it("All conditions of a filter together may have 200 nodes", () => {
     expect(Result.isSuccess(compileConditions(fields(199)))).toBe(true)
     expect(refusal(fields(200)).message).toMatch(/more than 200 nodes/)
     expect(Result.isFailure(compileFilter({ body: fields(150), query: fields(150) }))).toBe(true)
   })
-  it("a long list under an operator is one node, up to 64 KiB", () => {
+  it("A long list under an operator counts as one node, up to 64 KiB", () => {
     const ids = (count: number) => Array.from({ length: count }, (_, i) => `id-${i}`)
     expect(matches({ id: { $in: ids(3_000) } }, { id: "id-2999" })).toBe(true)
     expect(refusal({ id: { $in: ids(10_000) } }).message).toMatch(/more than 65536 bytes/)
   })
-  it("64 KiB of JSON, whatever the letters; what is stored, and was counted in letters, goes on", () => {
+  it("A condition may have 64 KiB of JSON in any script, and larger stored ones stay valid", () => {
     const bytesOf = (condition: unknown): number => Buffer.byteLength(JSON.stringify(condition))
     for (const letter of ["a", "ä", "語", "😀", '"', "\u0001"]) {
       const one = bytesOf(letter) - 2
@@ -43,7 +43,7 @@ describe("limits", () => {
       expect(Result.isSuccess(stored), letter).toBe(true)
     }
   })
-  it("patterns of 512 characters and 1,000 repetitions; of 1,024 those that are stored", () => {
+  it("A pattern may have 512 characters and 1,000 repetitions, and a stored one 1,024 characters", () => {
     expect(Result.isSuccess(compileConditions({ $regex: "a".repeat(512) }))).toBe(true)
     expect(refusal({ $regex: "a".repeat(513) }).message).toMatch(/longer than 512/)
     expect(refusal({ $regex: "a{1000}".repeat(2) }).message).toMatch(/add up to more than 1000/)
@@ -52,7 +52,7 @@ describe("limits", () => {
       compileConditions({ $regex: "a".repeat(length) }, { patterns: PatternBounds.stored() })
     expect([stored(1_024), stored(1_025)].map(Result.isSuccess)).toEqual([true, false])
   })
-  it("patterns that take long to compile, all together", () => {
+  it("Patterns that take too long to compile together are rejected", () => {
     const of = (pattern: string, count: number) =>
       compileConditions({ $or: Array.from({ length: count }, () => ({ a: { $regex: pattern } })) })
     // Each of these takes more than a hundred milliseconds to compile, and the engine has no bound of its own.
@@ -85,13 +85,13 @@ describe("limits", () => {
     const kept = compileConditions(long, { patterns: PatternBounds.stored() })
     expect(Result.isSuccess(kept)).toBe(true)
   })
-  it("a condition nested beyond any stack is refused, not followed", () => {
+  it("A condition nested deeper than any stack is rejected", () => {
     expect(refusal(JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000))).message).toMatch(/deeper than 10/)
     expect(refusal({ a: { $eq: JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) } }).message).toMatch(/deeper/)
   })
 })
 
-describe("hostile documents", () => {
+describe("Hostile documents", () => {
   /** Each of these takes minutes, or the stack, where the engine lets it. */
   const quickly = (run: () => void): void => {
     // Of processor time, because others use the machine.
@@ -102,28 +102,28 @@ describe("hostile documents", () => {
   }
   const parse = (text: string): Json => JSON.parse(text)
 
-  it("a pattern that makes a backtracking engine exponential", () =>
+  it("A pattern that is exponential in a backtracking engine is matched quickly", () =>
     quickly(() => {
       expect(matches({ a: { $regex: "^(a+)+$" } }, { a: "a".repeat(60_000) + "!" })).toBe(false)
       expect(matches({ a: { $regex: "^(a+)+$" } }, { a: "a".repeat(60_000) })).toBe(true)
     }))
-  it("a text beyond 64 Ki characters matches no pattern", () => {
+  it("A text longer than 64 Ki characters matches no pattern", () => {
     expect(matches({ a: { $regex: "a" } }, { a: "a".repeat(65_537) })).toBe(false)
   })
-  it("a pattern whose states explode, on many texts", () =>
+  it("A pattern whose number of states explodes ends quickly on many texts", () =>
     quickly(() => {
       const text = Array.from({ length: 8_192 }, (_, i) => "abcdefgh0123"[(i * i * 31 + i) % 12]).join("")
       const hostile = { a: Array.from({ length: 200 }, () => text) }
       expect(matches({ a: { $regex: "[a-h].{300}[qQ]" } }, hostile)).toBe(false)
       expect(matches({ $not: { a: { $regex: "[a-h].{300}[qQ]" } } }, hostile), "fails closed").toBe(false)
     }))
-  it("a search whose cost is the product of two texts", () =>
+  it("A search for a long text in a long text ends quickly", () =>
     quickly(() => {
       const part = "a".repeat(30_000) + "b" + "a".repeat(30_000)
       expect(matches({ text: { $contains: part } }, { text: "a".repeat(4_000_000) })).toBe(false)
       expect(matches({ text: { $contains: part } }, { text: `x${part}` })).toBe(true)
     }))
-  it("two long lists compared with each other", () =>
+  it("The comparison of two long lists ends quickly and fails closed", () =>
     quickly(() => {
       const hostile = {
         a: Array.from({ length: 100_000 }, (_, i) => i),
@@ -136,12 +136,12 @@ describe("hostile documents", () => {
       expect(filter.failingTargets(request), "and so does what comes after").toStrictEqual(["body", "path"])
       expect(filter.failingTargets({ ...request, body: () => ({ a: 1, b: [2] }) }), "till the next").toStrictEqual([])
     }))
-  it("many conditions on a huge array", () =>
+  it("Many conditions on a huge array end quickly", () =>
     quickly(() => {
       const condition = { a: Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`k${i}`, { $exist: false }])) }
       expect(matches({ $not: condition }, { a: Array.from({ length: 500_000 }, () => ({ k89: 1 })) })).toBe(false)
     }))
-  it("texts that are read as numbers, compared with long ones, or looked up by long paths, each of many", () => {
+  it("Costly number texts, long comparisons and long paths count for the work limit", () => {
     const many = (element: Json, count: number): Json => Array.from({ length: count }, () => element)
     const long = "9".repeat(64)
     const path = `b${".b".repeat(126)}`
@@ -164,7 +164,7 @@ describe("hostile documents", () => {
     }
     expect(matches({ a: { $neq: 5 } }, { a: many("9", 400_000) }), "as real ones").toBe(true)
   })
-  it("arrays nested beyond any stack", () =>
+  it("Conditions on arrays nested deeper than any stack end quickly", () =>
     quickly(() => {
       const deep = parse("[".repeat(200_000) + "1" + "]".repeat(200_000))
       for (const condition of [1, { a: 1 }, { $gt: 0 }, { $not: 1 }, [1], { "a.b": 1 }]) {
@@ -173,7 +173,7 @@ describe("hostile documents", () => {
       expect(matches({ x: { $eq: { $ref: "y" } } }, { x: deep, y: deep }), "fails closed").toBe(false)
       expect(matches({ x: { $neq: { $ref: "y" } } }, { x: deep, y: deep }), "fails closed").toBe(false)
     }))
-  it("keys that lead to a prototype", () => {
+  it("Keys never lead to a prototype", () => {
     const polluted = parse('{"__proto__":{"admin":true}}')
     expect(matches({ admin: true }, polluted)).toBe(false)
     expect(matches(parse('{"__proto__":{"admin":true}}'), polluted)).toBe(true)

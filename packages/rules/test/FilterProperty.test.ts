@@ -37,9 +37,9 @@ const caseOf = (numbers: ReadonlyArray<number>): Case => {
 const answer = ({ condition, document, subject }: Case): boolean =>
   Result.getOrThrow(compileConditions(condition, { subject }))(document as Json)
 
-describe("the compiler and the oracle", () => {
+describe("Filter compiler and reference implementation", () => {
   it.prop(
-    "agree on every condition and document",
+    "The compiler and the reference agree on every condition and document",
     { numbers: tape },
     ({ numbers }) => {
       const made = caseOf(numbers)
@@ -48,7 +48,7 @@ describe("the compiler and the oracle", () => {
     { arbitrary: { runs: 5_000, size: 150 } }
   )
 
-  it.effect("are asked about cases that match and cases that do not", () =>
+  it.effect("The generated cases include enough matches and enough mismatches", () =>
     Effect.gen(function* () {
       const tapes = yield* Arbitrary.sampleEffect(tape, { count: 1_000, size: 150, seed: "balance" })
       const matched = tapes.filter((numbers) => answer(caseOf(numbers))).length

@@ -13,8 +13,8 @@ const keyOf = (
   return Result.getOrThrow(compileOrdering(path)).of(requestInput(request, Buffer.from(JSON.stringify(body))))
 }
 
-describe("an ordering key", () => {
-  it("is a short hash of the value at the path, a number's that of its text", () => {
+describe("Ordering key", () => {
+  it("An ordering key is a short hash of the value at its path, equal for a number and its text", () => {
     const key = keyOf("body.customer.id", { customer: { id: 7 } })
     expect(key).toMatch(/^[\w-]{11}$/)
     expect(keyOf("body.customer.id", { customer: { id: "7" } })).toBe(key)
@@ -26,7 +26,7 @@ describe("an ordering key", () => {
     expect(keyOf("body.flag", { flag: false })).not.toBeNull()
   })
 
-  it("is not there where there is no single value, or a long one", () => {
+  it("There is no ordering key if the path has no single value, or a long one", () => {
     for (const value of [undefined, null, {}, [], ["7"], "x".repeat(1_025), "ü".repeat(513)]) {
       expect(keyOf("body.id", { id: value })).toBeNull()
     }
@@ -37,7 +37,7 @@ describe("an ordering key", () => {
     expect(keyOf("body.id", "a text")).toBeNull()
   })
 
-  it("is a path to one value in body, headers or query", () => {
+  it("The path of an ordering key leads to one value in body, headers or query", () => {
     for (const path of [
       "",
       "body",

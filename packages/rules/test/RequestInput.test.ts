@@ -21,19 +21,19 @@ describe("parseBody", () => {
     [null, "a=1", "a=1"]
   ]
   for (const [type, body, expected] of table) {
-    it(`${type ?? "no type"}: ${body}`, () => expect(parse(type, body)).toEqual(expected))
+    it(`The body '${body}' with ${type ?? "no type"} is parsed`, () => expect(parse(type, body)).toEqual(expected))
   }
 
-  it("a view into a larger buffer is read within its bounds", () => {
+  it("A view into a larger buffer is parsed within its bounds", () => {
     expect(parse("application/json", Buffer.from('xx{"a":1}yy').subarray(2, 9))).toEqual({ a: 1 })
   })
 
-  it.prop("never throws", [Schema.Uint8Array, Schema.NullOr(Schema.String)], ([body, type]) => {
+  it.prop("Parsing a body never throws", [Schema.Uint8Array, Schema.NullOr(Schema.String)], ([body, type]) => {
     expect(() => parse(type, body)).not.toThrow()
   })
 })
 
-it("a body is parsed in parts to the same, its look, its text and its value apart", () => {
+it("A body that is parsed in parts gives the same value as in one step", () => {
   const headers = { "content-type": "application/json" }
   for (const text of ['{"a":[1,2,"é"]}', "[", "[".repeat(2_000), `"${"x".repeat(1_000)}"`, ""]) {
     const body = Buffer.from(text)
@@ -59,10 +59,10 @@ describe("parseQuery", () => {
     ["constructor=1", { constructor: "1" }]
   ]
   for (const [query, expected] of table) {
-    it(query === "" ? "nothing" : query, () => expect({ ...parseQuery(query) }).toEqual(expected))
+    it(`The query "${query}" is parsed`, () => expect({ ...parseQuery(query) }).toEqual(expected))
   }
 
-  it("__proto__ is a name like any other", () => {
+  it("The query parameter __proto__ is a name like any other", () => {
     expect(JSON.stringify(parseQuery("__proto__=1&__proto__=2"))).toBe('{"__proto__":["1","2"]}')
   })
 })

@@ -31,8 +31,8 @@ const reason = (...args: Parameters<typeof nextRetry>): string => {
   return next.final ? next.reason : `in ${next.retryAt - args[3]}`
 }
 
-describe("the rule's own schedule", () => {
-  it("linear waits the interval", () => {
+describe("Schedule of a retry rule", () => {
+  it("A linear rule always waits its interval", () => {
     expect(waits(policyOf({ strategy: "linear", count: 3, interval: 1_000 }), 9)).toStrictEqual([
       1_000,
       1_000,
@@ -40,7 +40,7 @@ describe("the rule's own schedule", () => {
       "EXHAUSTED"
     ])
   })
-  it("exponential doubles it", () => {
+  it("An exponential rule doubles its interval", () => {
     expect(waits(policyOf({ strategy: "exponential", count: 5, interval: 60_000 }), 9)).toStrictEqual([
       60_000,
       120_000,
@@ -50,10 +50,10 @@ describe("the rule's own schedule", () => {
       "EXHAUSTED"
     ])
   })
-  it("defaults to 5 retries, exponential from a minute", () => {
+  it("A retry rule makes 5 exponential retries from one minute by default", () => {
     expect(waits(policyOf({}), 9)).toStrictEqual([60_000, 120_000, 240_000, 480_000, 960_000, "EXHAUSTED"])
   })
-  it("varies by 10 % either way, and not at all below 5 s", () => {
+  it("A wait varies by up to 10 %, but not below 5 s", () => {
     const linear = policyOf({ strategy: "linear", count: 1, interval: 100_000 })
     expect(waits(linear, 1, 0)).toStrictEqual([90_000])
     expect(waits(linear, 1, 0.75)).toStrictEqual([105_000])
@@ -61,40 +61,40 @@ describe("the rule's own schedule", () => {
     expect(waits(policyOf({ strategy: "linear", interval: 4_999 }), 1, 0)).toStrictEqual([4_999])
     expect(waits(policyOf({ strategy: "linear", interval: 5_000 }), 1, 0)).toStrictEqual([4_500])
   })
-  it("ends 7 days after the first attempt", () => {
+  it("Retries end 7 days after the first attempt", () => {
     const daily = policyOf({ strategy: "linear", count: 50, interval: 86_400_000 })
     expect(waits(daily, 50)).toStrictEqual([...Array.from({ length: 7 }, () => 86_400_000), "WINDOW_PASSED"])
     const week = policyOf({ strategy: "linear", interval: retryWindow })
     expect(waits(week, 9)).toStrictEqual([retryWindow, "WINDOW_PASSED"])
     expect(waits(week, 9, 0.51)).toStrictEqual(["WINDOW_PASSED"])
   })
-  it("stays finite at the largest rule", () => {
+  it("The largest retry rule gives a finite time", () => {
     const largest = policyOf({ strategy: "exponential", count: 50, interval: 604_800_000 })
     expect(reason(largest, 50, failed(500), start, start, middle)).toBe("WINDOW_PASSED")
   })
 })
 
-describe("which failures are tried again", () => {
+describe("Failures that are retried", () => {
   const policy = policyOf({ strategy: "linear", interval: 1_000, response_status_codes: ["429", "500-599", "!501"] })
   const after = (status: number | null) => reason(policy, 1, failed(status), start, start, middle)
 
-  it("what the rule names, and every transport error", () => {
+  it("The statuses of a rule and every transport error are retried", () => {
     expect(after(429)).toBe("in 1000")
     expect(after(503)).toBe("in 1000")
     expect(after(null)).toBe("in 1000")
     expect(after(501)).toBe("STATUS_NOT_COVERED")
     expect(after(404)).toBe("STATUS_NOT_COVERED")
   })
-  it("everything that is not 2xx, without a list", () => {
+  it("A rule without statuses retries every status except 2xx", () => {
     for (const status of [301, 400, 404, 500, 599]) {
       expect(reason(policyOf({}), 1, failed(status), start, start, middle)).toBe("in 60000")
     }
   })
-  it("never a 410, even if the rule names it", () => {
+  it("A status of 410 is never retried, even if the rule names it", () => {
     const gone = policyOf({ response_status_codes: [410] })
     expect(reason(gone, 1, failed(410, "5"), start, start, middle)).toBe("GONE")
   })
-  it("nothing without a rule", () => {
+  it("Nothing is retried without a retry rule", () => {
     expect(reason(null, 1, failed(500, "5"), start, start, middle)).toBe("NO_RETRY_RULE")
     expect(reason(null, 1, failed(null), start, start, middle)).toBe("NO_RETRY_RULE")
   })
@@ -105,23 +105,23 @@ describe("Retry-After", () => {
   const after = (retryAfter: string, attempt = 1, status = 503) =>
     reason(policy, attempt, failed(status, retryAfter), start, start, 0)
 
-  it("replaces the rule's wait, longer or shorter, to the second", () => {
+  it("Retry-After replaces the wait of the rule, longer or shorter", () => {
     expect(after("120")).toBe("in 120000")
     expect(after("2")).toBe("in 2000")
     expect(after("7200", 1, 400)).toBe("in 7200000")
     expect(after("Thu, 01 Jan 2026 01:00:00 GMT")).toBe("in 3600000")
   })
-  it("asks for no less than a second", () => {
+  it("Retry-After waits at least one second", () => {
     expect(after("0")).toBe("in 1000")
     expect(after("Wed, 31 Dec 2025 00:00:00 GMT")).toBe("in 1000")
   })
-  it("counts as a retry, and cannot pass the 7 days", () => {
+  it("Retry-After counts as a retry and cannot exceed the 7 days", () => {
     expect(after("1", 3)).toBe("EXHAUSTED")
     expect(after("604800")).toBe("in 604800000")
     expect(after("604801")).toBe("WINDOW_PASSED")
     expect(after("999999999999999")).toBe("WINDOW_PASSED")
   })
-  it("of a target that refuses everything for now is waited for also when the count is used up, 50 attempts in all", () => {
+  it("Retry-After of a target that rejects everything for now goes beyond the count, up to 50 attempts", () => {
     const refused = { ...failed(429, "2"), refusedForNow: true }
     expect(reason(policy, 3, refused, start, start, 0)).toBe("in 2000")
     expect(reason(policy, 49, refused, start, start, 0)).toBe("in 2000")
@@ -131,17 +131,17 @@ describe("Retry-After", () => {
     const limited = policyOf({ response_status_codes: [500] })
     expect(reason(limited, 1, refused, start, start, 0)).toBe("STATUS_NOT_COVERED")
   })
-  it("-1 cancels the rest", () => {
+  it("A Retry-After of -1 cancels the remaining retries", () => {
     expect(after("-1")).toBe("CANCELLED_BY_DESTINATION")
   })
-  it("does not make a status retried that the rule leaves out", () => {
+  it("Retry-After does not cause a retry of a status that the rule excludes", () => {
     const limited = policyOf({ response_status_codes: [500] })
     expect(reason(limited, 1, failed(503, "5"), start, start, 0)).toBe("STATUS_NOT_COVERED")
   })
-  it("is ignored when it is nonsense", () => {
+  it("An invalid Retry-After is ignored", () => {
     expect(after("soon")).toBe("in 54000")
   })
-  it("parses seconds, the three forms of an HTTP date, and -1", () => {
+  it("Retry-After can be seconds, one of three HTTP date formats, or -1", () => {
     const now = Date.UTC(1994, 10, 6, 8, 49, 0)
     expect(parseRetryAfter("120", now)).toBe(120_000)
     expect(parseRetryAfter(" 120 ", now)).toBe(120_000)
@@ -167,11 +167,11 @@ describe("Retry-After", () => {
   })
 })
 
-describe("every schedule", () => {
+describe("Any retry schedule", () => {
   const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
   it.prop(
-    "makes at most 1 + count attempts, each later than the last, none after 7 days, each wait within 10 %",
+    "A schedule makes at most 1 + count attempts, in order, within 7 days, each wait within 10 %",
     {
       strategy: Schema.Literals(["linear", "exponential"]),
       count: between(1, 50),
@@ -202,8 +202,8 @@ describe("every schedule", () => {
   )
 })
 
-describe("a day of retries", () => {
-  it.effect("runs through in virtual time, each attempt when it is due", () =>
+describe("Day of retries", () => {
+  it.effect("A day of retries makes each attempt when it is due, in virtual time", () =>
     Effect.gen(function* () {
       const policy = policyOf({ strategy: "exponential", count: 11, interval: 60_000 })
       const attempts: Array<number> = []

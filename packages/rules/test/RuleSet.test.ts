@@ -41,11 +41,11 @@ const example = [
 ]
 
 describe("normalizeRules", () => {
-  it("keeps what is written", () => {
+  it("Normalized rules are kept as written", () => {
     expect(normalized(example)).toStrictEqual(example)
     expect(normalized([])).toStrictEqual([])
   })
-  it("puts rules in the order of evaluation, filters among themselves as written", () => {
+  it("Rules are sorted by the order of evaluation, and filters keep their order", () => {
     const first = { type: "filter", body: { a: 1 } }
     const second = { type: "filter", path: "/x" }
     const [deduplicate, transform, filter, delay, retry] = example
@@ -59,16 +59,16 @@ describe("normalizeRules", () => {
       retry
     ])
   })
-  it("is stable: what it returns is what it accepts", () => {
+  it("Normalized rules stay the same when they are normalized again", () => {
     expect(normalized(normalized(example))).toStrictEqual(normalized(example))
     expect(Schema.decodeUnknownSync(Schema.Array(RuleSchema))(example)).toStrictEqual(normalized(example))
   })
-  it("fills in a retry's defaults", () => {
+  it("A retry rule gets its default values", () => {
     expect(normalized([{ type: "retry" }])).toStrictEqual([
       { type: "retry", strategy: "exponential", count: 5, interval: 60_000 }
     ])
   })
-  it("reads transformation as transform, linked or inline", () => {
+  it("The rule type transformation means transform, linked or inline", () => {
     const transformation = { name: "add-tenant", code: "addHandler()", env: { A: "1" } }
     expect(normalized([{ type: "transformation", transformation_id: "trs_1" }])).toStrictEqual([
       { type: "transform", transformation_id: "trs_1" }
@@ -77,20 +77,20 @@ describe("normalizeRules", () => {
       { type: "transform", transformation }
     ])
   })
-  it("keeps the spelling of conditions, also of keys that name a prototype", () => {
+  it("Conditions keep their spelling, even with member names of prototypes", () => {
     const body: unknown = JSON.parse('{"a":{"starts_with":"x"},"$or":[{"b":{"$ne":1}},{"__proto__":{"gt":1}}]}')
     expect(normalized([{ type: "filter", body }])).toStrictEqual([{ type: "filter", body }])
     expect(JSON.stringify(normalized([{ type: "filter", body }])[0])).toBe(JSON.stringify({ type: "filter", body }))
   })
-  it("drops a target that is null", () => {
+  it("A target of null is removed", () => {
     expect(normalized([{ type: "filter", body: { a: null }, query: null, path: null }])).toStrictEqual([
       { type: "filter", body: { a: null } }
     ])
   })
-  it("accepts an empty target, which matches everything", () => {
+  it("An empty target is accepted and matches everything", () => {
     expect(normalized([{ type: "filter", body: {} }])).toStrictEqual([{ type: "filter", body: {} }])
   })
-  it("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves", () => {
+  it("Links to stored filters are accepted, and so is a filter detached from a deleted one", () => {
     const link = { type: "filter", filter_id: "flt_1" }
     expect(normalized([link])).toStrictEqual([link])
     const detached = {
@@ -100,7 +100,7 @@ describe("normalizeRules", () => {
     }
     expect(normalized([detached])).toStrictEqual([detached])
   })
-  it("takes a link as it was read for the link that it is, and no link with conditions of its own", () => {
+  it("A link is accepted in the form in which it was read, but not with other conditions", () => {
     const version = { id: "flt_1", name: "paid", conditions: { body: { a: 1, b: [1.5, "x"] } }, hash: "" }
     const hash = conditionsHash(version.conditions)
     const read = linkedRule({ ...version, hash }, new Date(0))
@@ -117,7 +117,7 @@ describe("normalizeRules", () => {
     ]
     for (const rule of refused) expect(Result.isFailure(normalizeRules([rule])), JSON.stringify(rule)).toBe(true)
   })
-  it("a link that misses tells which version of which filter it was judged by, once", () => {
+  it("A mismatch of a linked filter reports the filter's version once", () => {
     const linked = linkedRule(
       { id: "flt_1", name: "paid", conditions: { body: { a: 1 }, path: "/x" }, hash: "sha256:aa" },
       new Date(0)
@@ -135,7 +135,7 @@ describe("normalizeRules", () => {
     expect(filter?.failingTargets({ ...input({ a: 1 }), path: "/x" })).toStrictEqual(["body"])
     expect(filter?.failingTargets({ ...input({ a: 1, b: 1 }), path: "/x" })).toStrictEqual([])
   })
-  it("accepts every shape of a deduplicate rule", () => {
+  it("All forms of a deduplicate rule are accepted", () => {
     const rules = [
       { type: "deduplicate", window: 1_000 },
       { type: "deduplicate", window: 3_600_000, exclude_fields: ["body.items[*].seen_at", "headers", "body[0]"] },
@@ -232,14 +232,14 @@ describe("normalizeRules", () => {
     [[JSON.parse('{"type":"delay","delay":1,"__proto__":{"delay":5}}')], 0, "__proto__", /not a field/]
   ]
   for (const [input, index, path, message] of refused) {
-    it(`refuses ${JSON.stringify(input).slice(0, 100)}`, () => {
+    it(`The rules ${JSON.stringify(input).slice(0, 100)} are rejected`, () => {
       const failure = refusal(input)
       expect(failure.rule_index).toBe(index)
       expect(failure.path).toBe(path)
       expect(failure.message).toMatch(message)
     })
   }
-  it("refuses a body nested beyond any stack, wherever it stands", () => {
+  it("A body nested deeper than any stack is rejected in every rule", () => {
     const deep: unknown = JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000))
     expect(refusal([{ type: "filter", body: deep }]).message).toMatch(/deeper/)
     expect(refusal([{ type: "deduplicate", window: 1_000, body: deep }]).message).toMatch(/deeper/)
@@ -249,7 +249,7 @@ describe("normalizeRules", () => {
 })
 
 describe("judgeRules", () => {
-  it("tells what is wrong with each, the patterns of all in it", () => {
+  it("Every invalid rule is reported, and the patterns of all rules count together", () => {
     const rule = { type: "filter", body: { $or: Array.from({ length: 18 }, () => ({ $regex: "x".repeat(512) })) } }
     const rules = [...Array.from({ length: 20 }, () => rule), { type: "delay", delay: -1 }, { type: "filter" }]
     const result = judgeRules(rules)
@@ -257,7 +257,7 @@ describe("judgeRules", () => {
     expect(faults.map(({ rule_index }) => rule_index)).toEqual(Array.from({ length: 21 }, (_, i) => i + 1))
     for (const { message } of faults.slice(0, 19)) expect(message).toMatch(/too long to compile, all together/)
   })
-  it("in parts, one for each rule", () => {
+  it("Rules are checked in parts, one for each rule", () => {
     const paths = Object.fromEntries(Array.from({ length: 190 }, (_, i) => ["a.".repeat(120) + i, 1]))
     const work = judgingRules(Array.from({ length: 50 }, () => ({ type: "filter", body: paths })))
     let count = 1
@@ -266,7 +266,7 @@ describe("judgeRules", () => {
     expect(Result.isSuccess(part.value)).toBe(true)
     expect(count).toBe(50)
   })
-  it("patterns that mean nothing count, too", () => {
+  it("Patterns that match nothing count for the limit as well", () => {
     const flags = { type: "filter", body: { $or: Array.from({ length: 95 }, () => ({ $regex: "(?s)".repeat(128) })) } }
     expect(Result.isSuccess(judgeRules([flags]))).toBe(true)
     expect(Result.isFailure(judgeRules(Array.from({ length: 5 }, () => flags)))).toBe(true)
@@ -277,7 +277,7 @@ describe("compileRules", () => {
   const request: FilterInput = { headers: {}, query: {}, path: "/orders", body: () => ({ type: "a" }) }
   const compiled = (rules: unknown) => Result.getOrThrow(compileRules(normalized(rules)))
 
-  it("in parts, one for each pattern", () => {
+  it("Rules are compiled in parts, one for each pattern", () => {
     const patterns = Array.from({ length: 90 }, () => ({ $regex: "x".repeat(700) }))
     // As it was stored when there was no bound of them together.
     const work = compilingRules([{ type: "filter", body: { $or: patterns } }])
@@ -285,10 +285,10 @@ describe("compileRules", () => {
     for (let part = work.next(); part.done !== true; part = work.next()) count++
     expect(count).toBe(90)
   })
-  it("nothing to do", () => {
+  it("An empty list of rules compiles to nothing", () => {
     expect(compiled([])).toStrictEqual({ filter: null, slow: null, delay: 0, retry: null })
   })
-  it("filters alone are the door's, all of them together", () => {
+  it("Ingress evaluates filters alone, all of them together", () => {
     const { filter, slow } = compiled([
       { type: "filter", body: { type: "b" } },
       { type: "filter", path: "/x" },
@@ -297,7 +297,7 @@ describe("compileRules", () => {
     expect(slow).toBeNull()
     expect(filter?.failingTargets(request)).toStrictEqual(["body", "path"])
   })
-  it("a filter behind a transformation or a deduplication is not", () => {
+  it("A filter behind a transformation or deduplication is not evaluated by ingress", () => {
     const filter = { type: "filter", path: "/x" }
     const transform = { type: "transform", transformation_id: "trs_1" }
     const deduplicate = { type: "deduplicate", window: 1_000 }
@@ -309,7 +309,7 @@ describe("compileRules", () => {
     const both = compiled([transform, deduplicate])
     expect(both.slow).toStrictEqual({ deduplicate, transform, filter: null })
   })
-  it("delay and retry", () => {
+  it("Delay and retry rules are compiled", () => {
     const { delay, retry } = compiled([
       { type: "delay", delay: 5 },
       { type: "retry", response_status_codes: ["!501"] }
@@ -318,7 +318,7 @@ describe("compileRules", () => {
     expect(retry?.count).toBe(5)
     expect([500, 501].map((status) => retry?.covers(status))).toStrictEqual([true, false])
   })
-  it("fails closed on a link that was not resolved and on conditions that are not valid any more", () => {
+  it("An unresolved link and invalid stored conditions fail to compile (fails closed)", () => {
     const failure = (rules: ReadonlyArray<Rule>) => {
       const result = compileRules(rules)
       return Result.isFailure(result) ? result.failure : expect.fail("compiled")

@@ -20,7 +20,7 @@ const each = (names: ReadonlyArray<string>, operand: unknown, yes: Json, no: Jso
   ])
 
 export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
-  "the contract's vectors": [
+  "The contract's examples": [
     [{ items: { sku: "b" } }, lines, true],
     [{ items: { sku: "c" } }, lines, false],
     [{ tags: ["x"] }, { tags: ["x", "y"] }, true],
@@ -56,7 +56,7 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
     ],
     [{ a: { $eq: { b: 1, c: 2 } } }, { a: { c: 2, b: 1 } }, true]
   ],
-  "the structure rules": [
+  "Structure of conditions": [
     [{}, { a: 1 }, true],
     [{}, "text", true],
     [{ a: 1 }, { a: 1, b: 2 }, true],
@@ -124,20 +124,20 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
       true
     ]
   ],
-  "absence, also inside $or and $and of the key": [
+  "Missing values, also inside $or and $and of the key": [
     [{ a: { $or: [{ $exist: false }, 1] } }, {}, true],
     [{ a: { $or: [{ $exist: false }, 1] } }, { a: 2 }, false],
     [{ a: { $and: [{ $exist: false }] } }, {}, true],
     [{ a: { $and: [] } }, {}, false],
     [{ a: { $exist: false, $neq: 1 } }, {}, false]
   ],
-  "a body that is not JSON is its text": [
+  "Body that is not JSON, compared as text": [
     ["ping", "ping", true],
     [{ $startsWith: "<xml" }, "<xml/>", true],
     [{ contains: "fail" }, "it failed", true],
     [{ a: 1 }, "a", false]
   ],
-  "the operators, in every spelling": [
+  "Operators in every spelling": [
     ...each(["$eq", "eq"], "x", "x", "y"),
     ...each(["$neq", "$ne", "ne", "neq"], "x", "y", "x"),
     ...each(["$gt", "gt"], 1, 2, 1),
@@ -162,7 +162,7 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
       [{ a: { [name]: false } }, {}, true]
     ])
   ],
-  "decision 1: numbers and numeric texts are equal, nothing else of two kinds is": [
+  "Decision 1: equality of numbers and numeric texts, and of no other two types": [
     [{ a: 1 }, { a: "1" }, true],
     [{ a: "1.0" }, { a: 1 }, true],
     [{ a: { $in: [1, 2] } }, { a: "2" }, true],
@@ -175,14 +175,14 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
     [{ a: 1 }, { a: " 1" }, false],
     [{ a: "1" }, { a: "1.0" }, false]
   ],
-  "decision 2: objects are compared deep, in any order of keys, and strictly inside": [
+  "Decision 2: deep and strict comparison of objects, in any order of keys": [
     [{ a: { $eq: { b: { c: [1, { d: 2, e: 3 }] } } } }, { a: { b: { c: [1, { e: 3, d: 2 }] } } }, true],
     [{ a: { $eq: { b: 1 } } }, { a: { b: 1, c: 2 } }, false],
     [{ a: { $eq: { b: 1 } } }, { a: { b: "1" } }, false],
     [{ a: { $eq: [1, 2] } }, { a: [2, 1] }, false],
     [{ a: { $neq: { b: 1 } } }, { a: { b: 2 } }, true]
   ],
-  "decision 3: operators look into arrays; $neq and $nin want no such element": [
+  "Decision 3: operators on arrays, where $neq and $nin exclude every element": [
     [{ tags: { $in: ["y"] } }, { tags: ["x", "y"] }, true],
     [{ tags: { $in: ["z"] } }, { tags: ["x", "y"] }, false],
     [{ tags: { $nin: ["y"] } }, { tags: ["x", "y"] }, false],
@@ -195,7 +195,7 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
     [{ sums: { $eq: [1, 7] } }, { sums: [1, 7] }, true],
     [{ sums: 7 }, { sums: [[1], [7]] }, true]
   ],
-  "decision 4: a missing key matches no $neq, no $nin and no $not of the key": [
+  "Decision 4: mismatch of a missing key with $neq, $nin and $not": [
     [{ a: { $neq: 1 } }, {}, false],
     [{ a: { $nin: [1] } }, {}, false],
     [{ a: { $not: 1 } }, {}, false],
@@ -203,12 +203,12 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
     [{ a: { $not: 1 } }, { a: 2 }, true],
     [{ $not: { a: 1 } }, {}, true]
   ],
-  "decision 5: $and works on a field": [
+  "Decision 5: $and on a field": [
     [{ a: { $and: [{ $gt: 2 }, { $lt: 5 }] } }, { a: 3 }, true],
     [{ a: { $and: [{ $gt: 2 }, { $lt: 5 }] } }, { a: 6 }, false],
     [{ a: { $and: [{ $gt: 2 }] } }, { a: 3 }, true]
   ],
-  "decision 6: a dotted key is a path when no such key is there": [
+  "Decision 6: dotted key as a path if no such key exists": [
     [{ "order.id": 1 }, { order: { id: 1 } }, true],
     [{ "order.id": 1 }, { "order.id": 1, order: { id: 2 } }, true],
     [{ "order.id": 2 }, { "order.id": 1, order: { id: 2 } }, false],
@@ -222,7 +222,7 @@ export const vectors: Readonly<Record<string, ReadonlyArray<Vector>>> = {
     [{ "a.": 1 }, { "a.": 1 }, true],
     [{ "a.": 1 }, { a: { "": 1 } }, false]
   ],
-  "a name without $": [
+  "Operator name without $": [
     // The value has such a key, so the name is the key's.
     [{ a: { in: ["x"] } }, { a: { in: ["x"] } }, true],
     [{ a: { in: ["x"] } }, { a: "x" }, true],
@@ -256,28 +256,28 @@ export const requestVectors: Readonly<
     ReadonlyArray<readonly [match: Match, failing: ReadonlyArray<FilterTarget>, input?: Partial<FilterInput>]>
   >
 > = {
-  "names of headers are compared in lower case": [
+  "Header names of a filter are compared in lower case": [
     [{ headers: { "X-Env": "prod" } }, []],
     [{ headers: { $or: [{ "X-Env": "test" }, { "X-ENV": "prod" }] } }, []],
     [{ headers: { "x-copy": { $ref: "X-Env" } } }, ["headers"]],
     [{ headers: { "X-Copy": { $ref: "X-Env" } } }, [], { headers: { "x-env": "a", "x-copy": "a" } }]
   ],
-  "a header or query key that is spelled like an operator is the key": [
+  "A header or query key that is spelled like an operator is a key": [
     [{ headers: { in: "x" } }, []],
     [{ headers: { ne: "x" }, query: { ne: "x" } }, ["headers", "query"]]
   ],
-  "a value is found among the repetitions of a key": [
+  "A filter finds a value among the repetitions of a key": [
     [{ query: { tag: "b", page: 2 }, headers: { "set-cookie": "b=2" } }, []],
     [{ query: { tag: "c" } }, ["query"]]
   ],
-  "the path is a text or operators": [
+  "A path condition is a text or operators": [
     [{ path: "/orders/1" }, []],
     [{ path: "/orders" }, ["path"]],
     [{ path: "/orders*" }, ["path"]],
     [{ path: { starts_with: "/orders" } }, []],
     [{ path: { $or: ["/a", { $regex: "\\d$" }], $neq: "/orders/2" } }, []]
   ],
-  "numbers are not compared with texts that are none": [
+  "A filter does not compare numbers with other texts": [
     [{ body: { a: { $gt: 1 } } }, ["body"], { body: () => ({ a: "x" }) }],
     [{ body: { a: { $lte: 1 } } }, ["body"], { body: () => ({ a: "x" }) }],
     [{ body: { a: { $gt: "x" } } }, ["body"], { body: () => ({ a: 1 }) }],

@@ -14,8 +14,8 @@ const rest = async (): Promise<void> => {
   await turn()
 }
 
-describe("a turn of the loop", () => {
-  it("is over for all when somebody has worked for long, and not in the next", async () => {
+describe("Event-loop budget", () => {
+  it("The event-loop budget is spent for all work after long work, and is new in the next turn", async () => {
     await rest()
     expect(isBudgetSpent()).toBe(false)
     const since = performance.now()
@@ -26,14 +26,14 @@ describe("a turn of the loop", () => {
     expect(isBudgetSpent()).toBe(false)
   })
 
-  it("is not counted by who only asks", async () => {
+  it("Asking for the event-loop budget does not count as work", async () => {
     await rest()
     isBudgetSpent()
     workLong()
     expect(isBudgetSpent()).toBe(false)
   })
 
-  it("lets those that wait go on in their order, each in a turn of its own when it is long, with others between", async () => {
+  it("Waiting work continues in its order, long work gets a turn each, and other work runs between the turns", async () => {
     await rest()
     const order: Array<string> = []
     const parts = (name: string, left: number): void => {
@@ -52,7 +52,7 @@ describe("a turn of the loop", () => {
     expect(order.join("")).not.toMatch(/[abc]{2}/)
   })
 
-  it("is not waited for by short work", async () => {
+  it("Short work does not wait for the next turn of the event loop", async () => {
     await rest()
     let done = 0
     for (let i = 0; i < 3_000; i++) inLaterTurn(() => done++)
@@ -60,7 +60,7 @@ describe("a turn of the loop", () => {
     expect(done).toBe(3_000)
   })
 
-  it.live("is waited for by an effect when it is over; one that is interrupted does not go on", () =>
+  it.live("An effect waits until the event-loop budget is new, and an interrupted effect does not continue", () =>
     Effect.gen(function* () {
       yield* Effect.promise(rest)
       const since = performance.now()

@@ -9,13 +9,13 @@ const fill = (key: KeyPermits): number => {
   return taken
 }
 
-describe("permits of a semaphore", () => {
-  it("are half a single key's, however many it wants", () => {
+describe("Permits of the fair semaphore", () => {
+  it("A single key gets at most half of the semaphore's permits", () => {
     const semaphore = new FairSemaphore({ permits: 100 })
     expect(fill(semaphore.key(() => {}))).toBe(50)
   })
 
-  it("leave an equal part for whoever comes, and go to it as they come back", () => {
+  it("All keys of a semaphore end up with an equal part of its permits", () => {
     const semaphore = new FairSemaphore({ permits: 120 })
     const held = [0, 0, 0, 0]
     const keys = held.map((_, index) => semaphore.key(() => again(index)))
@@ -35,7 +35,7 @@ describe("permits of a semaphore", () => {
     for (const count of held) expect(Math.abs(count - 24)).toBeLessThanOrEqual(2)
   })
 
-  it("are not kept from a quick key by slow ones that hold all they get", () => {
+  it("A new key gets a permit although slow keys hold all that they can get", () => {
     const semaphore = new FairSemaphore({ permits: 64 })
     const slow = Array.from({ length: 6 }, () => semaphore.key(() => {}))
     for (const key of slow) fill(key)
@@ -43,7 +43,7 @@ describe("permits of a semaphore", () => {
     expect(fill(quick)).toBeGreaterThanOrEqual(1)
   })
 
-  it("are one each when there are more keys than permits, in turn", () => {
+  it("Keys get one permit each, in turn, when there are more keys than permits", () => {
     const semaphore = new FairSemaphore({ permits: 8 })
     const started: Array<number> = []
     const keys = Array.from({ length: 40 }, (_, index): KeyPermits =>
@@ -73,7 +73,7 @@ describe("permits of a semaphore", () => {
       steps: Schema.Array(Schema.Struct({ key: between(0, 29), wants: between(0, 12) })).check(Schema.isMaxLength(300))
     })
   )
-  it.prop("are never more than there are, and no key that may have one is left waiting", { run }, ({ run }) => {
+  it.prop("Taken permits never exceed the total, and no key that may have one waits", { run }, ({ run }) => {
     const semaphore = new FairSemaphore({ permits: run.permits })
     const wants = Array.from({ length: 30 }, () => 0)
     const held = wants.map(() => 0)
@@ -102,7 +102,7 @@ describe("permits of a semaphore", () => {
   })
 })
 
-describe("permits by key", () => {
+describe("Permits by key", () => {
   /** Runs that end when they are told to, and the keys in the order in which they began. */
   const world = (permits: Parameters<typeof permitsByKey>[0]) => {
     const byKey = permitsByKey(permits)
@@ -127,7 +127,7 @@ describe("permits by key", () => {
   /** Lets every fiber go on that can. */
   const settle = Effect.forEach(Array.from({ length: 10 }), () => Effect.yieldNow, { discard: true })
 
-  it.effect("one key waits for its own permits alone", () =>
+  it.effect("A key waits only for its own permits", () =>
     Effect.gen(function* () {
       const { ask, began, end } = world({ perKey: 2 })
       for (let n = 0; n < 4; n++) yield* ask("a")
@@ -139,7 +139,7 @@ describe("permits by key", () => {
     })
   )
 
-  it.effect("keys that wait are served one after the other, however many waiters each has", () =>
+  it.effect("Waiting keys are served one after the other, however many waiters each key has", () =>
     Effect.gen(function* () {
       const { ask, began, end } = world({ permits: 2 })
       for (let n = 0; n < 6; n++) yield* ask("a")
@@ -151,7 +151,7 @@ describe("permits by key", () => {
     })
   )
 
-  it.effect("a key whose waiters are as many as may be gets the other answer", () =>
+  it.effect("A key with the maximum of waiters rejects the next one with the given answer", () =>
     Effect.gen(function* () {
       const { ask, end } = world({ perKey: 1, maxWaiting: 1 })
       yield* ask("a")
@@ -165,7 +165,7 @@ describe("permits by key", () => {
     })
   )
 
-  it.effect("an interrupted waiter gives up its permit or its wait, and a key with neither is forgotten", () =>
+  it.effect("An interrupted waiter gives back its permit or stops waiting, and an unused key is forgotten", () =>
     Effect.gen(function* () {
       const { ask, began, byKey, end } = world({ permits: 1 })
       const holds = yield* ask("a")

@@ -8,8 +8,8 @@ const sizes = (seed: number): ReadonlyArray<number> => {
   return Array.from({ length: next(60) }, () => (next(3) === 0 ? next(5_000) : next(4)))
 }
 
-describe("bytes that come piece by piece", () => {
-  it("come out as they came in, up to the limit, and hold at most twice what they are", () => {
+describe("Gathered bytes", () => {
+  it("Gathered bytes are returned unchanged up to the limit, and use at most twice their size in memory", () => {
     for (let seed = 1; seed <= 300; seed++) {
       const limit = (seed * 97) % 20_000
       const gathered = new GatheredBytes(limit)
@@ -28,7 +28,7 @@ describe("bytes that come piece by piece", () => {
     }
   })
 
-  it("a million of one byte are kept in one buffer", () => {
+  it("A million pieces of one byte are kept in one buffer", () => {
     const gathered = new GatheredBytes(2_000_000)
     const piece = Buffer.from("x")
     for (let i = 0; i < 1_000_000; i++) gathered.add(piece)
@@ -36,7 +36,7 @@ describe("bytes that come piece by piece", () => {
     expect(gathered.take().equals(Buffer.alloc(1_000_000, "x"))).toBe(true)
   })
 
-  it("one piece is kept without being copied", () => {
+  it("A single piece is kept without a copy", () => {
     const piece = Buffer.from("all of it")
     const gathered = new GatheredBytes(100)
     gathered.add(piece)

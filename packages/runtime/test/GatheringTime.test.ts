@@ -7,25 +7,25 @@ const after = (...took: ReadonlyArray<number>): GatheringTime => {
   return gathering
 }
 
-describe("how long to gather before the next batch", () => {
-  it("is no time as long as batches take about as long as the quickest", () => {
+describe("Gathering time before the next batch", () => {
+  it("The gathering time is zero while batches take about as long as the fastest one", () => {
     expect(new GatheringTime().ms).toBe(0)
     expect(after(1).ms).toBe(0)
     expect(after(1, 2, 3, 4, 3, 4).ms).toBe(0)
     expect(after(9, 9, 9, 9, 9).ms).toBe(0)
   })
 
-  it("is as long as the quickest of the last took, once all of them are slow", () => {
+  it("The gathering time is the shortest of the last batch times once all of these are slow", () => {
     expect(after(1, 8, 8, 8).ms).toBe(0)
     expect(after(1, 8, 7, 9, 8).ms).toBe(7)
     expect(after(1, 8, 8, 8, 8, 2).ms).toBe(0)
   })
 
-  it("is bounded, however slow they are", () => {
+  it("The gathering time has a maximum, however slow the batches are", () => {
     expect(after(1, 900, 900, 900, 900).ms).toBe(16)
   })
 
-  it("is no time once what was slow has been the quickest for long", () => {
+  it("The gathering time returns to zero when slow batches have been the fastest for long", () => {
     const gathering = after(1, 8, 8, 8, 8)
     gathering.took(8, 700_000)
     expect(gathering.ms).toBe(8)

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { SharedBytes } from "../src/SharedBytes.ts"
 
-it("An owner of shared bytes may hold as many as are left over after it", () => {
+it("An owner of shared bytes can hold only as many bytes as remain free beside it", () => {
   const bytes = new SharedBytes(1_000)
   const [big, small] = [bytes.share(), bytes.share()]
   big.hold(500)

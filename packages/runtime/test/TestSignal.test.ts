@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { next, passed } from "../src/TestSignal.ts"
 
-describe("a moment", () => {
-  it("is heard by all who asked before it, once, and by nobody else", async () => {
+describe("Test signal", () => {
+  it("A test signal reaches everybody who asked before it, once, and nobody else", async () => {
     const heard: Array<string> = []
     passed("sweep")
     const first = next("sweep").then(() => heard.push("first"))

@@ -6,7 +6,7 @@ import { CacheRoom, WeighedCache } from "../src/WeighedCache.ts"
 const entry = 300
 const of = (owner: string, bytes = 1_000) => ({ owner, bytes: bytes - entry })
 
-it("A weighed cache lets the oldest go that nobody has used, once the room is full", () => {
+it("A full weighed cache removes its oldest entry that nobody has used", () => {
   const cache = new WeighedCache<string, number>(100, new CacheRoom(3_000))
   for (const key of ["a", "b", "c"]) cache.set(key, 1, of("team"))
   cache.get("a")
@@ -14,7 +14,7 @@ it("A weighed cache lets the oldest go that nobody has used, once the room is fu
   expect(["a", "b", "c", "d"].filter((key) => cache.get(key) !== undefined)).toEqual(["a", "c", "d"])
 })
 
-it("Who fills the room of caches pushes out what is its own, in whichever cache it is", () => {
+it("An owner that fills the shared cache memory pushes out only its own entries, in any cache", () => {
   const room = new CacheRoom(10_000)
   const [sources, plans] = [new WeighedCache<string, number>(100, room), new WeighedCache<string, number>(100, room)]
   sources.set("small", 1, of("quiet"))
@@ -25,7 +25,7 @@ it("Who fills the room of caches pushes out what is its own, in whichever cache 
   expect(room.bytes).toBeLessThanOrEqual(10_000)
 })
 
-it("What alone is more than the room has is not kept, and pushes nothing out", () => {
+it("An entry larger than the cache memory is not kept and pushes nothing out", () => {
   const room = new CacheRoom(2_000)
   const cache = new WeighedCache<string, number>(100, room)
   cache.set("a", 1, of("team"))
@@ -33,7 +33,7 @@ it("What alone is more than the room has is not kept, and pushes nothing out", (
   expect([cache.get("a"), cache.get("b"), cache.size, room.bytes]).toEqual([1, undefined, 1, 1_000])
 })
 
-it("A weighed cache holds no more entries than it may, and forgets what is set anew or deleted", () => {
+it("A weighed cache respects its maximum of entries and forgets replaced and deleted ones", () => {
   const room = new CacheRoom(1_000_000)
   const cache = new WeighedCache<number, number>(3, room)
   for (let i = 0; i < 10; i++) cache.set(i, i, of(`team ${i}`))
@@ -44,7 +44,7 @@ it("A weighed cache holds no more entries than it may, and forgets what is set a
   expect([cache.size, room.bytes]).toEqual([0, 0])
 })
 
-it("A room that becomes smaller lets go at once what there is no room for", () => {
+it("Cache memory that is made smaller removes at once what no longer fits", () => {
   const room = new CacheRoom(10_000)
   const cache = new WeighedCache<number, number>(100, room)
   for (let i = 0; i < 10; i++) cache.set(i, i, of("team"))
@@ -52,7 +52,7 @@ it("A room that becomes smaller lets go at once what there is no room for", () =
   expect([cache.size, room.bytes]).toEqual([4, 4_000])
 })
 
-it("A value weighs its texts, its placeholders and the programs of its patterns", () => {
+it("The weight of a value counts its texts, its placeholders and the programs of its patterns", () => {
   const weight = (value: unknown) => runToEnd(weighing(value))
   expect(weight("x".repeat(10_000))).toBeGreaterThan(10_000)
   expect(weight("ж".repeat(10_000))).toBeGreaterThan(20_000)

@@ -41,8 +41,8 @@ const among = async (does: string) => {
   return Promise.all(neighbours.map((n) => sandbox.run(callNumber(n, n === 20 ? does : undefined))))
 }
 
-describe("calls that go together", () => {
-  it("each come back with their own result, log and time", async () => {
+describe("Batch of calls", () => {
+  it("Each call of a batch has its own result, log and time", async () => {
     await warm()
     const executions = await Promise.all(neighbours.map((n) => sandbox.run(callNumber(n))))
     for (const [n, { durationMs, error, logs, request, warnings }] of executions.entries()) {
@@ -64,7 +64,7 @@ describe("calls that go together", () => {
     ["many", { error: null }],
     ["pollute", { error: null, pinned: expect.stringContaining("polluted"), request: { body: { left: 20 } } }]
   ]
-  it.each(bad)("cost those beside one that does this nothing: %s", async (does, expected) => {
+  it.each(bad)("A bad call does not affect the other calls of its batch (%s)", async (does, expected) => {
     const executions = await among(does)
     expect(executions[20]).toMatchObject(expected)
     for (const n of neighbours) {
@@ -74,7 +74,7 @@ describe("calls that go together", () => {
     }
   })
 
-  it("of different codes and teams each get their own", async () => {
+  it("Concurrent calls of different codes and teams each get their own result", async () => {
     await warm()
     const other = (n: number) =>
       callOf(handler(`return { body: [request.body.n, "other"] }`), { request: { body: { n } } })
@@ -91,8 +91,8 @@ describe("calls that go together", () => {
   })
 })
 
-describe("a code that is asked for in fresh worlds", () => {
-  it("has them, and is never pinned", async () => {
+describe("Code with fresh isolation", () => {
+  it("Code with fresh isolation gets a new context for each call and is never pinned", async () => {
     const changing = handler("Array.prototype.left = (Array.prototype.left ?? 0) + 1; return { body: [].left }")
     for (let i = 0; i < 3; i++) {
       const { pinned, request } = await sandbox.run(callOf(changing, { isolation: "fresh" }))

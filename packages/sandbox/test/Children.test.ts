@@ -19,8 +19,8 @@ const callUntil = async (sandbox: OpenSandbox, teams: number, holds: () => boole
 }
 const patient = { timeout: 60_000, interval: 10 }
 
-describe("the processes of a sandbox", () => {
-  it("start with the first call: one for it, and the spare", async () => {
+describe("Processes of a sandbox", () => {
+  it("The first call starts one process and then the spare", async () => {
     await using sandbox = await openSandbox({ children: 3, spares: 1 })
     expect(sandbox.pids()).toEqual([])
     const first = bodyOf(sandbox)
@@ -32,13 +32,13 @@ describe("the processes of a sandbox", () => {
     expect(sandbox.pids().length).toBe(2)
   })
 
-  it("start for code that is only checked too", async () => {
+  it("A syntax check starts a process as well", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     expect(await sandbox.check("addHandler('transform', (r) => r)")).toBe(null)
     expect(sandbox.pids().length).toBe(1)
   })
 
-  it("are as many as have work at once, and the spares, up to their number", async () => {
+  it("The sandbox starts as many processes as work needs, plus spares, up to the maximum", async () => {
     await using sandbox = await openSandbox({ children: 3, spares: 1 })
     await callUntil(sandbox, 9, () => sandbox.pids().length === 4)
     let most = 0
@@ -50,7 +50,7 @@ describe("the processes of a sandbox", () => {
     expect(most).toBe(4)
   })
 
-  it("end when there was nothing to do for a while, and start again with the next call", async () => {
+  it("Idle processes end after a while, and the next call starts them again", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 1, idleMs: 100 })
     for (let i = 0; i < 2; i++) {
       expect(await bodyOf(sandbox)).toBe("fine")
@@ -60,13 +60,13 @@ describe("the processes of a sandbox", () => {
     }
   })
 
-  it("end but for those that still have work, of which none is lost", async () => {
+  it("Processes without work end while others still work, and no call is lost", async () => {
     await using sandbox = await openSandbox({ children: 3, spares: 0, idleMs: 500 })
     await callUntil(sandbox, 6, () => sandbox.pids().length === 3)
     await callUntil(sandbox, 1, () => sandbox.pids().length === 1)
   })
 
-  it("are waited for when they take longer to start than they are kept", async () => {
+  it("A process that starts more slowly than the idle time is still waited for", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 1, idleMs: 2 })
     for (let i = 0; i < 5; i++) expect(await bodyOf(sandbox)).toBe("fine")
   })

@@ -25,8 +25,8 @@ const noisy = judged({ kind: "noisy" })
 const differs = judged({ kind: "differs", reason: "it differs" })
 const times = <A>(n: number, make: () => A): ReadonlyArray<A> => Array.from({ length: n }, make)
 
-describe("a code", () => {
-  it("is compared until that came out equal often enough, and one call in many afterwards", () => {
+describe("Choice of a code's isolation", () => {
+  it("Code is compared until it is equal often enough, and then rarely", () => {
     const decisions = makeDecisions(3)
     for (const verdict of [equal, equal, ran({}), equal]) {
       expect(decisions.path("a")).toBe("compared")
@@ -38,7 +38,7 @@ describe("a code", () => {
     expect(decisions.path("b")).toBe("compared")
   })
 
-  it("is pinned to fresh worlds when it differs once, and goes on to say why", () => {
+  it("Code is pinned to fresh isolation when it differs once, and the reason is kept", () => {
     const decisions = makeDecisions(0)
     expect(decisions.path("a")).toBe("sealed")
     expect(decisions.learn("a", differs)).toBe("it differs")
@@ -48,7 +48,7 @@ describe("a code", () => {
     expect(decisions.learn("b", equal)).toBe(null)
   })
 
-  it("that is never the same twice is left in fresh worlds in the end", () => {
+  it("Code that gives another result each time is pinned to fresh isolation in the end", () => {
     const decisions = makeDecisions(16)
     const reasons = times(16, () => decisions.learn("a", noisy))
     expect(reasons.slice(0, 15)).toEqual(times(15, () => null))
@@ -56,7 +56,7 @@ describe("a code", () => {
     expect(decisions.path("a")).toBe("fresh")
   })
 
-  it("runs again, compared, when it fails sealed; when it was stopped, it is decided anew", () => {
+  it("Failed sealed code runs again in comparison, and stopped code is judged anew", () => {
     const decisions = makeDecisions(1)
     decisions.learn("a", equal)
     expect(decisions.isDoubtful("a", ran({ isSealed: true }))).toBe(false)
@@ -67,7 +67,7 @@ describe("a code", () => {
     expect(decisions.path("a")).toBe("compared")
   })
 
-  it("is forgotten when very many others were called since", () => {
+  it("Code is forgotten after very many other codes were called", () => {
     const decisions = makeDecisions(0)
     decisions.learn("a", differs)
     for (let i = 0; i < 9_999; i++) decisions.path(`b${i}`)

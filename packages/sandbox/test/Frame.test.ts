@@ -18,8 +18,8 @@ const frames: ReadonlyArray<Frame> = [
 ]
 const stream = Buffer.concat(frames.map(encodeFrame))
 
-describe("frames", () => {
-  it("come out of a stream as they went in, however it is cut", () => {
+describe("Frames", () => {
+  it("Frames are read from a stream as they were written, however the stream is cut", () => {
     for (const size of [1, 2, 11, 12, 13, 1_000, stream.length]) {
       const chunks = []
       for (let at = 0; at < stream.length; at += size) chunks.push(stream.subarray(at, at + size))
@@ -27,18 +27,18 @@ describe("frames", () => {
     }
   })
 
-  it("do not come out before they are whole", () => {
+  it("An incomplete frame is not read", () => {
     const whole = encodeFrame(["a", "b", "c"])
     expect(readAll([whole.subarray(0, -1)])).toEqual([])
     expect(readAll([whole, whole.subarray(0, -1)])).toEqual([["a", "b", "c"]])
   })
 
-  it("of a length that none has end the stream", () => {
+  it("A frame of an impossible length ends the stream", () => {
     expect(() => readAll([Buffer.alloc(12, 0xff)])).toThrow("a frame of")
   })
 
   it.prop(
-    "carry any texts",
+    "Frames carry any texts",
     { texts: Schema.Array(Schema.Tuple([Schema.String, Schema.String, Schema.String])) },
     ({ texts }) => {
       // Half of a surrogate pair has no UTF-8; JSON text, which is what they carry, has none.

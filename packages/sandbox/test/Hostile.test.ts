@@ -20,7 +20,7 @@ const probe = `[
   Error.stackTraceLimit, typeof Error.prepareStackTrace
 ]`
 const clean = [[], [], "undefined", "undefined", true, true, true, "function", "function", 1, false, 10, "undefined"]
-/** In a sealed realm nobody can have touched it: what is frozen there says so. */
+/** In a reused isolate nobody can have touched it: what is frozen there says so. */
 const cleanAndSealed = clean.with(10, true)
 
 const codeOf = ({ code = "", handler }: Hostile): string =>
@@ -52,10 +52,10 @@ const neighbour = callOf(handler("return { body: 'served' }"), { teamId: "tm_nei
  * of each script, the call of another team right after it and the state of its world afterwards are looked at below.
  */
 const paths = {
-  "in fresh worlds": { isolation: "fresh" },
-  "in sealed realms": { isolation: "sealed", firstCalls: 0 }
+  "in fresh contexts": { isolation: "fresh" },
+  "in reused isolates": { isolation: "sealed", firstCalls: 0 }
 } as const
-describe.each(Object.entries(paths))("hostile code %s", (_, { isolation, ...options }) => {
+describe.each(Object.entries(paths))("Hostile code %s", (_, { isolation, ...options }) => {
   let sandbox: OpenSandbox
   const seen = new Map<Hostile, Seen>()
   const goodOnes: Array<Execution> = []
@@ -104,12 +104,12 @@ describe.each(Object.entries(paths))("hostile code %s", (_, { isolation, ...opti
   }, 900_000)
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
-  it("is a corpus of enough scripts, each with a name of its own", () => {
+  it(`At least 40 different hostile scripts run (${isolation})`, () => {
     expect(all.length).toBeGreaterThanOrEqual(40)
     expect(new Set(all.map(codeOf)).size).toBe(all.length)
   })
 
-  it("costs a good team nothing but time", () => {
+  it(`Hostile code does not change the results of a good team (${isolation})`, () => {
     expect(goodOnes.length).toBeGreaterThan(500)
     expect(
       goodOnes.filter(
@@ -120,7 +120,7 @@ describe.each(Object.entries(paths))("hostile code %s", (_, { isolation, ...opti
 
   for (const [kind, scripts] of Object.entries(corpus)) {
     describe(kind, () => {
-      it.each(scripts.map((hostile) => [hostile.name, hostile] as const))("%s", (_, hostile) => {
+      it.each(scripts.map((one) => [one.name, one] as const))(`Code is contained (${isolation}): %s`, (_, hostile) => {
         const { hostile: ended, neighbour: served, next } = seen.get(hostile) ?? {}
         expect(hostile.ends).toContain(ended?.error?.code ?? "ok")
         expect(ended?.request === null).toBe(ended?.error !== null)
@@ -131,7 +131,7 @@ describe.each(Object.entries(paths))("hostile code %s", (_, { isolation, ...opti
         expect(served?.request?.body).toBe("served")
         if (next !== null) {
           expect(next?.error).toBe(null)
-          // Code that a sealed realm does not suit is pinned, and runs in fresh worlds.
+          // Code that a reused isolate does not suit is pinned, and runs in fresh contexts.
           expect(isolation === "fresh" ? [clean] : [clean, cleanAndSealed]).toContainEqual(next?.request?.body)
         }
       })

@@ -19,7 +19,7 @@ const ended = async (body: string, request: Partial<TransformRequest> = {}): Pro
   return error.message
 }
 
-describe("what a transformation may return", () => {
+describe("Limits of a transformation's result", () => {
   const edges: ReadonlyArray<
     readonly [what: string, code: (size: number) => string, most: number, refused: string | RegExp]
   > = [
@@ -109,7 +109,7 @@ describe("what a transformation may return", () => {
     ]
   ]
   for (const [what, code, most, refused] of edges) {
-    it(`${most} ${what}, and not one more`, async () => {
+    it(`A result may have ${most} ${what}, but not one more`, async () => {
       expect(await ended(code(most))).toMatchObject({ method: "POST" })
       const message = await ended(code(most + 1))
       if (typeof refused === "string") expect(message).toBe(refused)
@@ -117,7 +117,7 @@ describe("what a transformation may return", () => {
     })
   }
 
-  it("what came in beyond a limit goes out, if the code leaves it alone", async () => {
+  it("Input beyond a limit may be returned if the code leaves it unchanged", async () => {
     const large: Partial<TransformRequest> = {
       path: `/${"p".repeat(10_000)}`,
       query: "q&".repeat(9_000),
@@ -132,7 +132,7 @@ describe("what a transformation may return", () => {
     expect(await ended("request.query += 'x'; return request", large)).toBe("the query has more than 16384 bytes")
   })
 
-  it("its log lines and its error are cut before they leave its world", async () => {
+  it("Log lines and errors are cut before they leave the sandbox process", async () => {
     const { error, logs, warnings } = await sandbox.run(
       callOf(
         handler("for (let i = 0; i < 150; i++) console.log('\\u20ac'.repeat(1e6)); throw new Error('e'.repeat(1e7))")
@@ -145,7 +145,7 @@ describe("what a transformation may return", () => {
   })
 })
 
-describe("code that begins in an odd way", () => {
+describe("Code with an unusual beginning", () => {
   const handled = 'addHandler("transform", () => ({ body: 1 }))'
   const beginnings: ReadonlyArray<readonly [name: string, code: string]> = [
     ["an interpreter's name", `#!/usr/bin/env node\n${handled}`],
@@ -162,7 +162,7 @@ describe("code that begins in an odd way", () => {
     ["an await", `await 1\n${handled}`]
   ]
   for (const [name, code] of beginnings) {
-    it(`${name}: what passes the check runs, and what does not, does not`, async () => {
+    it(`The check and the run of code agree on its syntax (${name})`, async () => {
       const problem = await sandbox.check(code)
       const { error } = await sandbox.run(callOf(code))
       expect(error?.code === "SYNTAX_ERROR").toBe(problem !== null)
@@ -170,14 +170,14 @@ describe("code that begins in an odd way", () => {
     })
   }
 
-  it("runs behind an interpreter's name, and its lines stay where they are", async () => {
+  it("Code behind an interpreter line runs, and its line numbers stay the same", async () => {
     expect((await sandbox.run(callOf(`#!/usr/bin/env node\n${handled}`))).request?.body).toBe(1)
     expect((await sandbox.run(callOf("#!/usr/bin/env node\n\nnull.x"))).error?.line).toBe(3)
     expect((await sandbox.check("#!/usr/bin/env node\n\na b"))?.line).toBe(3)
   })
 })
 
-it("a returned body may be what the gateway parses of any other", () => {
+it("A returned body may have as many values and levels as any other parsed body", () => {
   // The child has figures of its own, because it may read nothing but its folder.
   expect([callLimits.values, callLimits.depth]).toEqual([bodyLimits.values, bodyLimits.levels])
 })

@@ -33,7 +33,7 @@ const bundled = Object.entries(bundles).map(
 const compared = (code: string): RealmJob => ({ code, calls: [{ kind: "compared" }] })
 const times = 3
 
-describe("both paths", () => {
+describe("Sealed and fresh isolation", () => {
   const results = new Map<string, ReadonlyArray<RealmResult>>()
   const of = (code: string): ReadonlyArray<RealmResult> => results.get(code) ?? []
   const verdictOf = (code: string) => of(code)[0]?.verdict
@@ -54,7 +54,7 @@ describe("both paths", () => {
     for (const [index, answers] of (await inRealms(jobs)).entries()) results.set(jobs[index]!.code, answers)
   }, 600_000)
 
-  it("come to the same for every transformation of the suites, or that is pinned", () => {
+  it("All transformations of the suites give equal results in both isolations, or are pinned", () => {
     expect(transformations.length).toBeGreaterThan(120)
     const pinned = transformations.filter((code) => verdictOf(code)?.kind === "differs")
     // Writes to a built-in prototype, and counts on strict mode for what an undeclared variable is.
@@ -71,29 +71,29 @@ describe("both paths", () => {
     expect(uncompared.length).toBeLessThan(12)
   })
 
-  it.each(Object.entries(ordinary))("come to the same for %s", (_, code) => {
+  it.each(Object.entries(ordinary))("Sealed and fresh isolation give equal results for %s", (_, code) => {
     expect(of(code)).toMatchObject([{ verdict: { kind: "equal" } }])
   })
 
-  it.each(Object.entries(changing))("are given the same time and chance: %s", (_, code) => {
+  it.each(Object.entries(changing))("Compared calls get the same time and random values (%s)", (_, code) => {
     expect(of(code)).toMatchObject([{ verdict: { kind: "equal" } }])
   })
 
-  it("say once what the code says once", () => {
+  it("A compared call writes its log only once", () => {
     expect(of(changing["all of them in the log"] ?? "")[0]?.logs.length).toBe(1)
   })
 
-  it.each(Object.entries(noisy))("do not tell on what changes by itself: %s", (_, code) => {
+  it.each(Object.entries(noisy))("Values that change by themselves do not count as a difference (%s)", (_, code) => {
     expect(of(code)[0]?.outcome[0]).toBe("ok")
     expect(["equal", "noisy"]).toContain(verdictOf(code)?.kind)
   })
 
-  it.each(Object.entries(unsuited))("differ over %s, and the fresh one counts", (_, [code, reason]) => {
+  it.each(Object.entries(unsuited))("The isolations differ for %s and the fresh result counts", (_, [code, reason]) => {
     expect(of(code)).toMatchObject([{ verdict: { kind: "differs", reason: expect.stringMatching(reason) } }])
     expect(of(code)[0]?.outcome[0]).toBe("ok")
   })
 
-  it.each(bundled)("come to the same for %s, pasted as code, call after call", (name, code) => {
+  it.each(bundled)("The isolations give equal results for pasted library %s, call after call", (name, code) => {
     expect(of(code).length).toBe(times)
     for (const { outcome, verdict } of of(code)) {
       expect(verdict, outcome.slice(0, 3).join(" ")).toEqual({ kind: "equal" })

@@ -25,8 +25,8 @@ const untilTwoWork = async (sandbox: OpenSandbox): Promise<void> => {
   }
 }
 
-describe("the children", () => {
-  it("end with the sandbox, in the middle of a call too, whose work stays pending", async () => {
+describe("Child processes", () => {
+  it("Child processes end with the sandbox, even during a call, and pending calls fail", async () => {
     const sandbox = await openSandbox({ children: 2, spares: 1 })
     expect((await sandbox.run(fine)).request?.body).toBe("fine")
     const pids = sandbox.pids()
@@ -43,7 +43,7 @@ describe("the children", () => {
     expect(sandbox.pids()).toEqual([])
   })
 
-  it.each(["idle", "busy"])("end with a process that is killed, when %s", async (how) => {
+  it.each(["idle", "busy"])("Child processes end with a killed parent process (%s)", async (how) => {
     const program = fileURLToPath(new URL("survivor.ts", import.meta.url))
     const survivor = spawn(process.execPath, [program, how], { stdio: ["ignore", "pipe", "inherit"] })
     const [line] = await once(createInterface(survivor.stdout), "line")
@@ -55,7 +55,7 @@ describe("the children", () => {
   })
 
   it.runIf(process.platform === "linux")(
-    "give way to the gateway when their code takes long, and only then",
+    "A child process with long-running code gets a lower priority than the gateway, and only then",
     async () => {
       await using sandbox = await openSandbox({ children: 1, spares: 0 }, {})
       await sandbox.run(callOf("for (;;);"))
@@ -68,7 +68,7 @@ describe("the children", () => {
     }
   )
 
-  it.runIf(process.platform === "linux")("are the first to go, and may do nothing", async () => {
+  it.runIf(process.platform === "linux")("Child processes are killed first, and have no permissions", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 }, {})
     await sandbox.run(fine)
     for (const pid of sandbox.pids()) {
@@ -93,7 +93,7 @@ describe("the children", () => {
     }
   })
 
-  it("that die from outside fail nothing", async () => {
+  it("A killed child process does not fail its calls", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 1 })
     await sandbox.run(fine)
     const slow = callOf(handler("const end = Date.now() + 300; while (Date.now() < end); return { body: 'slow' }"))
@@ -106,8 +106,8 @@ describe("the children", () => {
   })
 })
 
-describe("a sandbox without children", () => {
-  it("says so at once, and works as soon as they can be started", async () => {
+describe("Sandbox without child processes", () => {
+  it("A sandbox that cannot start a process reports it at once and recovers later", async () => {
     const node = process.execPath
     try {
       process.execPath = "/nonexistent/node"
@@ -122,8 +122,8 @@ describe("a sandbox without children", () => {
   })
 })
 
-describe("code that cannot be stopped", () => {
-  it("costs its own call only, and with the third time is not run any more", async () => {
+describe("Code that cannot be stopped", () => {
+  it("Code that cannot be stopped harms only its own call and is rejected after three times", async () => {
     await using sandbox = await openSandbox({ children: 3, spares: 1 })
     await sandbox.run(fine)
     for (let i = 0; i < 3; i++) {
@@ -148,7 +148,7 @@ describe("code that cannot be stopped", () => {
     expect((await sandbox.run(fine)).request?.body).toBe("fine")
   })
 
-  it("that does stop when told is not counted", async () => {
+  it("Code that stops when it is told to is not counted", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
     // Large ones, which the collector does not copy: they fill the memory long before the time is up, on any machine.
     const call = callOf(handler("const a = []; for (;;) a.push(new Array(100_000).fill(a.length))"))
@@ -158,8 +158,8 @@ describe("code that cannot be stopped", () => {
   })
 })
 
-describe("the queue", () => {
-  it("lets a quick team by while slow ones loop", async () => {
+describe("Queue of calls", () => {
+  it("A fast team overtakes slow teams whose code loops", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
     await untilTwoWork(sandbox)
     const order: Array<string> = []
@@ -176,7 +176,7 @@ describe("the queue", () => {
     expect(order[0]).toBe("fine")
   })
 
-  it("is bounded, and says so", async () => {
+  it("The queue of calls is bounded and reports that it is full", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0, maxWaiting: 8 })
     await sandbox.run(fine)
     const calls = Array.from({ length: 6 }, () => sandbox.run(callOf(loop("x"), { teamId: "a" })))
@@ -186,7 +186,7 @@ describe("the queue", () => {
     expect((await results).every(({ status }) => status === "rejected")).toBe(true)
   })
 
-  it("is not waited in for ever", async () => {
+  it("A call does not wait in the queue forever", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0, maxWaitMs: 500 })
     // The child may take longer to start.
     while (
@@ -201,7 +201,7 @@ describe("the queue", () => {
     expect((await sandbox.run(fine)).request?.body).toBe("fine")
   })
 
-  it("is left when the caller is interrupted", async () => {
+  it("An interrupted caller frees its position in the queue", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0, maxWaiting: 4 })
     await sandbox.run(fine)
     const first = sandbox.run(callOf(loop("x"), { teamId: "a" }))
@@ -216,8 +216,8 @@ describe("the queue", () => {
   })
 })
 
-describe("limits", () => {
-  it("let bodies of ten mebibytes through, as text and as values", async () => {
+describe("Limits of calls", () => {
+  it("Bodies of ten mebibytes are accepted, as text and as values", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     const text = "x".repeat(10 * 1_048_576 - 200)
     const texts = callOf(handler("return { body: request.body.replace(/^x/, 'y') }"), { request: { body: text } })
@@ -238,7 +238,7 @@ describe("limits", () => {
     expect(request?.body).toEqual([{ ...items[0], id: -1 }, ...items.slice(1)])
   })
 
-  it("of what is parsed hold for a body that comes back: beyond them it stays JSON text", async () => {
+  it("A returned body beyond the parse limits stays JSON text", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     const grown = (code: string) => sandbox.run(callOf(handler(`return { body: ${code} }`)))
     const unlike = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, 0]))
@@ -248,7 +248,7 @@ describe("limits", () => {
     expect((await made(unlikeMembers + 1)).request?.body).toBe(JSON.stringify(unlike(unlikeMembers + 1)))
   })
 
-  it("of memory hold for a body that does not fit", async () => {
+  it("A body that exceeds the memory limit fails", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     const body = Array.from({ length: 1_500_000 }, () => ({}))
     const call = callOf(handler("return request"), { request: { body } })
@@ -256,7 +256,7 @@ describe("limits", () => {
     expect((await sandbox.run(fine)).request?.body).toBe("fine")
   })
 
-  it("of nesting hold for a body that would take the gateway long to write", async () => {
+  it("A body that is nested too deeply fails", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     const nested = (depth: number) => {
       const body = JSON.parse(`{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`)
@@ -272,7 +272,7 @@ describe("limits", () => {
     expect((await sandbox.run(fine)).request?.body).toBe("fine")
   })
 
-  it("of the log are a hundred lines of four kibibytes", async () => {
+  it("A log keeps a hundred lines of four kibibytes", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     const code = handler(
       "console.log('é'.repeat(4000)); for (let i = 0; i < 150; i++) console.log(i); console.error('late'); return {}"

@@ -14,7 +14,7 @@ const started = async (): Promise<ChildProcess & { readonly pid: number }> => {
 const ofThreads = (pid: number): ReadonlySet<number> =>
   new Set(readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread))))
 
-it.runIf(mayRaisePriority())("a child gives way and comes back, with all its threads", async () => {
+it.runIf(mayRaisePriority())("A child process lowers and restores its priority with all of its threads", async () => {
   const child = await started()
   try {
     const own = getPriority()
@@ -30,7 +30,7 @@ it.runIf(mayRaisePriority())("a child gives way and comes back, with all its thr
   }
 })
 
-it.runIf(process.platform === "linux")("a child that was never started is not taken for this process", () => {
+it.runIf(process.platform === "linux")("A child that never started does not change this process's priority", () => {
   const own = getPriority()
   const priority = makePriority(0, own + 3)
   priority.giveWay()

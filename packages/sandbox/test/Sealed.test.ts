@@ -39,13 +39,13 @@ const pairs = leftovers.flatMap((leftover): ReadonlyArray<RealmJob> => {
 const linesOf = (result: RealmResult | undefined): ReadonlyArray<string> =>
   result?.outcome[0] === "ok" ? JSON.parse(result.outcome[2] ?? "[]") : []
 
-describe("a sealed realm", () => {
+describe("Reused isolate", () => {
   let results: ReadonlyArray<ReadonlyArray<RealmResult>>
   beforeAll(async () => {
     results = await inRealms([generic, seen, ...pairs])
   }, 600_000)
 
-  it("is the same for each call, whatever calls before did to all that can be reached", () => {
+  it("A reused isolate is the same for each call, whatever earlier calls changed", () => {
     const [clean, ...later] = results[0] ?? []
     const before = linesOf(clean)
     expect(before.length).toBeGreaterThan(1_000)
@@ -65,7 +65,7 @@ describe("a sealed realm", () => {
     expect(attempts).toBeGreaterThan(10_000)
   })
 
-  it("is frozen but for what is made for the call", () => {
+  it("A reused isolate is frozen except for the objects made for the call", () => {
     const open = linesOf(results[0]?.[0]).flatMap((line) => {
       const [path, , isExtensible] = line.split(";")
       return isExtensible === "false" ? [] : [path]
@@ -75,11 +75,11 @@ describe("a sealed realm", () => {
     expect(open.filter((path) => !own.test(path ?? ""))).toEqual([])
   })
 
-  it("is looked at closely enough: in a fresh world what is added is seen everywhere", () => {
+  it("The test sees additions everywhere in a fresh context, so it would see them in a reused isolate", () => {
     expect(Number(results[1]?.[0]?.outcome[2])).toBeGreaterThan(1_000)
   })
 
-  it("has nothing of an earlier call, however that ended", () => {
+  it("A reused isolate keeps nothing of an earlier call, however that call ended", () => {
     expect(leftovers.length).toBeGreaterThanOrEqual(200)
     const found = leftovers.filter((_, index) => {
       const [untouched] = results[2 + 2 * index] ?? []
@@ -93,7 +93,7 @@ describe("a sealed realm", () => {
     expect(found.map(({ name }) => name)).toEqual([])
   })
 
-  it("is where those that were stopped were stopped", () => {
+  it("The endless calls of this suite were stopped", () => {
     const stopped = leftovers.flatMap(({ isEndless }, index) =>
       isEndless ? [results[3 + 2 * index]?.[0]?.outcome[0]] : []
     )

@@ -16,8 +16,8 @@ const returned = async (body: string, request: Partial<TransformRequest> = {}) =
   return error ?? result
 }
 
-describe("a handler", () => {
-  it("gets the request and gives it back", async () => {
+describe("Handler", () => {
+  it("A handler receives the request and returns it", async () => {
     const before = Date.now()
     const { request, error, logLevel, startedAt, finishedAt } = await sandbox.run(callOf(handler("return request")))
     expect(error).toBe(null)
@@ -28,24 +28,24 @@ describe("a handler", () => {
     expect(Date.now()).toBeGreaterThanOrEqual(finishedAt)
   })
 
-  it("gets the context and the environment, in both places", async () => {
+  it("A handler receives the context and the environment, in both places", async () => {
     const call = callOf(handler("return { body: [process.env.NAME, context] }"), { env: { NAME: "value" } })
     const { request } = await sandbox.run(call)
     expect(request?.body).toEqual(["value", { ...call.context, env: { NAME: "value" } }])
   })
 
-  it("is the last one added", async () => {
+  it("The last added handler is called", async () => {
     const code = `${handler("return { body: 1 }")};${handler("return { body: 2 }")}`
     expect((await sandbox.run(callOf(code))).request?.body).toBe(2)
   })
 
-  it("is missed when there is none", async () => {
+  it("Code without a handler fails with NO_HANDLER", async () => {
     for (const code of ["", "1 + 1", "// addHandler"]) {
       expect((await sandbox.run(callOf(code))).error?.code).toBe("NO_HANDLER")
     }
   })
 
-  it("is not called by code that is only loaded", async () => {
+  it("Code that is only loaded does not call its handler", async () => {
     const load = (code: string) => sandbox.run(callOf(code, { isLoadedOnly: true, env: { NAME: "value" } }))
     const loaded = await load(
       `console.log(process.env.NAME); ${handler("console.log('called'); throw new Error('called')")}`
@@ -61,7 +61,7 @@ describe("a handler", () => {
     }
   })
 
-  it("is refused for other events, and when it is not a function", async () => {
+  it("A handler for another event, or one that is not a function, is rejected", async () => {
     for (const code of ["addHandler('delete', () => 1)", "addHandler('transform', 1)"]) {
       expect((await sandbox.run(callOf(code))).error).toMatchObject({
         code: "RUNTIME_ERROR",
@@ -71,14 +71,14 @@ describe("a handler", () => {
     }
   })
 
-  it("runs in a world of its own", async () => {
+  it("Each call of a handler has its own globals", async () => {
     const call = callOf(handler("globalThis.count = (globalThis.count ?? 0) + 1; return { body: count }"))
     const bodies = []
     for (let i = 0; i < 60; i++) bodies.push((await sandbox.run(call)).request?.body)
     expect(new Set(bodies)).toEqual(new Set([1]))
   })
 
-  it("of equal code is not shared by teams", async () => {
+  it("Teams with equal code share no environment", async () => {
     const code = handler("return { body: process.env }")
     const [a, b] = await Promise.all([
       sandbox.run(callOf(code, { teamId: "tm_a", env: { SECRET: "a" } })),
@@ -88,24 +88,24 @@ describe("a handler", () => {
   })
 })
 
-describe("what is returned", () => {
-  it.each(returns)("%s", async (_, body, expected) => {
+describe("Result of a handler", () => {
+  it.each(returns)("The result of a handler is checked (%s)", async (_, body, expected) => {
     expect(await returned(body)).toMatchObject(expected)
   })
 
-  it("leaves a body of text a text, also one that looks like JSON", async () => {
+  it("A text body stays a text, even if it looks like JSON", async () => {
     for (const body of ["plain", "", "{}", '"', "1", "\u2028é💧"]) {
       expect(await returned("return request", { body })).toMatchObject({ body })
       expect(await returned("return { body: request.body + '!' }", { body })).toMatchObject({ body: `${body}!` })
     }
   })
 
-  it("keeps what came in unusual, if the code leaves it alone", async () => {
+  it("Unusual input is kept if the code leaves it unchanged", async () => {
     const odd = { method: "PROPFIND", path: "/a?", query: "é", parsed_query: { é: "" } }
     expect(await returned("return request", odd)).toMatchObject(odd)
   })
 
-  it("may be deep, but not deeper than its readers can follow", async () => {
+  it("A returned body may be nested up to 512 levels", async () => {
     const nest = (depth: number) => `let b = 1; for (let i = 0; i < ${depth}; i++) b = [b]; return { body: b }`
     expect(await returned(nest(512))).toMatchObject({ method: "POST" })
     expect(await returned(nest(513))).toMatchObject(invalid)
@@ -115,14 +115,14 @@ describe("what is returned", () => {
   })
 })
 
-describe("an error", () => {
-  it.each(errors)("%j", async (code, expected) => {
+describe("Errors of code", () => {
+  it.each(errors)("The code %j fails with its own error", async (code, expected) => {
     const execution = await sandbox.run(callOf(code))
     expect(execution.error).toMatchObject(expected)
     expect(execution).toMatchObject({ request: null, logLevel: "fatal" })
   })
 
-  it("of syntax is found without running the code", async () => {
+  it("Syntax errors are found without running the code", async () => {
     expect(await sandbox.check("for (;;);")).toBe(null)
     expect(await sandbox.check("")).toBe(null)
     expect(await sandbox.check("addHandler(\n\n]")).toEqual({ message: "Unexpected token ']'", line: 3 })
@@ -131,12 +131,12 @@ describe("an error", () => {
   })
 })
 
-describe("the log", () => {
-  it.each(levels)("has the level of its highest line: %s", async (code, level) => {
+describe("Log of a call", () => {
+  it.each(levels)("The log level is that of the most severe line (%s)", async (code, level) => {
     expect((await sandbox.run(callOf(handler(`${code};return request`)))).logLevel).toBe(level)
   })
 
-  it("shows values", async () => {
+  it("The log shows values as text", async () => {
     const { logs } = await sandbox.run(
       callOf(
         handler(
@@ -150,7 +150,7 @@ describe("the log", () => {
     ])
   })
 
-  it("has what was written before the code had to be stopped", async () => {
+  it("The log keeps lines that were written before the code was stopped", async () => {
     const before = [{ type: "info", message: "before" }]
     expect(await sandbox.run(callOf(handler("console.info('before'); for (;;);")))).toMatchObject({
       error: { code: "TIMEOUT" },
@@ -164,8 +164,8 @@ describe("the log", () => {
   })
 })
 
-describe("what the code has", () => {
-  it.each(world)("%s", async (expression, expected) => {
+describe("Globals of code", () => {
+  it.each(world)("The expression %s works in a handler", async (expression, expected) => {
     const { error, request } = await sandbox.run(callOf(handler(`return { body: ${expression} }`)))
     expect(error).toBe(null)
     expect(request?.body).toEqual(expected)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { makeStrikes } from "../src/Strikes.ts"
 
-describe("strikes", () => {
-  it("refuse code from its third death on, for twice as long each time, up to an hour", () => {
+describe("Strikes against code", () => {
+  it("Code is rejected after its third kill, twice as long each time, up to an hour", () => {
     let now = 0
     const strikes = makeStrikes(() => now)
     strikes.strike("a", "TIMEOUT")
@@ -21,7 +21,7 @@ describe("strikes", () => {
     expect(strikes.refusal("b")).toBe(null)
   })
 
-  it("are forgotten after two hours without a death", () => {
+  it("Strikes are forgotten after two hours without a kill", () => {
     let now = 0
     const strikes = makeStrikes(() => now)
     for (let i = 0; i < 3; i++) strikes.strike("a", "TIMEOUT")
@@ -30,7 +30,7 @@ describe("strikes", () => {
     expect(strikes.refusal("a")).toBe(null)
   })
 
-  it("are kept for the last ten thousand", () => {
+  it("Strikes are kept for the last ten thousand codes", () => {
     const strikes = makeStrikes(() => 0)
     for (let i = 0; i < 3; i++) strikes.strike("first", "TIMEOUT")
     for (let i = 0; i < 9_999; i++) strikes.strike(`k${i}`, "TIMEOUT")

@@ -28,8 +28,8 @@ const takeAll = (turns: Turns) => {
   return taken
 }
 
-describe("turns", () => {
-  it("go round the teams, however much each has waiting", () => {
+describe("Fair order of calls", () => {
+  it("Teams are served in turn, however many calls each has waiting", () => {
     const turns = make()
     for (const item of ["a1", "a2", "a3", "a4"]) turns.add("a", "code", item)
     for (const item of ["b1", "b2"]) turns.add("b", "code", item)
@@ -38,7 +38,7 @@ describe("turns", () => {
     expect(turns.waiting()).toBe(0)
   })
 
-  it("leave a team its share and no more", () => {
+  it("A team gets its share of processes and no more", () => {
     const turns = make({ forUnproven: 9 })
     prove(turns, "a", 1)
     for (const item of ["a1", "a2", "a3"]) turns.add("a", "code", item)
@@ -47,7 +47,7 @@ describe("turns", () => {
     expect(turns.waiting()).toBe(1)
   })
 
-  it("of quick code are shared by as many of its calls as are not too much for one", () => {
+  it("Calls of fast code share one turn while they fit into it", () => {
     const turns = make({ perTeam: 9, forUnproven: 9 })
     const all = () => true
     const items = Array.from({ length: 30 }, (_, i) => `a${i}`)
@@ -72,7 +72,7 @@ describe("turns", () => {
     expect(turns.take()?.item).toBe("a5")
   })
 
-  it("that took the last of a code leave none behind", () => {
+  it("A turn that took the last call of a code leaves nothing behind", () => {
     const turns = make()
     prove(turns, "a", 0)
     for (const item of ["a1", "a2"]) turns.add("a", "code", item)
@@ -85,7 +85,7 @@ describe("turns", () => {
     expect(turns.remove("a", "code", "a2")).toBe(false)
   })
 
-  it("give back a share when a call is done", () => {
+  it("A finished call gives its team's share back", () => {
     const turns = make()
     prove(turns, "a", 1)
     for (const item of ["a1", "a2", "a3"]) turns.add("a", "code", item)
@@ -95,7 +95,7 @@ describe("turns", () => {
     expect(turns.take()?.item).toBe("a3")
   })
 
-  it("keep the slow together, and out of the way of the quick", () => {
+  it("Slow teams share one process and do not delay fast teams", () => {
     const turns = make({ forUnproven: 9 })
     for (const slow of ["s1", "s2", "s3"]) prove(turns, slow, 1_000)
     prove(turns, "q", 1)
@@ -106,14 +106,14 @@ describe("turns", () => {
     expect(takeAll(turns).map(({ item }) => item)).toEqual(["s2"])
   })
 
-  it("keep a child free of strangers", () => {
+  it("One process stays free of unknown teams", () => {
     const turns = make({ forUnproven: 2 })
     prove(turns, "q", 1)
     for (const team of ["n1", "n2", "n3", "q"]) turns.add(team, "code", team)
     expect(takeAll(turns).map(({ item }) => item)).toEqual(["n1", "n2", "q"])
   })
 
-  it("forgive a team that has become quick", () => {
+  it("A slow team that has become fast counts as fast", () => {
     const turns = make()
     prove(turns, "s", 1_000)
     for (let i = 0; i < 12; i++) prove(turns, "s", 1)
@@ -122,7 +122,7 @@ describe("turns", () => {
     expect(takeAll(turns).map(({ item }) => item)).toEqual(["x", "y"])
   })
 
-  it("have an end, in all and for each team", () => {
+  it("The number of waiting calls is limited in total and for each team", () => {
     const turns = make({ maxWaiting: 4, maxWaitingPerTeam: 3 })
     expect(["1", "2", "3", "4"].map((item) => turns.add("a", "code", item))).toEqual([true, true, true, false])
     expect(["1", "2"].map((item) => turns.add("b", "code", item))).toEqual([true, false])
@@ -130,7 +130,7 @@ describe("turns", () => {
     expect(runAll(turns, 1)[0]).toBe("again")
   })
 
-  it("can be given up", () => {
+  it("A waiting call can be removed", () => {
     const turns = make()
     turns.add("a", "code", "a1")
     turns.add("a", "code", "a2")
@@ -144,7 +144,7 @@ describe("turns", () => {
     expect(turns.waiting()).toBe(0)
   })
 
-  it("remember no more teams than they should, and stay right", () => {
+  it("The number of remembered teams is limited, and calls still run in order", () => {
     const turns = make({ maxWaiting: 1e6 })
     for (let i = 0; i < 12_000; i++) prove(turns, `t${i}`, 1)
     turns.add("t0", "code", "x")
@@ -152,7 +152,7 @@ describe("turns", () => {
     expect(runAll(turns, 1)).toEqual(["x", "y"])
   })
 
-  it("go round the codes of a team, too", () => {
+  it("The codes of a team are served in turn as well", () => {
     const turns = make()
     for (const item of ["a1", "a2", "a3"]) turns.add("team", "a", item)
     turns.add("team", "b", "b1")
@@ -160,7 +160,7 @@ describe("turns", () => {
     expect(runAll(turns, 1)).toEqual(["a1", "c1", "b1", "a2", "a3"])
   })
 
-  it("keep a team's quick code going beside its slow and its new", () => {
+  it("Fast code of a team runs beside its slow and its new code", () => {
     const turns = make({ forUnproven: 9, forSlow: 9 })
     for (const [code, ms] of [
       ["slow", 1_000],

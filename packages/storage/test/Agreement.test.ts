@@ -6,8 +6,8 @@ import { answers } from "../src/Database.ts"
 import { parseSecretKeys, Secrets } from "../src/secrets/Secrets.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
-layer(ControlPlane.layer, { excludeTestServices: true })("the processes of a database", (it) => {
-  it.effect("go by what the first of them has settled", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Settings shared by the processes of a database", (it) => {
+  it.effect("All processes use the settings that the first process stored", () =>
     Effect.gen(function* () {
       expect(yield* agreement(64)).toEqual({ keysFit: true, shards: 64 })
       expect(yield* agreement(32)).toEqual({ keysFit: true, shards: 64 })
@@ -16,7 +16,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the processes of a dat
     })
   )
 
-  it.effect("are ready when it answers", () =>
+  it.effect("A process is ready when the database answers", () =>
     Effect.gen(function* () {
       expect(yield* answers).toBe(true)
     })

@@ -26,8 +26,8 @@ const fill = Effect.fnUntraced(function* (
       ${new Date(firstDue)}::timestamptz + make_interval(secs => i - 1) from generate_series(1, ${count}::int) i`
 })
 
-layer(world, { excludeTestServices: true })("backlogs", (it) => {
-  it.effect("are counted by destination, the furthest behind first, of these shards only", () =>
+layer(world, { excludeTestServices: true })("Backlogs", (it) => {
+  it.effect("Backlogs are counted by destination for the given shards, and the oldest comes first", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       expect(yield* backlogs([1, 2])).toEqual([])
@@ -51,7 +51,7 @@ layer(world, { excludeTestServices: true })("backlogs", (it) => {
     })
   )
 
-  it.effect("are as old as what waits in line", () =>
+  it.effect("A backlog is as old as its oldest event that waits behind its ordering key", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
@@ -61,7 +61,7 @@ layer(world, { excludeTestServices: true })("backlogs", (it) => {
     })
   )
 
-  it.effect("are counted no further than it is cheap, and of so many destinations only", () =>
+  it.effect("The number of counted events and of listed destinations is bounded", () =>
     Effect.gen(function* () {
       yield* fill(7, "des_long", "web_1", maxCounted + 100, start)
       for (let i = 0; i < 120; i++) yield* fill(7, `des_${i}`, "web_1", 1, start + 1_000 + i)

@@ -64,8 +64,8 @@ const counted = (key: string) =>
     )
   )
 
-layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) => {
-  it.effect("is opened by its token, which is not stored", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Public bin", (it) => {
+  it.effect("A public bin opens with its token, and the token is not stored", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { expiresAt, id, token } = yield* made
@@ -79,7 +79,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("that nobody has made is not found", () =>
+  it.effect("A public bin that nobody created is not found", () =>
     Effect.gen(function* () {
       const { id, token } = yield* made
       expect(yield* codeOf(openBin(`${id.slice(0, -2)}zz`, token))).toBe("NOT_FOUND")
@@ -87,7 +87,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("ends after an hour to the millisecond, and is forgotten a day later", () =>
+  it.effect("A public bin ends exactly after an hour and is forgotten a day later", () =>
     Effect.gen(function* () {
       const { expiresAt, id, token } = yield* made
       const end = expiresAt.getTime()
@@ -103,7 +103,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("is made only as long as there is room, which those that have ended leave", () =>
+  it.effect("A new public bin is created only while there is room, and ended bins make room", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`update public_bins set claimed_at = now()`
@@ -116,14 +116,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("is of a team that nobody can name", () =>
+  it.effect("Public bins belong to a team that nobody can name", () =>
     Effect.gen(function* () {
       expect(yield* teamExists(binsTeam)).toBe(false)
       expect(yield* teamExists(team)).toBe(true)
     })
   )
 
-  it.effect("takes sixty requests a minute, however many come at once, and tells when there are more", () =>
+  it.effect("A public bin accepts sixty concurrent requests a minute and reports more as full", () =>
     Effect.gen(function* () {
       const { id } = yield* made
       const burst = (ingestedAt: number) =>
@@ -141,7 +141,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("takes five hundred requests in all", () =>
+  it.effect("A public bin accepts five hundred requests in total", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { expiresAt, id } = yield* made
@@ -154,7 +154,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("becomes a source of the team that claims it, with its requests, and is nobody's else", () =>
+  it.effect("A claimed bin becomes a source of the claiming team, with its requests, and of nobody else", () =>
     Effect.gen(function* () {
       const secrets = yield* Secrets
       const { id, token } = yield* made
@@ -196,7 +196,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("is claimed by one of those who try at once", () =>
+  it.effect("Only one of several concurrent claims of a bin succeeds", () =>
     Effect.gen(function* () {
       const { id, token } = yield* made
       const tries = yield* Effect.forEach(
@@ -209,7 +209,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("has a name that is free in the team", () =>
+  it.effect("A claimed bin gets a name that is free in the team", () =>
     Effect.gen(function* () {
       const { id, token } = yield* made
       const sources = yield* Sources
@@ -220,7 +220,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("loses nothing that comes while it is claimed", () =>
+  it.effect("A bin loses no request that arrives while it is claimed", () =>
     Effect.gen(function* () {
       const { id, token } = yield* made
       const claim = Effect.as(claimBin({ id, token, team_id: team }), { kind: "claimed" as const })
@@ -238,7 +238,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("that has ended is cleared away, its requests first; one that was claimed stays", () =>
+  it.effect("An ended bin is removed after its requests, and a claimed bin stays", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [over, claimed] = [yield* made, yield* made]
@@ -259,7 +259,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a public bin", (it) =>
     })
   )
 
-  it.effect("is cleared away by retention", () =>
+  it.effect("Retention removes ended bins", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* made

@@ -59,8 +59,8 @@ const retriesOf = Effect.fnUntraced(function* (id: string) {
   return rows.map(({ parent }) => parent)
 })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) => {
-  it.effect("plan anew by a cursor that another version has written, each target once", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Bulk operations", (it) => {
+  it.effect("A plan with a cursor of another version starts again and finds each target once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -72,7 +72,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("are planned, and then carried out, each target once", () =>
+  it.effect("A bulk operation is planned and then handles each target once", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       const events = yield* failed(connection, 25)
@@ -104,7 +104,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("leave out what a retry has resolved, also one that nobody has noted yet, and since the plan", () =>
+  it.effect("A bulk retry skips resolved events, even without a note or resolved after the plan", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -138,7 +138,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("keep to their rate, and do no more in a step than a fifth of a second's worth", () =>
+  it.effect("A bulk operation keeps its rate and handles at most a fifth of a second's targets per step", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       yield* failed(connection, 12)
@@ -151,7 +151,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("make what comes due little by little, when they are told to", () =>
+  it.effect("A bulk operation spreads the due times of its events when it is told to", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -168,7 +168,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("make what waits in a line for its turn there, and for no time of its own", () =>
+  it.effect("Retries with an ordering key wait in their order and get no due time of their own", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -185,7 +185,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("are carried out once, also by several at a time", () =>
+  it.effect("Concurrent workers of a bulk operation handle each target once", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       const events = yield* failed(connection, 30)
@@ -196,7 +196,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("cut off at any statement, come to the same end", () =>
+  it.effect("A bulk operation that is interrupted at any statement reaches the same result", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       const events = yield* failed(connection, 4)
@@ -222,7 +222,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("can be cancelled until they are at their end, and then do nothing more", () =>
+  it.effect("A bulk operation can be cancelled until its end, and then does nothing more", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -239,7 +239,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("are their team's, and of their kind", () =>
+  it.effect("A bulk operation is only visible to its team and under its own type", () =>
     Effect.gen(function* () {
       const { id } = yield* operation(yield* createConnection())
       for (const which of [
@@ -255,7 +255,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("are fifty of a team at the most, however many are asked for at once", () =>
+  it.effect("A team has at most fifty bulk operations, however many it starts at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -270,7 +270,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
     })
   )
 
-  it.effect("yield to requests, replays apart", () =>
+  it.effect("Bulk operations yield to live requests, but not to replays", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const clock = yield* Clock.Clock

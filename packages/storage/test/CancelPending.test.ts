@@ -26,8 +26,8 @@ const counted = Effect.fnUntraced(function* (connectionId: string) {
   return row?.count ?? 0
 })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) => {
-  it.effect("writes down what a disabled connection has cancelled, chunk by chunk, once", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Cancellation of pending events", (it) => {
+  it.effect("Events of a disabled connection are cancelled in chunks, each once", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const connection = yield* createConnection()
@@ -51,7 +51,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
     })
   )
 
-  it.effect("counts in the minute that each event was created in", () =>
+  it.effect("A cancelled event is counted in the minute of its creation", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connections = yield* Connections
@@ -68,7 +68,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
     })
   )
 
-  it.effect("after an enable, cancels what was there before it and nothing since", () =>
+  it.effect("After a re-enable, only events from before it are cancelled", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const connection = yield* createConnection()
@@ -82,7 +82,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
     })
   )
 
-  it.effect("of a destination, takes the events of all its connections", () =>
+  it.effect("A disabled destination cancels the events of all its connections", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const first = yield* createConnection()
@@ -97,7 +97,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
     })
   )
 
-  it.effect("passes over an event that is being written, and several at once share the work", () =>
+  it.effect("Cancellation skips an event that is being written, and concurrent workers share the rest", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connections = yield* Connections

@@ -26,8 +26,8 @@ const state = Effect.fnUntraced(function* (id: string) {
   return row ?? expect.fail("no row")
 })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => {
-  it.effect("stores a connection and shows it with its source and destination", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (it) => {
+  it.effect("A stored connection is returned with its source and destination", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const destinations = yield* Destinations
@@ -67,7 +67,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("refuses ends that are not there, or another team's", () =>
+  it.effect("A connection with a missing or another team's source or destination is rejected", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const destinations = yield* Destinations
@@ -104,7 +104,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("refuses a name that is taken in the team, whatever the source", () =>
+  it.effect("A connection name that the team already uses is rejected, for any source", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const exits = yield* Effect.forEach(
@@ -125,7 +125,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("is not there for another team, and not once deleted", () =>
+  it.effect("A connection is not found by another team, or after its deletion", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { destination_id, id, source_id } = yield* createConnection()
@@ -156,7 +156,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("pauses and unpauses, again without effect", () =>
+  it.effect("A connection can be paused and unpaused, and a repetition has no effect", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
@@ -175,7 +175,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("disabling ends a pause and cancels; enabling cancels what is older", () =>
+  it.effect("Disabling ends a pause and cancels events, and enabling cancels older events", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id } = yield* createConnection()
@@ -202,7 +202,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("an update that sets the two times is the transition that they stand for", () =>
+  it.effect("An update of the two times has the same effect as the command for it", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id } = yield* createConnection()
@@ -226,7 +226,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("written back as it was read, it stays disabled by its source", () =>
+  it.effect("An update without changes keeps a connection disabled by its source", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const sources = yield* Sources
@@ -241,7 +241,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("moving it concerns both sources and both destinations", () =>
+  it.effect("Moving a connection affects both sources and both destinations", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { destination_id, id, source_id } = yield* createConnection()
@@ -258,7 +258,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("every kind of change raises its source's version once", () =>
+  it.effect("Every change of a connection raises its source's version once", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
@@ -278,7 +278,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     })
   )
 
-  it.effect("commands at once from everywhere come to a state that one order explains", () =>
+  it.effect("Concurrent commands end in a state that one order of them explains", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources

@@ -70,8 +70,8 @@ const one = Effect.fnUntraced(function* (ends: Effect.Success<ReturnType<typeof 
   yield* Effect.callback<void>((resume) => journal.record(attempt, () => resume(Effect.void)))
 })
 
-layer(world, { excludeTestServices: true })("counts", (it) => {
-  it.effect("are exact at every moment, whoever adds them up and whatever is cut off", () =>
+layer(world, { excludeTestServices: true })("Counts of requests and events", (it) => {
+  it.effect("Counts are exact at every moment, with any number of adders and cut connections", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ends = [yield* makeSource("tm_one"), yield* makeSource("tm_one"), yield* makeSource("tm_two")]
@@ -115,7 +115,7 @@ layer(world, { excludeTestServices: true })("counts", (it) => {
     })
   )
 
-  it.effect("are added up by a process that comes later, when the one that counted is gone", () =>
+  it.effect("Counts of a process that is gone are added up by a later process", () =>
     Effect.gen(function* () {
       yield* Effect.provide(one(yield* makeSource("tm_three"), true), Journal.layer)
       expect(yield* waitingToBeAdded).toBeGreaterThan(0)

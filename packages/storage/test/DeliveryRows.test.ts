@@ -6,8 +6,8 @@ import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent } = ControlPlane
 
-layer(ControlPlane.layer, { excludeTestServices: true })("starts of deliveries", (it) => {
-  it.effect("are noted without waiting for a row whose attempt is being recorded", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Start times of deliveries", (it) => {
+  it.effect("Start times are stored without waiting for a row whose attempt is being recorded", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()

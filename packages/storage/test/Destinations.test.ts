@@ -16,8 +16,8 @@ const { createConnection, createDestination, createSource, destinationFields, ot
 const change = (fields: Partial<DestinationFields>) => (stored: DestinationFields) =>
   Result.succeed({ ...stored, auth: "unchanged" as const, ...fields })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) => {
-  it.effect("stores a destination and shows it, secrets masked", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", (it) => {
+  it.effect("A stored destination is returned with masked secrets", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const destinations = yield* Destinations
@@ -58,7 +58,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("keeps no tokens when it obtains none any more, and gets none back from who asks still", () =>
+  it.effect("A destination that no longer obtains tokens keeps none and accepts none from late callers", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const destinations = yield* Destinations
@@ -89,7 +89,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("reads its counts by a plan that is made once", () =>
+  it.effect("The counts of a destination are read with one cached plan", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
@@ -113,7 +113,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("refuses a name that is taken, also to creates at once", () =>
+  it.effect("A destination name that is taken is rejected, even in concurrent creations", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const exits = yield* Effect.forEach(
@@ -134,7 +134,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("is not there for another team, and not once deleted", () =>
+  it.effect("A destination is not found by another team, or after its deletion", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const { id } = yield* createDestination()
@@ -156,7 +156,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("is disabled and enabled, again without effect", () =>
+  it.effect("A destination can be disabled and enabled, and a repetition has no effect", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const destinations = yield* Destinations
@@ -180,7 +180,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("raises the versions of its sources when it decides their routing, and only then", () =>
+  it.effect("A change that affects routing raises the versions of the sources, and no other change does", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const connections = yield* Connections
@@ -208,7 +208,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("deletes its connections with it", () =>
+  it.effect("Deleting a destination deletes its connections", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const connections = yield* Connections
@@ -218,7 +218,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("deleted while connections are made to it, it leaves none behind", () =>
+  it.effect("A destination deleted while connections are created to it leaves none behind", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const destinations = yield* Destinations
@@ -243,7 +243,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
-  it.effect("counts its attempts of the last 24 hours in six bins", () =>
+  it.effect("The attempts of the last 24 hours are counted in six bins", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const now = Date.UTC(2026, 0, 2, 12, 0, 30)

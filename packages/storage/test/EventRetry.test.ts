@@ -15,8 +15,8 @@ const retry = (event_id: string, team_id = team, id = newId(prefixes.event, Date
 const refusal = (event_id: string, team_id = team) =>
   Effect.map(Effect.flip(retry(event_id, team_id)), ({ code }) => code)
 
-layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
-  it.effect("makes a new event with the same payload, queued and counted, and notes the time on the old one", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Retry of an event", (it) => {
+  it.effect("A retry creates a queued and counted event with the same payload and marks the old one", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -71,7 +71,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     })
   )
 
-  it.effect("makes one event of a retry that is repeated, whatever has been switched off since", () =>
+  it.effect("A repeated retry creates one event, even if its connection was paused since", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connections = yield* Connections
@@ -97,7 +97,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     })
   )
 
-  it.effect("keeps the first ancestor through retries of retries", () =>
+  it.effect("A retry of a retry keeps the first ancestor", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -110,7 +110,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     })
   )
 
-  it.effect("goes to the connection's current destination", () =>
+  it.effect("A retry goes to the connection's current destination", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const connection = yield* createConnection()
@@ -125,7 +125,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     })
   )
 
-  it.effect("is refused while the event is still to be delivered", () =>
+  it.effect("A retry is rejected while the event still waits for delivery", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const connection = yield* createConnection()
@@ -140,7 +140,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     })
   )
 
-  it.effect("is refused while its source, connection or destination is off, or the connection paused", () =>
+  it.effect("A retry is rejected while its source, connection or destination is disabled or paused", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const destinations = yield* Destinations
@@ -165,7 +165,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     })
   )
 
-  it.effect("is refused when the payload is gone, and for events that are not there", () =>
+  it.effect("A retry is rejected if the payload is deleted or the event does not exist", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       const event = yield* insertEvent(connection, { state: "FAILED", body: null })

@@ -20,8 +20,8 @@ interface Case {
   readonly status: string
 }
 
-layer(Postgres.layer)("EventStatus", (it) => {
-  it.effect("is the same in SQL and in TypeScript, for every combination of what it looks at", () =>
+layer(Postgres.layer)("Event status", (it) => {
+  it.effect("The event status in SQL and in TypeScript is the same for every combination of inputs", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const cases = yield* sql<Case>`
@@ -58,7 +58,7 @@ layer(Postgres.layer)("EventStatus", (it) => {
     })
   )
 
-  it.effect("a pending event is what its connection, its destination and the time make of it", () =>
+  it.effect("The status of a pending event depends on its connection, its destination and the time", () =>
     Effect.sync(() => {
       const hour = 3_600_000
       const event = { state: "PENDING" as const, created_at: new Date(now.getTime() - hour), due_at: now }

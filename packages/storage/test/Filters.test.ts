@@ -42,8 +42,8 @@ const hashOf = Effect.fnUntraced(function* (id: string) {
   return row?.hash
 })
 
-layer(world, { excludeTestServices: true })("Filters", (it) => {
-  it.effect("stores a filter and shows it with its conditions one by one", () =>
+layer(world, { excludeTestServices: true })("Filters in SQL", (it) => {
+  it.effect("A stored filter is returned with each of its conditions", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const id = fresh()
@@ -94,7 +94,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     } as never)
   })
 
-  it.effect("a delete leaves its conditions to the steps of workflows that named it, in a new version", () =>
+  it.effect("Deleting a filter leaves its conditions to workflow steps in a new workflow version", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const filters = yield* Filters
@@ -133,7 +133,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("steps that come to name one while it is deleted name it no more, or are refused", () =>
+  it.effect("Workflow steps that link a filter during its deletion are detached or rejected", () =>
     Effect.gen(function* () {
       const source = yield* createSource()
       for (let round = 0; round < 10; round++) {
@@ -155,7 +155,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a rule that links one has its conditions, and which version they are of", () =>
+  it.effect("A rule that links a filter has its conditions and their version", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const { id, name } = yield* create({ body: { a: 1 }, headers: { "x-env": "prod" } })
@@ -178,7 +178,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a rule cannot link what is not there, of another team, or deleted", () =>
+  it.effect("A rule cannot link a missing, deleted or another team's filter", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const connections = yield* Connections
@@ -200,7 +200,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a change gives every rule that links it a new copy, and raises the versions of their sources alone", () =>
+  it.effect("A filter change updates all linking rules and raises the versions of only their sources", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const { id } = yield* create()
@@ -229,7 +229,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("its name is in the copies too", () =>
+  it.effect("A rule that links a filter shows the filter's new name", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const { id } = yield* create()
@@ -240,7 +240,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a delete leaves the copies to the rules as their own, and says to how many connections", () =>
+  it.effect("Deleting a filter leaves copies to the rules and reports the number of connections", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const { id, name } = yield* create({ body: { a: 1 }, path: "/x" })
@@ -266,7 +266,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a delete that comes twice answers the same", () =>
+  it.effect("A repeated delete of a filter gives the same answer", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const { id } = yield* create()
@@ -279,7 +279,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a change waits for the connection that is just coming to link it, and finds it", () =>
+  it.effect("A filter change waits for a connection that is about to link it, and updates it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const filters = yield* Filters
@@ -308,7 +308,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a change begins anew when a connection has moved to another source meanwhile", () =>
+  it.effect("A filter change starts again if a connection has moved to another source meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const filters = yield* Filters
@@ -339,7 +339,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("changes, deletes and connection writes at once leave no rule without conditions, and no stale copy", () =>
+  it.effect("Concurrent changes leave no rule without conditions and no outdated copy", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const connections = yield* Connections
@@ -373,7 +373,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("nothing that delivers is concerned", () =>
+  it.effect("A filter change affects no destination", () =>
     Effect.gen(function* () {
       const filters = yield* Filters
       const { id } = yield* create()
@@ -385,7 +385,7 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
     })
   )
 
-  it.effect("a team can have 500, also when the last ones are made at once", () =>
+  it.effect("A team can have 500 filters, even if the last ones are created concurrently", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const crowded = "tm_crowded"

@@ -20,8 +20,8 @@ import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
 const made = (day = 0) =>
   createFixture({ team_id: mine, request_id: requestOf(mine, day), name: "f", description: null })
 
-layer(world, { excludeTestServices: true })("a fixture", (it) => {
-  it.effect("is nothing to another team", () =>
+layer(world, { excludeTestServices: true })("Fixture", (it) => {
+  it.effect("A fixture is invisible to another team", () =>
     Effect.gen(function* () {
       const { id } = yield* made()
       const { connection } = resourcesOf(mine)
@@ -45,7 +45,7 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
     })
   )
 
-  it.effect("outlives what it is a copy of, and can still be replayed", () =>
+  it.effect("A fixture outlives its original request and can still be replayed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const fixture = yield* made(2)
@@ -78,7 +78,7 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
     })
   )
 
-  it.effect("is not made of a request whose payload is gone", () =>
+  it.effect("A fixture cannot be created from a request whose payload is deleted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`update requests set body = null where id = ${requestOf(mine, 0)}`
@@ -87,7 +87,7 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
     })
   )
 
-  it.effect("a team has so many, however many are made at once", () =>
+  it.effect("The number of fixtures of a team is limited, even in concurrent creations", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* made(0)

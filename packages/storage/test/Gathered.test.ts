@@ -30,8 +30,8 @@ const held = Effect.gen(function* () {
   return { reads, begun, one, end: (index: number) => Deferred.succeed(reads[index]!.end, undefined), ask }
 })
 
-describe("reads that are gathered", () => {
-  it.effect("what is asked for meanwhile goes into the next one, and nobody is answered by one that had begun", () =>
+describe("Gathered reads", () => {
+  it.effect("Keys that are requested during a read go into the next read", () =>
     Effect.gen(function* () {
       const { begun, end, one, reads } = yield* held
       const first = yield* one("a")
@@ -47,7 +47,7 @@ describe("reads that are gathered", () => {
     })
   )
 
-  it.effect("fail together, and the next one is another try", () =>
+  it.effect("Callers of one read fail together, and the next read is a new attempt", () =>
     Effect.gen(function* () {
       const { begun, end, one, reads } = yield* held
       const first = yield* one("a")
@@ -61,7 +61,7 @@ describe("reads that are gathered", () => {
     })
   )
 
-  it.effect("go on for the others when one who asked has gone", () =>
+  it.effect("A gathered read continues for the others if one caller is interrupted", () =>
     Effect.gen(function* () {
       const { begun, end, one } = yield* held
       const gone = yield* one("a")
@@ -77,7 +77,7 @@ describe("reads that are gathered", () => {
     })
   )
 
-  it.live("one that does not come back keeps the others for a moment only", () =>
+  it.live("A read that does not return delays the other keys only for a moment", () =>
     Effect.gen(function* () {
       const { begun, end, one } = yield* held
       yield* one("a")
@@ -88,7 +88,7 @@ describe("reads that are gathered", () => {
     })
   )
 
-  it.effect("ask for a bounded number of keys, and at least for what one asks", () =>
+  it.effect("A gathered read has a bounded number of keys, but at least those of one caller", () =>
     Effect.gen(function* () {
       const { ask, begun, end, one, reads } = yield* held
       const first = yield* one("a")

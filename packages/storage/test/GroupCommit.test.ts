@@ -54,8 +54,8 @@ const busy = async () => {
   return world
 }
 
-describe("a group commit", () => {
-  it("begins at once, and beside another one, while commits are quick", async () => {
+describe("Group commit", () => {
+  it("A group commit starts at once, even beside another one, while commits are fast", async () => {
     const { add, batches, end } = held()
     await add("a")
     await end(1)
@@ -64,7 +64,7 @@ describe("a group commit", () => {
     expect(batches).toEqual([["a"], ["b"], ["c"]])
   })
 
-  it("gathers for as long as a commit takes once they are slow", async () => {
+  it("A group commit gathers for as long as a commit takes once commits are slow", async () => {
     const { add, batches } = await busy()
     await add("a")
     await pass(9)
@@ -74,7 +74,7 @@ describe("a group commit", () => {
     expect(batches).toEqual([["a", "b"]])
   })
 
-  it("then gathers while one is under way, and from its end on", async () => {
+  it("Slow commits gather during a running commit, and again from its end", async () => {
     const { add, batches, end } = await busy()
     await add("a", "b", "c", "d")
     await pass(11)
@@ -89,7 +89,7 @@ describe("a group commit", () => {
     ])
   })
 
-  it("is not held back once enough has gathered", async () => {
+  it("A group commit does not wait longer once enough items are gathered", async () => {
     const { add, batches } = await busy()
     await add("a")
     await add("b", "c", "d", "e", "f")
@@ -100,7 +100,7 @@ describe("a group commit", () => {
     expect(batches[1]).toEqual(["g", "h", "i", "j", "k", "l"])
   })
 
-  it("is not held back while little comes, however slow commits are", async () => {
+  it("A group commit does not wait if few items arrive, however slow commits are", async () => {
     const { add, batches, end } = await busy()
     await add("a")
     await pass(11)
@@ -110,7 +110,7 @@ describe("a group commit", () => {
     expect(batches).toEqual([["a"], ["b"], ["c"]])
   })
 
-  it("begins at once again when commits have become quick", async () => {
+  it("A group commit starts at once again when commits have become fast", async () => {
     const { add, batches, end, group } = await busy()
     await add("a", "b", "c", "d")
     await pass(11)

@@ -33,8 +33,8 @@ const most: Readonly<Record<string, number | null>> = {
 
 const bounded = Object.entries(hotStatements).filter(([name]) => most[name] !== null)
 
-layer(world, { excludeTestServices: true })("the hot statements", (it) => {
-  it.effect("read by index what they need, also by a plan made when the tables were all but empty", () =>
+layer(world, { excludeTestServices: true })("Hot statements", (it) => {
+  it.effect("Hot statements read only needed rows by index, even with a plan made for almost empty tables", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const few = yield* fill(30)
@@ -57,8 +57,8 @@ const manyDays = Effect.gen(function* () {
   for (let age = 35; age >= 0; age -= 5) yield* ensurePartitions(now - age * day)
 })
 
-layer(world, { excludeTestServices: true })("the hot statements, with forty days", (it) => {
-  it.effect("look into the days of the ids that they are given, and find them by the key", () =>
+layer(world, { excludeTestServices: true })("Hot statements with forty days", (it) => {
+  it.effect("Hot statements only read the partitions of the given ids, and find rows by the primary key", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* manyDays
@@ -94,8 +94,8 @@ const takesOneForAll = new Set([
 ])
 const occurrences = /yield\* (?:HotSql|JournalSql)\b|^export const \w+(?:Commit|Lookup) =/gm
 
-describe("the list of hot statements", () => {
-  it("names every one in the sources", () => {
+describe("List of hot statements", () => {
+  it("The list of hot statements contains every statement in the sources", () => {
     const stated = new Map<string, number>()
     for (const file of readdirSync(sources, { recursive: true, encoding: "utf8" })) {
       if (!file.endsWith(".ts") || file === "Database.ts") continue

@@ -22,8 +22,8 @@ const begin = (call: ReturnType<typeof callOf>) =>
     return begun as Begun
   })
 
-layer(world, { excludeTestServices: true })("the answer of a call with a key", (it) => {
-  it.effect("is answered again, to that call alone, and is sealed where it is kept", () =>
+layer(world, { excludeTestServices: true })("Answer of a call with an idempotency key", (it) => {
+  it.effect("A stored answer is returned again only for the same call, and is encrypted in the database", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const call = callOf()
@@ -37,7 +37,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
     })
   )
 
-  it.effect("is of the one that has begun, of however many begin at once", () =>
+  it.effect("Only one of several concurrent calls with the same idempotency key begins", () =>
     Effect.gen(function* () {
       const call = callOf()
       const ends = yield* Effect.all(
@@ -48,7 +48,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
     })
   )
 
-  it.effect("that never came leaves the call to who sends it next, as the call that it was", () =>
+  it.effect("A call that was never answered can be sent again, but only as the same call", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const call = callOf()
@@ -67,7 +67,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
     })
   )
 
-  it.effect("is kept for a day, and then forgotten", () =>
+  it.effect("An idempotency key is kept for a day and then forgotten", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const call = callOf()
@@ -81,7 +81,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
     })
   )
 
-  it.effect("is not kept when it is too long: the call is not carried out again", () =>
+  it.effect("A call whose answer is too long to store is not repeated", () =>
     Effect.gen(function* () {
       const call = callOf()
       yield* keepAnswer(call, yield* begin(call), 201, "x".repeat(maxAnswer + 1))
@@ -89,7 +89,7 @@ layer(world, { excludeTestServices: true })("the answer of a call with a key", (
     })
   )
 
-  it.effect("is one of so many of a team; what it has is answered still, and others are not kept from theirs", () =>
+  it.effect("The idempotency keys of a team are limited, without effect on stored ones or other teams", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const known = callOf()

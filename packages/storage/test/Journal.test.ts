@@ -94,8 +94,8 @@ const eventOf = Effect.fnUntraced(function* (of: RequestRecord) {
   return row!
 })
 
-layer(journal, { excludeTestServices: true })("Journal", (it) => {
-  it.effect("stores a request with its event, queue row and count in one go", () =>
+layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
+  it.effect("The journal stores a request with its event, queue row and count in one commit", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
       const stored = request(source)
@@ -110,7 +110,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
   )
 
   it.effect(
-    "writes nothing of a request that was routed by an old version, and all of its neighbours in the batch",
+    "A request that was routed by an outdated version is not stored, but the other requests of its batch are",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -127,7 +127,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       })
   )
 
-  it.effect("writes the same of a request and its attempt alone as of many at once", () =>
+  it.effect("The journal writes the same rows for one request as for many at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = yield* makeSource
@@ -187,7 +187,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("knows a deleted source as stale, whatever the version", () =>
+  it.effect("A request of a deleted source is stale for any version", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = yield* makeSource
@@ -196,7 +196,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("stores a thousand requests handed in at once with few statements", () =>
+  it.effect("The journal stores a thousand concurrent requests with few statements", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
       const before = (yield* Journal).stats()
@@ -211,7 +211,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("does not let a record that the database refuses take the others with it", () =>
+  it.effect("A record that the database rejects does not affect the others of its batch", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
       const outcomes = yield* Effect.all(
@@ -222,7 +222,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("does not let a record that cannot be encoded take the others with it, or leave anybody waiting", () =>
+  it.effect("A record that cannot be encoded does not affect the others, and nobody keeps waiting", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
       const outcomes = yield* Effect.all(
@@ -236,7 +236,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("stores what was under way once when every connection is cut", () =>
+  it.effect("Pending requests are stored exactly once when all connections are cut", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = yield* makeSource
@@ -255,7 +255,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("commits a small request beside large ones, not behind them", () =>
+  it.effect("A small request is committed beside large ones, not after them", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
       const body = Buffer.alloc(8 * 1024 * 1024, "x")
@@ -270,7 +270,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("refuses a record of a day that has no partition, and only that", () =>
+  it.effect("Only a record of a day without a partition is rejected", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
       const at = Date.now() + 20 * 86_400_000
@@ -282,7 +282,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("records a success: the event is final, its queue row gone, the attempt and the counts there", () =>
+  it.effect("A successful attempt makes the event final, removes its queue row and is counted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const of = request(yield* makeSource)
@@ -296,7 +296,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("records a failure with a retry, then the last one", () =>
+  it.effect("A failed attempt is stored with its retry, and the last one without", () =>
     Effect.gen(function* () {
       const of = request(yield* makeSource)
       yield* accept(of)
@@ -316,7 +316,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("takes only the attempt that follows the last: a repeated or overtaken one changes nothing", () =>
+  it.effect("Only the next attempt of an event is stored, and a repeated or outdated one changes nothing", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const of = request(yield* makeSource)
@@ -332,7 +332,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("lets a delivery that was on the wire have the last word over a cancellation", () =>
+  it.effect("A successful delivery that was in progress overrides a cancellation", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = yield* makeSource
@@ -360,7 +360,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("records every attempt once while connections are cut", () =>
+  it.effect("Every attempt is stored exactly once while connections are cut", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const source = yield* makeSource

@@ -310,7 +310,7 @@ const described = (name: string, { parameters, statement }: Commit): string => {
   return [`-- ${name}`, words(statement), ...lines, ""].join("\n")
 }
 
-it("the journal sends these statements and parameters", async () => {
+it("The journal sends exactly the recorded statements and parameters", async () => {
   const text = Object.entries(batches)
     .map(([name, commit]) => described(name, commit))
     .join("\n")
@@ -393,7 +393,7 @@ const parent = (i: number) => ({
   succeeded: null
 })
 
-it.effect("what is written beside the journal sends these statements and parameters", () =>
+it.effect("Writes beside the journal send exactly the recorded statements and parameters", () =>
   Effect.gen(function* () {
     const sent: Array<Commit> = []
     yield* Effect.gen(function* () {

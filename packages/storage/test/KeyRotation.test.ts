@@ -108,8 +108,8 @@ const keysInUse = Effect.map(usesOfOldKeys, (uses) => new Set(uses.map(({ key })
 
 const world = Layer.effectDiscard(makeOldDays(old)).pipe(Layer.provideMerge(ControlPlane.layer), Layer.orDie)
 
-layer(world, { excludeTestServices: true })("a rotation of keys", (it) => {
-  it.effect("encrypts all there is by the first key, and says that the other is used nowhere", () =>
+layer(world, { excludeTestServices: true })("Rotation of encryption keys", (it) => {
+  it.effect("A rotation encrypts everything with the first key and reports the old key as unused", () =>
     Effect.gen(function* () {
       yield* by(before, plant)
       const texts = yield* by(before, opened)
@@ -142,7 +142,7 @@ layer(world, { excludeTestServices: true })("a rotation of keys", (it) => {
     })
   )
 
-  it.effect("leaves what somebody has written meanwhile, and what cannot be read", () =>
+  it.effect("A rotation keeps values that were written meanwhile, and unreadable ones", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* by(before, plant)
@@ -203,7 +203,7 @@ layer(world, { excludeTestServices: true })("a rotation of keys", (it) => {
     })
   )
 
-  it.effect("encrypts settings that were written before they were secrets, once", () =>
+  it.effect("Settings stored before they were secrets are encrypted once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { destination } = resourcesOf(mine)
@@ -229,7 +229,7 @@ layer(world, { excludeTestServices: true })("a rotation of keys", (it) => {
     })
   )
 
-  it.effect("cannot forget a column: nothing is encrypted for one that is not declared", () =>
+  it.effect("Encryption for an undeclared column is rejected, so the rotation covers all columns", () =>
     Effect.gen(function* () {
       const { encrypt, seal } = yield* Secrets
       const place = { team_id: mine, table: "events", column: "secret", id: "evt_1" }

@@ -52,8 +52,8 @@ const holders = Effect.flatMap(
     where l.locktype = 'advisory' and l.granted and a.datname = current_database() and a.application_name = 'tidegate-cluster'`
 )
 
-layer(World.layer, { excludeTestServices: true })("the session of a runner's locks", (it) => {
-  it.effect("says that the runner lives and asks what it holds, in one statement", () =>
+layer(World.layer, { excludeTestServices: true })("Session of a runner's locks", (it) => {
+  it.effect("One statement of the lock session both sends the heartbeat and reads the held shards", () =>
     Effect.gen(function* () {
       const { first, sql } = yield* World
       yield* register(first, 1)
@@ -69,7 +69,7 @@ layer(World.layer, { excludeTestServices: true })("the session of a runner's loc
     })
   )
 
-  it.effect("holds nothing for a runner whose session has ended, and another one takes it over", () =>
+  it.effect("A runner whose session ended holds no shards, and another runner takes them over", () =>
     Effect.gen(function* () {
       const { first, second, sql } = yield* World
       yield* register(second, 2)
@@ -91,7 +91,7 @@ layer(World.layer, { excludeTestServices: true })("the session of a runner's loc
     })
   )
 
-  it.effect("holds nothing that its runner can prove while the server does not answer it", () =>
+  it.effect("A runner whose lock session gets no answer holds nothing that it can prove", () =>
     Effect.gen(function* () {
       const { first, second } = yield* World
       const [holder] = yield* holders
@@ -121,7 +121,7 @@ layer(World.layer, { excludeTestServices: true })("the session of a runner's loc
     })
   )
 
-  it.effect("gives back one shard by itself, and says so of a runner that holds none", () =>
+  it.effect("A runner can release one shard, and sends heartbeats even without shards", () =>
     Effect.gen(function* () {
       const { first, second, sql } = yield* World
       yield* second.release(address(2), shards[0]!)

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { transaction } from "../src/Transaction.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
-layer(ControlPlane.layer, { excludeTestServices: true })("a transaction whose session the server ends", (it) => {
+layer(ControlPlane.layer, { excludeTestServices: true })("Transaction whose session ends", (it) => {
   /** Runs one whose first try loses its session by `losing`; answers what it came to, and how often it was tried. */
   const run = Effect.fnUntraced(function* (losing: Effect.Effect<unknown, unknown, SqlClient.SqlClient>) {
     const sql = yield* SqlClient.SqlClient
@@ -19,14 +19,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a transaction whose se
     return [answer, yield* Ref.get(tries)]
   })
 
-  it.effect("is taken again: amid a statement", () =>
+  it.effect("A transaction is repeated if its session ends during a statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       expect(yield* run(sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(5)`)).toStrictEqual([1, 2])
     })
   )
 
-  it.effect("is taken again: between two statements", () =>
+  it.effect("A transaction is repeated if its session ends between two statements", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const other = yield* sql.reserve

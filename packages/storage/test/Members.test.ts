@@ -32,8 +32,8 @@ const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
 const rolesOf = (team: string) =>
   Effect.map(listMembers(team), (members) => members.map(({ email, role }) => `${email} ${role}`))
 
-layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
-  it.effect("are let in by the address that they were added by, once their issuer has verified it", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Members of a team", (it) => {
+  it.effect("Members sign in with the address they were added by, once their issuer verified it", () =>
     Effect.gen(function* () {
       expect(yield* codeOf(enter("ada"))).toBe("TEAM_FORBIDDEN")
       const team = yield* createTeam("Engines", address("Ada"))
@@ -56,7 +56,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("are so many of a team, however many are added at once", () =>
+  it.effect("The number of a team's members is limited, even in concurrent additions", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const team = yield* createTeam("Crowd", address("first"))
@@ -75,7 +75,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("are nobody whose address only looks alike: A to Z alone are one with a to z", () =>
+  it.effect("An address that only looks similar is not a member's: only A to Z equal a to z", () =>
     Effect.gen(function* () {
       const team = yield* createTeam("Kelvins", address("kate"))
       const kelvin = "\u212Aate@example.com"
@@ -87,7 +87,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("are expected by the issuer of today, whoever was expected by another", () =>
+  it.effect("A member who was expected by another issuer is now expected by the current one", () =>
     Effect.gen(function* () {
       const team = yield* createTeam("Issuers", address("issuers"))
       yield* putMember(team, { user: "edith@example.com", issuer: "https://mistyped.test" }, "member")
@@ -96,14 +96,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("are never of the team that strangers' bins are of", () =>
+  it.effect("Nobody can be a member of the team of public bins", () =>
     Effect.gen(function* () {
       expect(yield* codeOf(putMember(binsTeam, address("ada"), "owner"))).toBe("NOT_FOUND")
       expect((yield* listTeams).map(({ id }) => id)).not.toContain(binsTeam)
     })
   )
 
-  it.effect("a change is felt by the next call of a session that there is", () =>
+  it.effect("A changed membership applies to the next call of an existing session", () =>
     Effect.gen(function* () {
       const find = yield* sessionsByToken
       const roles = Effect.map(find("ses_bea"), (session) => session?.memberships.map(({ role }) => role))
@@ -118,7 +118,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("a team keeps an owner, also when two leave at once", () =>
+  it.effect("A team always keeps an owner, even if two leave at the same time", () =>
     Effect.gen(function* () {
       const team = yield* createTeam("Wheels", address("dot"))
       expect(yield* codeOf(removeMember(team, "dot@example.com"))).toBe("RESOURCE_IN_USE")
@@ -131,7 +131,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("one that was only expected is forgotten with the last membership", () =>
+  it.effect("An expected member is forgotten with the last membership", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const team = yield* createTeam("Cogs", address("fay"))
@@ -143,7 +143,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
     })
   )
 
-  it.effect("says what is wrong", () =>
+  it.effect("Changes of missing teams and members are rejected with the cause", () =>
     Effect.gen(function* () {
       expect(yield* codeOf(listMembers("tm_nowhere"))).toBe("NOT_FOUND")
       expect(yield* codeOf(putMember("tm_nowhere", address("hal"), "member"))).toBe("NOT_FOUND")

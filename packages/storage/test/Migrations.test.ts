@@ -12,7 +12,7 @@ const written = globSync("*.ts", { cwd: join(import.meta.dirname, "../src/migrat
   .sort()
   .map((file) => ({ migration_id: Number(file.slice(0, 4)), name: basename(file, ".ts").slice(5) }))
 
-it.live("an empty database is brought to the schema once, by however many processes start together", () =>
+it.live("Concurrent processes migrate an empty database exactly once", () =>
   Effect.gen(function* () {
     const url = yield* emptyDatabase
     const database = Database.layer({ url, connections: 1, hotConnections: 1 })

@@ -39,7 +39,7 @@ const germanServer = Layer.unwrap(
   })
 )
 
-it.live("makes partitions that are missing, whatever language the server says it in", () =>
+it.live("Missing partitions are created, whatever the language of the server's message", () =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* migrate
@@ -92,7 +92,7 @@ const insertRequest = (sql: SqlClient.SqlClient, at: number) => sql`
     ignored_count, ingested_at, created_at, updated_at)
   values (${newId(prefixes.request, at)}, 'tm', 'src', 'accepted', true, 'POST', '/', '', '{}', 0, 0, 0, now(), now(), now())`
 
-it.live("makes partitions beside a reader, of all tables, wherever the clock jumps", () =>
+it.live("Partitions of all tables are created beside a reader, even if the clock jumps", () =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const today = startOfDay(Date.now())
@@ -112,7 +112,7 @@ it.live("makes partitions beside a reader, of all tables, wherever the clock jum
 )
 
 it.live(
-  "drops a partition between readers: it asks for a moment, again and again, and nobody waits longer behind it",
+  "A partition is dropped with repeated short attempts to lock it, so that nobody waits long behind the lock",
   () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ it.live(
         Effect.gen(function* () {
           const outside = yield* Effect.context<SqlClient.SqlClient>()
           const dropping = Effect.runPromiseExitWith(outside)(dropPartition(oldest!, Effect.succeed(false)))
-          // Doors go on, although the drop cannot.
+          // Inserts go on, although the drop cannot.
           for (let i = 0; i < 40; i++) {
             const since = performance.now()
             yield* insertRequest(sql, Date.now())
@@ -141,7 +141,7 @@ it.live(
     }).pipe(Effect.provide(database), Effect.scoped)
 )
 
-it.live("keeps a partition that something begins to wait for", () =>
+it.live("A partition that something begins to wait for is kept", () =>
   Effect.gen(function* () {
     const [oldest] = yield* partitions
     expect(yield* dropPartition(oldest!, Effect.succeed(true))).toBe(false)
@@ -149,7 +149,7 @@ it.live("keeps a partition that something begins to wait for", () =>
   }).pipe(Effect.provide(database), Effect.scoped)
 )
 
-it.live("an index that was made for days to come is built for those that there are", () =>
+it.live("An index that was created for future partitions is also built for the existing ones", () =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const covered = sql<{ valid: boolean; days: number }>`

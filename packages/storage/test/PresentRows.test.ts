@@ -15,8 +15,8 @@ const reads = Effect.gen(function* () {
   return row!.count
 })
 
-layer(ControlPlane.layerOf({ connections: 1 }), { excludeTestServices: true })("a team's rows", (it) => {
-  it.effect("are found by their ids, also by plans made when they were few", () =>
+layer(ControlPlane.layerOf({ connections: 1 }), { excludeTestServices: true })("Rows of a team", (it) => {
+  it.effect("The rows of a team are found by id, even with plans made when the team had few rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connect = Effect.gen(function* () {

@@ -33,8 +33,8 @@ const renewedRing = Secrets.layer({
   keys: Result.getOrThrow(parseSecretKeys(`new:${"cd".repeat(32)},old:${"ab".repeat(32)}`))
 })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) => {
-  it.effect("are found by their text, of which the database has an HMAC, and by nothing else", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Project keys", (it) => {
+  it.effect("A project key is found only by its text, of which the database stores an HMAC", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const find = yield* projectKeysByText
@@ -65,7 +65,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
     })
   )
 
-  it.effect("are by the pepper that was the newest when they were made, in every process", () =>
+  it.effect("A project key uses the newest pepper at its creation, in every process", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const find = yield* projectKeysByText
@@ -83,7 +83,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
     })
   )
 
-  it.effect("stay valid when the keys of the ring change, which encrypts the peppers anew", () =>
+  it.effect("Project keys stay valid when the encryption keys change and the peppers are encrypted again", () =>
     Effect.gen(function* () {
       const { api_key, key } = yield* createKey(team, policy, null)
       const found = yield* Effect.provide(
@@ -98,7 +98,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
     })
   )
 
-  it.effect("let nobody in by a pepper that cannot be read", () =>
+  it.effect("A project key is rejected if its pepper cannot be read", () =>
     Effect.gen(function* () {
       const { api_key } = yield* createKey(team, policy, null)
       const ring = Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ef".repeat(32))) })
@@ -111,7 +111,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
     })
   )
 
-  it.effect("that are revoked are forgotten after the newest thousand, and the rest stays", () =>
+  it.effect("Only the newest thousand revoked keys are kept, and other keys stay", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { key } = yield* createKey(ControlPlane.otherTeam, policy, null)
@@ -130,7 +130,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
     })
   )
 
-  it.effect("changed and revoked at the same time, end revoked", () =>
+  it.effect("A key that is changed and revoked at the same time ends as revoked", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 20; round++) {
         const { key } = yield* createKey(ControlPlane.otherTeam, policy, null)
@@ -145,7 +145,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
     })
   )
 
-  it.effect("a team's own is one of them, with what nobody has narrowed", () =>
+  it.effect("A team's own API key is listed as a project key with all rights", () =>
     Effect.gen(function* () {
       const find = yield* teamKeysByText
       yield* replaceSecrets(team, { api_key: "a key of my own" })
@@ -164,7 +164,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
   )
 })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key", (it) => {
+layer(ControlPlane.layer, { excludeTestServices: true })("Decisions about project keys", (it) => {
   const counted = {
     entry: "00000000-0000-4000-8000-000000000001",
     team_id: team,
@@ -180,7 +180,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     count: 3
   } as const
 
-  it.effect("are added up over processes, and written again change nothing", () =>
+  it.effect("Decisions are added up over processes, and a repeated write changes nothing", () =>
     Effect.gen(function* () {
       const later = { ...counted, count: 5, lastAt: counted.lastAt + 1_000 }
       const elsewhere = {
@@ -219,7 +219,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     })
   )
 
-  it.effect("of many windows are read from the latest on", () =>
+  it.effect("Decisions of many time windows are read from the latest to the oldest", () =>
     Effect.gen(function* () {
       yield* writeDecisions(
         Array.from({ length: 150 }, (_, n) => ({
@@ -237,7 +237,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     })
   )
 
-  it.effect("that were let in say when the key was used last, once a minute", () =>
+  it.effect("An allowed decision updates the last use of its key at most once a minute", () =>
     Effect.gen(function* () {
       const { key } = yield* createKey(team, policy, null)
       const used = Effect.map(getKey(team, key.id), ({ last_used_at }) => last_used_at)
@@ -263,7 +263,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     })
   )
 
-  it.effect("that let a team's own key in say when it was used, though nobody had looked at it before", () =>
+  it.effect("A decision for a team's own key updates its last use, even without an earlier read", () =>
     Effect.gen(function* () {
       const other = ControlPlane.otherTeam
       yield* replaceSecrets(other, { api_key: "a key of its own" })
@@ -283,7 +283,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     })
   )
 
-  it.effect("that would have refused a team's API key keep it from the cut-over, unless it is forced", () =>
+  it.effect("Recorded denials prevent the cut-over of a team, unless it is forced", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const pending = sql<{ id: string }>`select id from teams where key_policy_cutover = 'pending' order by id`

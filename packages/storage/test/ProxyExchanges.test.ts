@@ -65,8 +65,8 @@ const rows = (records: ReadonlyArray<ProxyExchangeRecord>) =>
       order by request_id`
   )
 
-layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
-  it.effect("stores an exchange, with an answer and without, under the request's id", () =>
+layer(database, { excludeTestServices: true })("Proxy exchanges", (it) => {
+  it.effect("A proxy exchange is stored under its request's id, with or without an answer", () =>
     Effect.gen(function* () {
       const answered = exchange()
       const failed = exchange({
@@ -124,7 +124,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     })
   )
 
-  it.effect("takes the first of two for one request, in one batch or in two", () =>
+  it.effect("Only the first exchange of a request is stored, in one batch or in two", () =>
     Effect.gen(function* () {
       const first = exchange({ responseStatus: 201 })
       const again = { ...first, responseStatus: 500 }
@@ -143,7 +143,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     })
   )
 
-  it.effect("stores a thousand handed in at once with few statements, each once", () =>
+  it.effect("A thousand concurrent exchanges are stored once each with few statements", () =>
     Effect.gen(function* () {
       const records = Array.from({ length: 1_000 }, () => exchange())
       const { result } = yield* withWriter((writer) => {
@@ -162,7 +162,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     })
   )
 
-  it.effect("loses one that the database refuses or that cannot be sent, says so, and stores its neighbours", () =>
+  it.effect("A rejected exchange is lost and logged, and the others of its batch are stored", () =>
     Effect.gen(function* () {
       const good = [exchange(), exchange(), exchange()] as const
       const nul = exchange({ errorText: "\0" })
@@ -179,7 +179,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     })
   )
 
-  it.effect("stores everything once when every connection is cut meanwhile", () =>
+  it.effect("All exchanges are stored exactly once when every connection is cut meanwhile", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const records = Array.from({ length: 1_000 }, () => exchange())
@@ -199,7 +199,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     })
   )
 
-  it.effect("holds no more than its bound while the database does not answer, and says what it drops", () =>
+  it.effect("The waiting exchanges are bounded while the database is blocked, and lost ones are logged", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const body = Buffer.alloc(65_536)
@@ -228,7 +228,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     })
   )
 
-  it.effect("writes what is waiting when it is closed", () =>
+  it.effect("Waiting exchanges are written when the writer is closed", () =>
     Effect.gen(function* () {
       const records = Array.from({ length: 300 }, () => exchange())
       yield* withWriter((writer) => Effect.sync(() => records.forEach(writer.write)))

@@ -79,7 +79,7 @@ const retry = (team: string, age: number, n: number) => {
   return Effect.as(retryEvent({ team_id: team, event_id, id, shardOf: () => 1 }), id)
 }
 
-layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of three teams", (it) => {
+layer(world, { excludeTestServices: true, timeout: "2 minutes" })("Forty days of three teams", (it) => {
   /** Waits within its time, beyond it but within the grace, and for longer than that; and what nothing can come of. */
   const made = { fresh: "", late: "", retried: "", given: "", route: "", lateRetry: "", keeper: "" }
   /** A day that somebody who does not keep it waits for stays for all. */
@@ -87,7 +87,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
   let before = 0
 
   it.effect(
-    "are cleared of what is due by one run",
+    "One run of retention removes everything that is due",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -138,7 +138,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
     120_000
   )
 
-  it.effect("lose nothing that waits within its time, and find nothing for ever", () =>
+  it.effect("Retention keeps what waits within its time, and cancels what waits longer", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { given, keeper, lateRetry, ...waits } = made
@@ -156,7 +156,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
     })
   )
 
-  it.effect("are as they are after a second run, but for days that were given up in the first", () =>
+  it.effect("A second run of retention changes only days that were given up in the first", () =>
     Effect.gen(function* () {
       const first = yield* rowsOf()
       const second = yield* retain(defaults)
@@ -179,7 +179,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
     })
   )
 
-  it.effect("go when what waited for them is done", () =>
+  it.effect("A held day is removed once nothing waits for it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { late, retried, route } = made
@@ -192,7 +192,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
     })
   )
 
-  it.effect("answer for what is gone: no data, no body, no retry, but the record", () =>
+  it.effect("Deleted payloads are reported as missing and cannot be retried, but the record is shown", () =>
     Effect.gen(function* () {
       const [age, n] = [20, 6]
       const id = idOf(old, "tm_usual", age, n)
@@ -209,7 +209,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
     })
   )
 
-  it.effect("are read by few partitions", () =>
+  it.effect("Reads of old records use few partitions", () =>
     Effect.gen(function* () {
       const team = "tm_usual"
       const id = idOf(old, team, 20, 6)
@@ -239,7 +239,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
     })
   )
 
-  it.effect("take less room", () =>
+  it.effect("Retention reduces the size of the tables", () =>
     Effect.gen(function* () {
       const after = yield* sizes
       if (process.env["TIDEGATE_RETENTION_PRINT"] !== undefined) {

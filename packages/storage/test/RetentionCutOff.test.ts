@@ -86,7 +86,7 @@ const cutOffAt = (n: number) => {
   )
 }
 
-it.live("a run cut off at any statement, and taken up again, comes to the same end as one that is not", () =>
+it.live("A retention run that is interrupted at any statement and repeated reaches the same result", () =>
   Effect.gen(function* () {
     const undisturbed = yield* Effect.provide(
       Effect.gen(function* () {

@@ -75,8 +75,8 @@ const rows = Effect.fnUntraced(function* (table: "workflow_runs" | "workflow_que
   return found.map(({ id }) => id)
 })
 
-layer(world, { excludeTestServices: true })("what is kept of workflows", (it) => {
-  it.effect("runs with their steps as long as records, what steps gave and its previews as long as payloads", () =>
+layer(world, { excludeTestServices: true })("Retention of workflows", (it) => {
+  it.effect("Workflow runs are kept as long as records, and their outputs and previews as long as payloads", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* makeDays({ now, days: 16 })
@@ -114,7 +114,7 @@ layer(world, { excludeTestServices: true })("what is kept of workflows", (it) =>
     })
   )
 
-  it.effect("nothing of one that was deleted, once its runs have ended", () =>
+  it.effect("Nothing is kept of a deleted workflow once its runs have ended", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = newId(prefixes.workflow, now)
@@ -128,7 +128,7 @@ layer(world, { excludeTestServices: true })("what is kept of workflows", (it) =>
     })
   )
 
-  it.effect("versions that nobody can name any more go, but for what others are defined in", () =>
+  it.effect("Versions that nothing can refer to are removed, unless other versions are based on them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = newId(prefixes.workflow, now)
@@ -162,7 +162,7 @@ layer(world, { excludeTestServices: true })("what is kept of workflows", (it) =>
     return found.map(({ version }) => version)
   })
 
-  it.effect("versions that no run goes by go an hour after the next was made, but for what others are defined in", () =>
+  it.effect("Versions without runs are removed after an hour, unless others are based on them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = newId(prefixes.workflow, now)
@@ -199,7 +199,7 @@ layer(world, { excludeTestServices: true })("what is kept of workflows", (it) =>
     })
   )
 
-  it.effect("a workflow that is saved all day keeps what did something, however often that is", () =>
+  it.effect("A workflow that is saved all day keeps only the versions that were used", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = newId(prefixes.workflow, now)
@@ -212,7 +212,7 @@ layer(world, { excludeTestServices: true })("what is kept of workflows", (it) =>
     })
   )
 
-  it.effect("deleted workflows, actions and filters, once nothing can ask for them", () =>
+  it.effect("Deleted workflows, actions and filters are removed once nothing refers to them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const at = (days: number) => new Date(now - days * day)

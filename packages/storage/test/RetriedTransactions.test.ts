@@ -34,9 +34,9 @@ const conflicts = Layer.effectDiscard(
 
 const world = conflicts.pipe(Layer.provideMerge(Transformations.layer), Layer.provideMerge(ControlPlane.layer))
 
-layer(world, { excludeTestServices: true })("transactions that lose a conflict while reading their answer", (it) => {
+layer(world, { excludeTestServices: true })("Transactions that lose a conflict while they read their answer", (it) => {
   const commands = {
-    "create a destination that is there": Effect.gen(function* () {
+    "create a destination that exists": Effect.gen(function* () {
       const id = newId(prefixes.destination, Date.now())
       const create = (yield* Destinations).create(team, id, destinationFields(), { id: "create" })
       yield* create
@@ -62,7 +62,7 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
       const { id } = yield* createConnection()
       return (yield* Connections).turn(team, id, "pause")
     }),
-    "create a transformation that is there": Effect.gen(function* () {
+    "create a transformation that exists": Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())
       const fields = { name: ControlPlane.unique("t"), code, env: {}, isolation: null }
       const create = (yield* Transformations).create(team, id, fields, { id: "create" })
@@ -72,7 +72,7 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
   }
 
   for (const [name, prepare] of Object.entries(commands)) {
-    it.effect(`are taken again as a whole: ${name}`, () =>
+    it.effect(`A transaction that loses a conflict is repeated as a whole: ${name}`, () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const command: Effect.Effect<unknown, unknown> = yield* prepare

@@ -44,8 +44,8 @@ const fill = Effect.gen(function* () {
       unnest(array['created', 'successful']) measure, generate_series(1, 2) slot`
 })
 
-layer(world, { excludeTestServices: true })("old counts", (it) => {
-  it.effect("become counts of hours, with the same sums, and go after a month", () =>
+layer(world, { excludeTestServices: true })("Old counts", (it) => {
+  it.effect("Old counts become hourly counts with the same sums and are removed after a month", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fill
@@ -63,7 +63,7 @@ layer(world, { excludeTestServices: true })("old counts", (it) => {
     })
   )
 
-  it.effect("take up what comes late for an hour that is counted", () =>
+  it.effect("A late count for a compacted hour is added to it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fill
@@ -81,7 +81,7 @@ layer(world, { excludeTestServices: true })("old counts", (it) => {
     })
   )
 
-  it.effect("are compacted around a row that a writer holds, which the next run takes", () =>
+  it.effect("Compaction skips a row that a writer has locked, and the next run takes it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fill

@@ -10,8 +10,8 @@ import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, createDestination, createSource, sourceFields } = ControlPlane
 
-layer(ControlPlane.layer, { excludeTestServices: true })("a source that is routed by", (it) => {
-  it.effect("is found by its id and by its slug, and only there", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Source as read for routing", (it) => {
+  it.effect("A source is found by its id and by its slug only", () =>
     Effect.gen(function* () {
       const { id } = yield* createSource({ slug: "shop-floor" })
       const byId = yield* readRoutedSource(id)
@@ -28,7 +28,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a source that is route
     })
   )
 
-  it.effect("has its enabled connections to enabled destinations", () =>
+  it.effect("A source is read with its enabled connections to enabled destinations", () =>
     Effect.gen(function* () {
       const now = new Date()
       const { id: source_id } = yield* createSource()
@@ -55,7 +55,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a source that is route
   )
 
   it.effect(
-    "A source's rules are read up to some megabytes; connections beyond them come without, and decide by themselves",
+    "The rules of a source are read up to some megabytes, and connections beyond them decide by themselves",
     () =>
       Effect.gen(function* () {
         const { id: source_id } = yield* createSource()
@@ -69,7 +69,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a source that is route
       })
   )
 
-  it.effect("says that its verification cannot be read, so that its door can close", () =>
+  it.effect("Unreadable verification settings are reported, so that ingress can reject requests", () =>
     Effect.gen(function* () {
       const auth = { header_key: "x-signature", webhook_secret_key: "a-long-secret" }
       const config = { ...sourceFields().config, auth_type: "HMAC" as const }

@@ -90,8 +90,8 @@ const forget = Effect.fnUntraced(function* (status = "active", deleted = false) 
     on conflict (id) do update set status = excluded.status, deleted_at = excluded.deleted_at`
 })
 
-layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (it) => {
-  it.effect("has the runs that are due with their requests, the longest due first, and none that is in hand", () =>
+layer(world, { excludeTestServices: true })("Queue of a workflow's runs", (it) => {
+  it.effect("The queue returns due runs with their requests, oldest first, without those in progress", () =>
     Effect.gen(function* () {
       yield* forget()
       const ids = [yield* begun(), yield* begun(), yield* begun()]
@@ -104,7 +104,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
     })
   )
 
-  it.effect("a run that is at its end is in it no more, and its steps are there", () =>
+  it.effect("A finished run is no longer in the queue, and its steps are stored", () =>
     Effect.gen(function* () {
       yield* forget()
       const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
     })
   )
 
-  it.effect("of two that take the same run on, one is stored, with its part", () =>
+  it.effect("Only one of two concurrent commits for the same run is stored", () =>
     Effect.gen(function* () {
       yield* forget()
       const id = yield* begun()
@@ -143,7 +143,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
     })
   )
 
-  it.effect("is read as the workflow stands: paused or deleted it has nothing to do, disabled all that is left", () =>
+  it.effect("The queue follows its workflow: empty if paused or deleted, all remaining runs if disabled", () =>
     Effect.gen(function* () {
       const later = Effect.fnUntraced(function* (id: string) {
         const sql = yield* SqlClient.SqlClient
@@ -166,7 +166,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
     })
   )
 
-  it.effect("is read with what its team's actions call that takes nothing, once for all runs", () =>
+  it.effect("The queue is read once with all targets that the team's actions must not call now", () =>
     Effect.gen(function* () {
       yield* forget()
       yield* begun()
@@ -191,7 +191,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
     })
   )
 
-  it.effect("holds of a team's targets are bounded, and those that are over make room", () =>
+  it.effect("The number of held targets of a team is limited, and expired ones make room", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const now = Date.now()
@@ -214,7 +214,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
   )
 
   it.effect(
-    "what the database refuses is told apart from what it could not do now, and costs no other its commit",
+    "A commit that the database rejects is reported as rejected and does not affect the others of its batch",
     () =>
       Effect.gen(function* () {
         yield* forget()
@@ -229,7 +229,7 @@ layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (i
       })
   )
 
-  it.effect("a run that is put off is not due before, and as it was", () =>
+  it.effect("A postponed run is not due before its time, and is otherwise unchanged", () =>
     Effect.gen(function* () {
       yield* forget()
       const { move, putOff } = yield* RunJournal

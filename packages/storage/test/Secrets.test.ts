@@ -34,7 +34,7 @@ const reason = (ring: string, value: string, at = address) =>
   Effect.map(Effect.flip(decrypt(ring, value, at)), (error) => error.reason)
 
 describe("Secrets", () => {
-  it.effect("opens what another implementation sealed", () =>
+  it.effect("A value that another implementation encrypted is decrypted", () =>
     Effect.gen(function* () {
       // python3: AESGCM(bytes(range(32))).encrypt(bytes(range(12)), "top secret: ü".encode(), b"tm_1|sources|auth|src_1")
       const value = "v1.k1.AAECAwQFBgcICQoL.M22mO7aAoWnoNa2rclVwaU0DjW0UR_WxRPiuVBZ0"
@@ -42,7 +42,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("gives every value its own nonce, and nothing of the text away", () =>
+  it.effect("Every encrypted value has its own nonce and reveals nothing of the text", () =>
     Effect.gen(function* () {
       const values = yield* Effect.all(Array.from({ length: 50 }, () => encrypt(`k1:${base64}`, "top secret")))
       expect(new Set(values.map((value) => value.split(".")[2])).size).toBe(50)
@@ -53,7 +53,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("a value opens only in its own place", () =>
+  it.effect("An encrypted value can only be decrypted at its own address", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(base64, "top secret")
       expect(yield* decrypt(base64, value)).toBe("top secret")
@@ -63,7 +63,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("rotation: the newest key encrypts, older ones still open, a removed one does not", () =>
+  it.effect("The newest key encrypts, older keys still decrypt, and a removed key does not", () =>
     Effect.gen(function* () {
       const old = yield* encrypt(`k1:${base64}`, "top secret")
       const rotated = `k2:${other},k1:${base64}`
@@ -77,7 +77,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("a key that gets an id later still opens what it encrypted without one", () =>
+  it.effect("A key that gets an id later still decrypts what it encrypted without one", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(base64, "top secret")
       expect(value.startsWith("v1.630dcd29.")).toBe(true)
@@ -85,7 +85,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("refuses what is no encrypted value", () =>
+  it.effect("A malformed encrypted value is rejected", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(`k1:${base64}`, "")
       const [, , nonce, sealed] = value.split(".")
@@ -107,7 +107,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("what is sealed at once opens in its own place, by the key of its day and by none of settings", () =>
+  it.effect("A value sealed with a day's key opens only at its own address, and not as a setting", () =>
     Effect.gen(function* () {
       const open = (text: string) => Effect.provide(Secrets, layer(text))
       const secrets = yield* open(`k1:${base64}`)
@@ -132,7 +132,7 @@ describe("Secrets", () => {
     })
   )
 
-  it.effect("its error names the place and the key, and shows neither the value nor the text", () =>
+  it.effect("The error of an unreadable secret names its place and key, but shows no secret", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(`k1:${base64}`, "top secret")
       const error = yield* Effect.flip(decrypt(`k2:${other}`, value))
@@ -147,7 +147,7 @@ describe("Secrets", () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
   it.effect.prop(
-    "what is encrypted is decrypted; with any character changed it is refused",
+    "Any encrypted text is decrypted, and an altered value is rejected",
     [text, index, shift],
     ([plaintext, at, by]) =>
       Effect.gen(function* () {
@@ -166,7 +166,7 @@ describe("Secrets", () => {
 })
 
 describe("parseSecretKeys", () => {
-  it("reads a single key in base64, base64url or hex, and names it by its fingerprint", () => {
+  it("A single key is read in base64, base64url or hex and named by its fingerprint", () => {
     const unpadded = base64.replace("=", "")
     for (const text of [base64, unpadded, hex, hex.toUpperCase(), `\n ${base64}\n`, `k:${base64}`]) {
       const [key, ...others] = keys(text)
@@ -178,7 +178,7 @@ describe("parseSecretKeys", () => {
     expect(key.key.export()).toStrictEqual(Buffer.alloc(32, 0xff))
   })
 
-  it("reads a list, newest first", () => {
+  it("A list of keys is read with the newest first", () => {
     expect(
       keys(`2026-11:${other}, 2025_01:${hex} ,${Buffer.alloc(32).toString("base64")}`).map(({ id }) => id)
     ).toStrictEqual(["2026-11", "2025_01", "66687aad"])
@@ -199,11 +199,11 @@ describe("parseSecretKeys", () => {
     [`a:b:${base64}`, "secret key 1 is neither base64 nor hex"],
     [`k1:${base64},k1:${other}`, "secret key 2 has the id of another key"],
     [`${base64},${hex}`, "secret key 2 has the id of another key"]
-  ])("refuses %j", (text, message) => {
+  ])("The key list %j is rejected", (text, message) => {
     expect(failure(text)).toBe(message)
   })
 
-  it("keeps keys out of what is printed", () => {
+  it("Keys do not appear when they are printed", () => {
     const printed = JSON.stringify(keys(`k1:${base64}`))
     expect(printed).not.toContain(base64)
     expect(printed).not.toContain(hex)
@@ -220,7 +220,7 @@ const inHome = <A, E>(body: (home: string, fs: FileSystem.FileSystem) => Effect.
 const fingerprints = (ring: ReadonlyArray<{ readonly fingerprint: string }>) => ring.map((key) => key.fingerprint)
 
 describe("loadSecretKeys", () => {
-  it.effect("makes a key that only its owner can read, and loads the same one ever after", () =>
+  it.effect("A new key file is readable by its owner only, and the same key is loaded afterwards", () =>
     inHome((home, fs) =>
       Effect.gen(function* () {
         const first = yield* loadSecretKeys(home)
@@ -233,7 +233,7 @@ describe("loadSecretKeys", () => {
     )
   )
 
-  it.effect("twenty at once end with one key", () =>
+  it.effect("Twenty concurrent loads end with one key", () =>
     inHome((home, fs) =>
       Effect.gen(function* () {
         const rings = yield* Effect.all(
@@ -246,7 +246,7 @@ describe("loadSecretKeys", () => {
     )
   )
 
-  it.effect("a process that another overtakes uses the other's key, and does not replace it", () =>
+  it.effect("A process that another overtakes uses the other's key and does not replace it", () =>
     inHome((home, real) =>
       Effect.gen(function* () {
         const path = join(home, "secrets.key")
@@ -266,7 +266,7 @@ describe("loadSecretKeys", () => {
     )
   )
 
-  it.effect("processes that start at once end with one key", () =>
+  it.effect("Processes that start at the same time end with one key", () =>
     inHome((home) =>
       Effect.gen(function* () {
         const script = `
@@ -288,7 +288,7 @@ describe("loadSecretKeys", () => {
     )
   )
 
-  it.effect("reads a ring that its operator wrote, and warns when others can read it", () =>
+  it.effect("A key file of the operator is read, and a warning is logged if others can read it", () =>
     inHome((home, fs) =>
       Effect.gen(function* () {
         const path = join(home, "secrets.key")
@@ -303,7 +303,7 @@ describe("loadSecretKeys", () => {
     )
   )
 
-  it.effect("never replaces a file that it cannot understand", () =>
+  it.effect("A key file that cannot be understood is never replaced", () =>
     inHome((home, fs) =>
       Effect.gen(function* () {
         const path = join(home, "secrets.key")
@@ -321,7 +321,7 @@ describe("loadSecretKeys", () => {
     )
   )
 
-  it.effect("fails with its own error where there can be no file", () =>
+  it.effect("The load fails with its own error where no key file can exist", () =>
     inHome((home, fs) =>
       Effect.gen(function* () {
         yield* fs.makeDirectory(join(home, "secrets.key"), { recursive: true })
@@ -334,8 +334,8 @@ describe("loadSecretKeys", () => {
   )
 })
 
-describe("tokens", () => {
-  it("hashToken is the SHA-256 in hex", () => {
+describe("Tokens", () => {
+  it("hashToken returns the SHA-256 in hex", () => {
     // printf 'gwk_0123' | openssl dgst -sha256 -r
     expect(hashToken("gwk_0123")).toBe("b78de3eb224b74098b52d81d62ba45d9aa900e91d39a6efd74a079bfbe3cbda9")
   })

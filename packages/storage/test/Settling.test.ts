@@ -99,8 +99,8 @@ const stored = Effect.fnUntraced(function* (id: string) {
   }
 })
 
-layer(world, { excludeTestServices: true })("settlements", (it) => {
-  it.effect("of several connections are one commit; each is told what it has made", () =>
+layer(world, { excludeTestServices: true })("Commits of routing jobs", (it) => {
+  it.effect("Routing results of several connections are one commit, and each learns what it created", () =>
     Effect.gen(function* () {
       const journal = yield* Journal
       const id = yield* waiting(...connections)
@@ -127,7 +127,7 @@ layer(world, { excludeTestServices: true })("settlements", (it) => {
     })
   )
 
-  it.effect("that the database refuses cost their neighbours nothing", () =>
+  it.effect("Routing results that the database rejects do not affect others", () =>
     Effect.gen(function* () {
       const id = yield* waiting(...connections)
       const outcomes = yield* Effect.all(
@@ -143,7 +143,7 @@ layer(world, { excludeTestServices: true })("settlements", (it) => {
     })
   )
 
-  it.effect("by what does not hold any more, or of who may not any more, write nothing; those beside them do", () =>
+  it.effect("Outdated or unowned routing results write nothing, and others of the commit do", () =>
     Effect.gen(function* () {
       const id = yield* waiting(...connections)
       const basis = { sourceId: source, version: 1, transformation: null }
@@ -162,7 +162,7 @@ layer(world, { excludeTestServices: true })("settlements", (it) => {
     })
   )
 
-  it.effect("of one route twice make one event, and one window of those that a key opens", () =>
+  it.effect("A repeated routing result creates one event, and a key opens one deduplication window", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = [yield* waiting(first), yield* waiting(first)] as const
@@ -185,7 +185,7 @@ layer(world, { excludeTestServices: true })("settlements", (it) => {
     })
   )
 
-  it.effect("count what the version before has left uncounted", () =>
+  it.effect("Routing results count jobs that the previous version left uncounted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = [yield* waiting(first), yield* waiting(first)] as const

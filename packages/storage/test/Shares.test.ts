@@ -19,8 +19,8 @@ const shared = (day = 0) =>
     (token) => `http://gateway.test/${token}`
   )
 
-layer(world, { excludeTestServices: true })("a share", (it) => {
-  it.effect("shows what was redacted, counts its readers, and keeps its token to itself", () =>
+layer(world, { excludeTestServices: true })("Share", (it) => {
+  it.effect("A share shows the redacted request, counts its readers and hides its token", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const made = yield* shared()
@@ -42,7 +42,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
     })
   )
 
-  it.effect("ends when it is revoked, and forgets what it showed", () =>
+  it.effect("A revoked share ends and forgets its content", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id, request_id, token } = yield* shared()
@@ -61,7 +61,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
     })
   )
 
-  it.effect("is ended with all of its request, and is listed until it is forgotten", () =>
+  it.effect("All shares of a request can be revoked, and stay listed until they are forgotten", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`delete from request_shares where team_id = ${mine}`
@@ -88,7 +88,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
     })
   )
 
-  it.effect("ends at its time, says so for a while, and is gone", () =>
+  it.effect("A share expires at its time, reports that for a while, and is then deleted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id, token } = yield* shared()
@@ -101,7 +101,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
     })
   )
 
-  it.effect("is not there for a token that nobody has, nor of a request of another team", () =>
+  it.effect("No share exists for an unknown token or a request of another team", () =>
     Effect.gen(function* () {
       for (const token of [`rsh_${"0".repeat(48)}`, "rsh_", "", "rsh_' or 1=1", `RSH_${"0".repeat(48)}`]) {
         expect(yield* codeOf(openShare(token))).toBe("SHARE_NOT_FOUND")
@@ -112,7 +112,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
     })
   )
 
-  it.effect("outlives what it was made of", () =>
+  it.effect("A share outlives its original request", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { request, request_id, token } = yield* shared(2)
@@ -122,7 +122,7 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
     })
   )
 
-  it.effect("a team has so many, however many are made at once", () =>
+  it.effect("The number of shares of a team is limited, even in concurrent creations", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* shared()

@@ -14,8 +14,8 @@ const { createConnection, createSource, otherTeam, sourceFields, team, told, ver
 const change = (fields: Partial<SourceFields>) => (stored: SourceFields) =>
   Result.succeed({ ...stored, auth: "unchanged" as const, ...fields })
 
-layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
-  it.effect("stores a source and shows it with its URL", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) => {
+  it.effect("A stored source is returned with its URL", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const id = newId(prefixes.source, Date.now())
@@ -51,7 +51,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("shows secrets masked and stores them encrypted", () =>
+  it.effect("The secrets of a source are returned masked and stored encrypted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
@@ -80,7 +80,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("of an older version has the settings that came later at their defaults", () =>
+  it.effect("A source of an older version has the default values of newer settings", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
@@ -99,7 +99,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("keeps a custom response and proxy settings as they are", () =>
+  it.effect("The custom response and proxy settings of a source are stored unchanged", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const config: SourceFields["config"] = {
@@ -123,7 +123,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("can still be read and repaired when its secrets cannot", () =>
+  it.effect("A source with unreadable secrets can still be read and repaired", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
@@ -136,7 +136,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("refuses a name that is taken, naming its holder", () =>
+  it.effect("A source name that is taken is rejected with the id of its owner", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const holder = yield* createSource({ name: "taken" })
@@ -154,7 +154,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("a create that comes twice changes nothing", () =>
+  it.effect("A repeated creation of a source changes nothing", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const id = newId(prefixes.source, Date.now())
@@ -166,7 +166,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("of creates of one name at once, one wins and the others are told so", () =>
+  it.effect("Only one of several concurrent creations with the same name succeeds", () =>
     Effect.gen(function* () {
       const exits = yield* Effect.forEach(
         Array.from({ length: 6 }, () => createSource({ name: "contended" })),
@@ -182,7 +182,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("a name that is taken between look-up and write is refused all the same", () =>
+  it.effect("A name that is taken between check and write is rejected", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
@@ -213,7 +213,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("is not there for another team, and not once deleted", () =>
+  it.effect("A source is not found by another team, or after its deletion", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const { id } = yield* createSource()
@@ -237,7 +237,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("a change that is refused writes nothing", () =>
+  it.effect("A rejected change of a source writes nothing", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const source = yield* createSource()
@@ -248,7 +248,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("switches its enabled connections off with it, and on again exactly those", () =>
+  it.effect("Disabling a source disables its enabled connections, and enabling it enables exactly those", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const connections = yield* Connections
@@ -287,7 +287,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("a connection disabled by itself stays off when its source comes back", () =>
+  it.effect("A connection that was disabled by itself stays disabled when its source is enabled", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const connections = yield* Connections
@@ -299,7 +299,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("an update can switch it off and on as well", () =>
+  it.effect("An update can disable and enable a source as well", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const connections = yield* Connections
@@ -317,7 +317,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("deletes its connections with it", () =>
+  it.effect("Deleting a source deletes its connections", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const connections = yield* Connections
@@ -332,7 +332,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("every change raises the version that doors route by", () =>
+  it.effect("Every change of a source raises the version that ingress routes by", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const { id } = yield* createSource()
@@ -348,7 +348,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("disabled while connections are made to it, it leaves none of them half-way", () =>
+  it.effect("A source disabled while connections are created to it leaves none in between", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources

@@ -19,8 +19,8 @@ const world = Transformations.layer.pipe(Layer.provideMerge(ControlPlane.layer))
 const change = (fields: Partial<SourceFields>) => (stored: SourceFields) =>
   Result.succeed({ ...stored, auth: "unchanged" as const, ...fields })
 
-layer(world, { excludeTestServices: true })("a command", (it) => {
-  it.effect("that comes twice changes things once, and is answered what is stored", () =>
+layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
+  it.effect("A repeated command changes the resource once and returns what is stored", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const { id } = yield* createSource()
@@ -34,7 +34,7 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
     })
   )
 
-  it.effect("that comes twice does not undo what came between", () =>
+  it.effect("A repeated command does not undo later changes", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id } = yield* createConnection()
@@ -47,7 +47,7 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
     })
   )
 
-  it.effect("that deletes succeeds again; another one finds nothing", () =>
+  it.effect("A repeated delete command succeeds, and another delete finds nothing", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const connection = yield* createConnection()
@@ -61,7 +61,7 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
     })
   )
 
-  it.effect("of a create stores one, whoever asks how often", () =>
+  it.effect("A create command that is sent twice creates one resource", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const id = newId(prefixes.source, Date.now())
@@ -74,7 +74,7 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
     })
   )
 
-  it.effect("settles what its commit owes before its answer is read, and also when that cannot be", () =>
+  it.effect("A command notifies others after its commit, before its answer is read and even if that fails", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const seen: Array<string> = []
@@ -101,7 +101,7 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
     })
   )
 
-  it.effect("that could not be settled is answered so, and settles when it comes again", () =>
+  it.effect("A command whose notification failed reports that, and notifies when it is repeated", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const { source_id } = yield* createConnection()

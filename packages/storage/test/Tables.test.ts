@@ -63,15 +63,15 @@ const declared = Object.entries(declaredTables)
 /** Nullable until every row of the version before has been filled in. */
 const filledIn = ["deliveries", "dedupe_keys"]
 
-layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
-  it.effect("are the tables that there are", () =>
+layer(catalogue, { excludeTestServices: true })("Declared tables", (it) => {
+  it.effect("The declared tables are exactly the existing tables", () =>
     Effect.gen(function* () {
       const { tables: found } = yield* Catalogue
       expect(declared.map(([name]) => name).sort()).toEqual(found.map(({ name }) => name).sort())
     })
   )
 
-  it.effect("have the columns that their resources are declared with", () =>
+  it.effect("A table has the columns that its resource declares", () =>
     Effect.gen(function* () {
       const { columns: found } = yield* Catalogue
       const ofAll = ["id", "team_id", "name", "recent_commands", "deleted_at", "created_at", "updated_at"]
@@ -91,14 +91,14 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
     })
   )
 
-  it.effect("of resources are counted for their teams, so that each has a limit", () =>
+  it.effect("Rows of every resource are counted by team, so that each has a limit", () =>
     Effect.gen(function* () {
       const { counted } = yield* Catalogue
       expect([...counted].sort()).toEqual(resources.map(({ plural }) => plural).sort())
     })
   )
 
-  it.effect("name the team of each row, where there is one", () =>
+  it.effect("Every table with a team column declares it", () =>
     Effect.gen(function* () {
       const { columns } = yield* Catalogue
       const named = columns.filter(({ name, table }) => name === "team_id" && table in tables).map(({ table }) => table)
@@ -108,7 +108,7 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
     })
   )
 
-  it.effect("grow by days of the id that is said, and by no other", () =>
+  it.effect("Tables are partitioned by day of the declared id, and no others are", () =>
     Effect.gen(function* () {
       const { tables: found } = yield* Catalogue
       expect(
@@ -124,7 +124,7 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
     })
   )
 
-  it.effect("have the columns that are said to wait, expire, be secret, be payload or tell of a deletion", () =>
+  it.effect("All columns that the declaration mentions exist", () =>
     Effect.gen(function* () {
       const { columns, tables: found } = yield* Catalogue
       const has = (table: string, name: string) => columns.some((one) => one.table === table && one.name === name)

@@ -26,7 +26,7 @@ const world = (bounds: ReadLimits) => {
 /** Lets everybody go on who can. */
 const settle = Effect.forEach(Array.from({ length: 10 }), () => Effect.yieldNow, { discard: true })
 
-it.effect("twelve of one team leave another team's turn, and those who wait take turns by team", () =>
+it.effect("Twelve reads of one team leave another team's share free, and waiting teams take turns", () =>
   Effect.gen(function* () {
     const { ask, began, end } = world({ atOnce: 3, perTeam: 2, waiting: 20 })
     for (let n = 0; n < 12; n++) yield* ask("a")
@@ -43,7 +43,7 @@ it.effect("twelve of one team leave another team's turn, and those who wait take
   })
 )
 
-it.effect("as many wait as may; one more is refused, and the next one after a turn has ended is not", () =>
+it.effect("The number of waiting reads is limited, and a finished read lets another one wait", () =>
   Effect.gen(function* () {
     const { ask, began, end } = world({ atOnce: 1, perTeam: 1, waiting: 2 })
     for (let n = 0; n < 3; n++) yield* ask("a")
@@ -58,7 +58,7 @@ it.effect("as many wait as may; one more is refused, and the next one after a tu
   })
 )
 
-it.effect("whoever is interrupted gives up its turn, or its place", () =>
+it.effect("An interrupted read gives back its permit or its position in the queue", () =>
   Effect.gen(function* () {
     const { ask, began, end } = world({ atOnce: 1, perTeam: 1, waiting: 2 })
     const holds = yield* ask("a")
@@ -75,7 +75,7 @@ it.effect("whoever is interrupted gives up its turn, or its place", () =>
   })
 )
 
-it.effect("a turn ends with a failure of what was done in it", () =>
+it.effect("A failed read gives back its permit", () =>
   Effect.gen(function* () {
     const { during } = makeTeamReads("reports", { atOnce: 1, perTeam: 1, waiting: 1 })
     for (let n = 0; n < 3; n++) expect(yield* Effect.flip(during("a")(Effect.fail(n)))).toBe(n)

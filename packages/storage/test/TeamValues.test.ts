@@ -8,8 +8,8 @@ import * as ControlPlane from "./controlPlane.ts"
 
 const { otherTeam, team, unique } = ControlPlane
 
-layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team", (it) => {
-  it.effect("are kept by key, and are nobody else's", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Values of a team", (it) => {
+  it.effect("Values are stored by key and belong to one team", () =>
     Effect.gen(function* () {
       const key = unique("key")
       expect(yield* readValue(team, key)).toBe(null)
@@ -21,7 +21,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
     })
   )
 
-  it.effect("an increment counts once for a step, however often it is asked for, and all at once", () =>
+  it.effect("Concurrent increments count exactly once for each step", () =>
     Effect.gen(function* () {
       const key = unique("count")
       const steps = Array.from({ length: 20 }, () => unique("wse"))
@@ -34,7 +34,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
     })
   )
 
-  it.effect("that wait for each other leave connections for everybody else", () =>
+  it.effect("Writers that wait for each other leave database connections for others", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = unique("busy")
@@ -57,7 +57,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
     })
   )
 
-  it.effect("numbers beyond what JavaScript holds are counted up digit by digit", () =>
+  it.effect("Numbers beyond JavaScript's precision are incremented digit by digit", () =>
     Effect.gen(function* () {
       const key = unique("exact")
       const by = (text: string) => readNumber(text)
@@ -76,7 +76,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
     })
   )
 
-  it.effect("what is no number is not added to, and stays", () =>
+  it.effect("A value that is not a number is not incremented and stays", () =>
     Effect.gen(function* () {
       const key = unique("text")
       yield* setValue(team, key, "one")
@@ -85,7 +85,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
     })
   )
 
-  it.effect("are bounded in number; what is there can still be changed", () =>
+  it.effect("The number of a team's values is limited, and existing ones can still be changed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`insert into team_values (team_id, key, value, updated_at)
@@ -97,7 +97,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
     })
   )
 
-  it.effect("what a step has made is what it has made at its first attempt", () =>
+  it.effect("The result of a step is that of its first attempt", () =>
     Effect.gen(function* () {
       const step = unique("wse")
       expect(yield* rememberedResult(team, step, "req_1")).toEqual({ result: "req_1", isNew: true })

@@ -11,7 +11,7 @@ const firstKey = `gwk_${"0123456789abcdef".repeat(4)}`
 const secondKey = "a key of the operator"
 
 layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
-  it.effect("the demo team is made once; another API key replaces the first", () =>
+  it.effect("The demo team is created once, and another API key replaces the first", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const find = yield* teamKeysByText
@@ -37,7 +37,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
     })
   )
 
-  it.effect("a key that was rotated stays so at the next start, with whatever key that was configured before", () =>
+  it.effect("A rotated key stays valid at the next start with the key that was configured before", () =>
     Effect.gen(function* () {
       const find = yield* teamKeysByText
       const findTeam = (text: string) => Effect.map(find(text), (found) => found?.key.team ?? null)
@@ -51,14 +51,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
     })
   )
 
-  it.effect("refuses an API key that can be guessed", () =>
+  it.effect("An API key that is easy to guess is rejected", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(bootstrapTeam(key("elevenchars")))
       expect(error.message).toBe("api_key must have at least 12 characters")
     })
   )
 
-  it.effect("gives the signing secrets in the clear, the former one while it is valid", () =>
+  it.effect("Signing secrets are returned in plain text, the former one while it is valid", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* bootstrapTeam(key(firstKey))

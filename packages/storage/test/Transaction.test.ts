@@ -28,13 +28,13 @@ const run = Effect.fnUntraced(function* (errors: ReadonlyArray<SqlError.SqlError
 })
 
 describe("Transaction", () => {
-  it.effect("tries again what may do better a moment later", () =>
+  it.effect("A transaction is repeated after errors that may be temporary", () =>
     Effect.gen(function* () {
       expect(yield* run([deadlock, lost, overtaken("changed")])).toStrictEqual(["done", 4])
     })
   )
 
-  it.effect("answers 503 when the database is not there or too slow, 500 for the rest", () =>
+  it.effect("A transaction reports 503 for a missing or slow database and 500 for other errors", () =>
     Effect.gen(function* () {
       expect(yield* run(Array.from({ length: 99 }, () => lost))).toStrictEqual(["QUEUE_UNAVAILABLE", 6])
       expect(yield* run([slow])).toStrictEqual(["QUEUE_UNAVAILABLE", 1])
@@ -42,7 +42,7 @@ describe("Transaction", () => {
     })
   )
 
-  it.effect("tells the caller nothing of the cause, and passes its own errors on", () =>
+  it.effect("A failed transaction hides its cause from the caller and passes on its own errors", () =>
     Effect.gen(function* () {
       const { data, message } = yield* Effect.flip(query(Effect.fail(wrong)))
       expect(message).toBe("the request could not be carried out")

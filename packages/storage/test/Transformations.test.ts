@@ -38,8 +38,8 @@ const upsert = Effect.fnUntraced(function* (fields: TransformationFields, teamId
   return yield* upsertTransformation(yield* SqlClient.SqlClient, yield* Secrets, teamId, fields)
 })
 
-layer(world, { excludeTestServices: true })("Transformations", (it) => {
-  it.effect("stores a transformation and shows it", () =>
+layer(world, { excludeTestServices: true })("Transformations in SQL", (it) => {
+  it.effect("A stored transformation is returned", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const id = fresh()
@@ -75,7 +75,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("its variables are stored encrypted, and run decrypted", () =>
+  it.effect("Environment variables are stored encrypted and decrypted for a run", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transformations = yield* Transformations
@@ -100,7 +100,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("does not run without its variables, and can be seen and repaired", () =>
+  it.effect("A transformation with unreadable variables does not run, but can be read and repaired", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transformations = yield* Transformations
@@ -119,7 +119,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("a change in part leaves the rest, and the hash follows the code", () =>
+  it.effect("A partial change of a transformation keeps the rest, and the hash follows the code", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const created = yield* create({ env: { A: "1" } })
@@ -130,7 +130,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("refuses a name that is taken, naming its holder", () =>
+  it.effect("A transformation name that is taken is rejected with the id of its owner", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const holder = yield* create({ name: "taken" })
@@ -149,7 +149,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("a create that comes twice changes nothing", () =>
+  it.effect("A repeated creation of a transformation changes nothing", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const id = fresh()
@@ -161,7 +161,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("is not there for another team, and not once deleted", () =>
+  it.effect("A transformation is not found by another team, or after its deletion", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const { id } = yield* create()
@@ -182,7 +182,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("is not deleted while connections name it, and says which", () =>
+  it.effect("A transformation that connections use is not deleted, and they are listed", () =>
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const connections = yield* Connections
@@ -221,7 +221,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("a delete waits for the connection that is just coming to name it", () =>
+  it.effect("A delete waits for a connection that is about to use the transformation", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transformations = yield* Transformations
@@ -249,7 +249,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("a connection cannot name what is not there, of another team, or deleted", () =>
+  it.effect("A connection cannot use a missing, deleted or another team's transformation", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transformations = yield* Transformations
@@ -269,7 +269,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
   )
 
   it.effect(
-    "one written inside a rule is made, and later replaced by its name, with its connection or not at all",
+    "A transformation inside a rule is created, later replaced by name, with its connection or not at all",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -288,7 +288,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       })
   )
 
-  it.effect("two connections that write one of the same name at once end with one", () =>
+  it.effect("Concurrent connections with a transformation of the same name create only one", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transformations = yield* Transformations
@@ -302,7 +302,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     })
   )
 
-  it.effect("counts its executions of the last 24 hours in six bins, when they are asked for", () =>
+  it.effect("Executions of the last 24 hours are counted in six bins on request", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const transformations = yield* Transformations

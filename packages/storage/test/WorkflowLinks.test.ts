@@ -84,8 +84,8 @@ const counted = Effect.fnUntraced(function* (filter: string, action: string) {
 
 const codeOf = <A, R>(effect: Effect.Effect<A, GatewayError, R>) => Effect.map(Effect.flip(effect), ({ code }) => code)
 
-layer(world, { excludeTestServices: true })("what workflows name", (it) => {
-  it.effect("is told as it is after every way of changing a definition", () =>
+layer(world, { excludeTestServices: true })("Resources that workflows use", (it) => {
+  it.effect("The use counts are correct after every way of changing a workflow", () =>
     Effect.gen(function* () {
       const workflows = yield* Workflows
       const source = yield* createSource()
@@ -134,7 +134,7 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
     })
   )
 
-  it.effect("is in the way of a delete, until it is named no more", () =>
+  it.effect("A resource that a workflow uses cannot be deleted until it is no longer used", () =>
     Effect.gen(function* () {
       const workflows = yield* Workflows
       const source = yield* createSource()
@@ -153,7 +153,7 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
     })
   )
 
-  it.effect("is found by its index, however many workflows the team has", () =>
+  it.effect("Uses by workflows are found by an index, however many workflows the team has", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [filters, actions] = [yield* Filters, yield* Actions]
@@ -204,7 +204,7 @@ layer(world, { excludeTestServices: true })("what workflows name", (it) => {
     })
   )
 
-  it.effect("links of connections are found by theirs, however many were written just now", () =>
+  it.effect("Filter links of connections are found by an index, however many are new", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const filters = yield* Filters

@@ -86,9 +86,9 @@ const versionsOf = (id: string) =>
       where workflow_id = ${id} order by version`
   })
 
-layer(world, { excludeTestServices: true })("Workflows", (it) => {
+layer(world, { excludeTestServices: true })("Workflows in SQL", (it) => {
   it.effect(
-    "A workflow keeps as many versions as it may: the oldest without runs go, and with runs of each it is told so",
+    "Old workflow versions without runs are removed at the limit, and a change is rejected if all have runs",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
       )
   )
 
-  it.effect("refuses a credential that is written into a step, and masks one that was stored before that", () =>
+  it.effect("A credential written into a step is rejected, and one that was stored before is masked", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflows = yield* Workflows
@@ -147,7 +147,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("stores a workflow and shows it, its graph with all defaults", () =>
+  it.effect("A stored workflow is returned with all default values of its graph", () =>
     Effect.gen(function* () {
       const workflows = yield* Workflows
       const source = yield* newSource()
@@ -183,7 +183,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("tells all that is wrong with a graph at once, with what its steps name and is not there", () =>
+  it.effect("All faults of a graph are reported at once, including missing resources", () =>
     Effect.gen(function* () {
       const theirs = yield* newDestination(otherTeam)
       const error = yield* refused(
@@ -207,7 +207,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("is not found with a source that is not there, or another team's", () =>
+  it.effect("A workflow with a missing or another team's source is rejected", () =>
     Effect.gen(function* () {
       const theirs = yield* newSource(otherTeam)
       for (const source_id of [newId(prefixes.source, 1), theirs.id]) {
@@ -219,7 +219,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("each change makes a version and a newer source; what changes nothing makes none", () =>
+  it.effect("Each effective change makes a new workflow version and a newer source", () =>
     Effect.gen(function* () {
       const { id, source_id } = yield* create({ steps: [trim("trimmed")], edges: [begin("trimmed")] })
       const before = yield* versionOf(source_id!)
@@ -236,7 +236,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("a change of an old version is refused, and nothing is written", () =>
+  it.effect("A change of an outdated version is rejected and writes nothing", () =>
     Effect.gen(function* () {
       const { id } = yield* create()
       yield* update(id, { description: "first", version: 1 })
@@ -249,7 +249,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("of edges alone, the graph that they result in is judged", () =>
+  it.effect("A change of only the edges is checked with the resulting graph", () =>
     Effect.gen(function* () {
       const { id } = yield* create({ steps: [trim("trimmed")], edges: [begin("trimmed")] })
       const error = yield* refused(update(id, { edges: [begin("nowhere")] }))
@@ -257,7 +257,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("is not activated while it names what is disabled; it tells so when that comes later", () =>
+  it.effect("A workflow is not activated with a disabled resource, and reports a later disabling", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const workflows = yield* Workflows
@@ -282,7 +282,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("what its steps name cannot be deleted until it is gone", () =>
+  it.effect("A resource that a step uses cannot be deleted until the workflow is", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       const transformations = yield* Transformations
@@ -311,7 +311,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("of a delete and a workflow that comes to name it at once, one is refused", () =>
+  it.effect("Either a delete or a concurrent workflow that uses the resource is rejected", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations
       for (let round = 0; round < 10; round++) {
@@ -324,7 +324,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("loses a source that is deleted, and is disabled until it has another", () =>
+  it.effect("A workflow whose source is deleted is disabled until it gets another one", () =>
     Effect.gen(function* () {
       const sources = yield* Sources
       const workflows = yield* Workflows
@@ -350,7 +350,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("its name is its own in its team, and free again when it is deleted", () =>
+  it.effect("A workflow name is unique in its team and free again after the deletion", () =>
     Effect.gen(function* () {
       const workflows = yield* Workflows
       const { id, name } = yield* create()
@@ -364,7 +364,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
     })
   )
 
-  it.effect("a name is judged without the space around it, and a source may be written as an object", () =>
+  it.effect("Spaces around a name are removed, and the source may be written as an object", () =>
     Effect.sync(() => {
       const written = { name: "  spaced ", source: { id: "src_1" } }
       const judged = workflow.write.judge(written)
@@ -376,7 +376,7 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
   )
 
   it.effect(
-    "a list reads of a workflow neither steps nor edges, and says how many it has and which step is in the way",
+    "A list of workflows reads neither steps nor edges, and returns their numbers and the step with a problem",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

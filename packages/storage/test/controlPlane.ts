@@ -130,7 +130,7 @@ export const told = Effect.fnUntraced(function* <A, E, R>(run: (command: Command
   return { record, destinations: concerned.destinations, cancelled }
 })
 
-/** The version that doors route by. */
+/** The version that ingress routes by. */
 export const versionOf = Effect.fnUntraced(function* (sourceId: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ version: number }>`select version::int4 as version from sources where id = ${sourceId}`

@@ -13,8 +13,11 @@ const actors = tests("packages/entities/test/Delivery.test.ts")
 const routing = tests("test/contract/Routing.test.ts")
 const life = tests("test/contract/TransformationLife.test.ts")
 
-const retryMembers = of("strategy count interval", rules("fills in a retry's defaults"))
-const statusCodes = of("response_status_codes", tests("packages/rules/test/StatusExpression.test.ts")("every form"))
+const retryMembers = of("strategy count interval", rules("A retry rule gets its default values"))
+const statusCodes = of(
+  "response_status_codes",
+  tests("packages/rules/test/StatusExpression.test.ts")("Every form of a status expression covers its statuses")
+)
 const within = (members: string) =>
   members
     .split(" ")
@@ -25,7 +28,7 @@ export const connections: Section = {
   title: "Connections and rules",
   endpoints: [
     row("GET /connections", lists("Resources are listed by id, order and state")),
-    row("POST /connections", stored("stores a connection and shows it with its source and destination")),
+    row("POST /connections", stored("A stored connection is returned with its source and destination")),
     row(
       "PUT /connections; GET,PUT,PATCH,DELETE /connections/{id}",
       commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
@@ -45,49 +48,51 @@ export const connections: Section = {
   ],
   fields: {
     Connection: [
-      of("source destination", stored("stores a connection and shows it with its source and destination")),
+      of("source destination", stored("A stored connection is returned with its source and destination")),
       of("ordering ordering.*", ordering("is null unless told, blocks unless told, and can be taken away")),
-      of("disabled_at paused_at", stored("pauses and unpauses, again without effect")),
-      of("rules", input("normalises rules"))
+      of("disabled_at paused_at", stored("A connection can be paused and unpaused, and a repetition has no effect")),
+      of("rules", input("Rules of a connection are normalized"))
     ],
     "ConnectionWrite ConnectionUpsert ConnectionPatch": [
       of(
         "id",
         commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
       ),
-      of("name description rules", input("fills in what is not given")),
+      of("name description rules", input("A new connection gets default values for what is omitted")),
       of(
         "source_id source source.id destination_id destination destination.id",
-        input("takes its ends by id or as objects with an id; the id wins")
+        input("A connection accepts its source and destination by id or as objects, and the id has priority")
       ),
-      of("disabled_at paused_at", stored("an update that sets the two times is the transition that they stand for")),
-      of("ordering", input("keeps an order by one value of the request, and blocks unless told")),
-      of(within("type window include_fields exclude_fields"), rules("accepts every shape of a deduplicate rule")),
-      of(within("headers body query path"), rules("keeps what is written")),
+      of("disabled_at paused_at", stored("An update of the two times has the same effect as the command for it")),
+      of("ordering", input("An ordering key is the path of one request value, and a failure blocks by default")),
+      of(within("type window include_fields exclude_fields"), rules("All forms of a deduplicate rule are accepted")),
+      of(within("headers body query path"), rules("Normalized rules are kept as written")),
       of(
         within("filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*"),
-        rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
+        rules("Links to stored filters are accepted, and so is a filter detached from a deleted one")
       ),
       of(
         within("transformation_id transformation transformation.*"),
-        rules("reads transformation as transform, linked or inline")
+        rules("The rule type transformation means transform, linked or inline")
       ),
-      of(within("delay"), rules("delay and retry")),
-      of(within("strategy count interval response_status_codes"), rules("fills in a retry's defaults"))
+      of(within("delay"), rules("Delay and retry rules are compiled")),
+      of(within("strategy count interval response_status_codes"), rules("A retry rule gets its default values"))
     ],
-    Ordering: [of("key on_failure", input("keeps an order by one value of the request, and blocks unless told"))],
+    Ordering: [
+      of("key on_failure", input("An ordering key is the path of one request value, and a failure blocks by default"))
+    ],
     DeduplicateRule: [
       of("window", dedup("ends so long after the first one, and twins do not make it longer")),
-      of("include_fields", keys("only they count")),
-      of("exclude_fields", keys("everything else counts")),
-      of("headers body", keys("only the requests that match them take part"))
+      of("include_fields", keys("Only included fields decide about the key")),
+      of("exclude_fields", keys("Everything except the excluded fields decides about the key")),
+      of("headers body", keys("Only requests that match the conditions have a key"))
     ],
     ShownTransformRule: [],
     FilterRule: [
       of("headers body query path", routing("each decides for itself")),
       of(
         "filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*",
-        rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
+        rules("Links to stored filters are accepted, and so is a filter detached from a deleted one")
       )
     ],
     DelayRule: [of("delay", routing("a short delay is waited for"))],
@@ -97,26 +102,26 @@ export const connections: Section = {
   states: [
     row(
       "disable, enable: disabled_at is set or cleared; routing is off while it is disabled",
-      stored("disabling ends a pause and cancels; enabling cancels what is older")
+      stored("Disabling ends a pause and cancels events, and enabling cancels older events")
     ),
     row(
       "pause: paused_at is set, delivery is paused; unpause: paused_at is null, delivery goes on",
-      actors("delivers nothing of a paused connection, and goes on with UNPAUSE")
+      actors("A paused connection delivers nothing and continues with the trigger UNPAUSE")
     ),
     row(
       "rules are evaluated in normalized order",
-      rules("puts rules in the order of evaluation, filters among themselves as written")
+      rules("Rules are sorted by the order of evaluation, and filters keep their order")
     ),
     row(
       "rule types retry, delay, filter, transform, transformation, deduplicate",
-      input("takes deduplicate and transform rules, linked and inline, and links to stored filters")
+      input("Connections accept deduplicate, transform and filter rules, linked or inline")
     ),
     row(
       "an inline transformation is upserted and linked",
       life("one that is written inside a rule is stored by its name, and the rule has its id")
     ),
-    row("strategy linear", retry("linear waits the interval")),
-    row("strategy exponential", retry("exponential doubles it")),
+    row("strategy linear", retry("A linear rule always waits its interval")),
+    row("strategy exponential", retry("An exponential rule doubles its interval")),
     row(
       "upsert by id, otherwise by source_id and name",
       commands("Connection can be paused, disabled, changed, upserted and deleted under ${prefix}/connections")
@@ -124,6 +129,9 @@ export const connections: Section = {
   ],
   limits: [
     row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
-    row("delay 0 to 86400000 ms; window 1000 to 3600000 ms", rules("refuses ${JSON.stringify(input).slice(0, 100)}"))
+    row(
+      "delay 0 to 86400000 ms; window 1000 to 3600000 ms",
+      rules("The rules ${JSON.stringify(input).slice(0, 100)} are rejected")
+    )
   ]
 }

@@ -55,8 +55,8 @@ const tokenTypes: Readonly<Record<string, Proof>> = {
 }
 
 const config = [
-  of("url", input("wants an absolute http or https URL, without fragment or user")),
-  of("path", input("of a mock API, keeps the path")),
+  of("url", input("The URL of a destination must be absolute http or https, without fragment and user name")),
+  of("path", input("A MOCK_API destination has a path instead of a URL")),
   of("http_method", delivery("methods")),
   of("path_forwarding_disabled", delivery("no path and no query where forwarding is disabled")),
   of(
@@ -73,7 +73,7 @@ const config = [
     "max_concurrency",
     concurrency("are never more at once than max_concurrency says, from the next one on after a change")
   ),
-  of("auth_type auth", input("wants complete auth with an auth_type")),
+  of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
@@ -82,14 +82,17 @@ const config = [
   of(
     "auth.code auth.code_verifier",
     tests("packages/entities/test/Tokens.test.ts")(
-      "of refresh tokens that change: each is stored before it is needed, by whatever runner"
+      "Each new refresh token is stored before it is needed, by any runner"
     )
   ),
-  of("auth.audience", tests("packages/entities/test/Tokens.test.ts")("are asked for an audience where one is written")),
+  of(
+    "auth.audience",
+    tests("packages/entities/test/Tokens.test.ts")("A token is requested for an audience if one is set")
+  ),
   of(
     "auth.client_email auth.private_key auth.private_key_id auth.token_uri auth.subject",
     tests("packages/outbound-auth/test/OutboundAuth.test.ts")(
-      "SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out"
+      "SERVICE_ACCOUNT accepts a key file as it is, and a key with escaped line breaks"
     )
   ),
   of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))
@@ -117,27 +120,32 @@ export const destinations: Section = {
     ConsentStarted: [],
     ConsentEnded: [],
     Destination: [
-      of("attempts_24h_count attempts_24h_bins", stored("counts its attempts of the last 24 hours in six bins")),
-      of("disabled_at", stored("is disabled and enabled, again without effect")),
+      of("attempts_24h_count attempts_24h_bins", stored("The attempts of the last 24 hours are counted in six bins")),
+      of("disabled_at", stored("A destination can be disabled and enabled, and a repetition has no effect")),
       of(
         "held_until",
         tests("test/contract/RefusingTargets.test.ts")(
           "its other events wait without an attempt, also in the next process, until its settings are changed"
         )
       ),
-      of("config", stored("stores a destination and shows it, secrets masked"))
+      of("config", stored("A stored destination is returned with masked secrets"))
     ],
     DestinationConfig: [...config, ownSettings],
     DestinationWrite: [
-      of("name description type config", input("fills in what is not given")),
+      of("name description type config", input("A new destination gets default values for what is omitted")),
       ...config.map(([members, proof]): Row => [members.map((member) => `config.${member}`), proof]),
       ownSettings
     ],
-    DestinationPatch: [of("name description type config", input("merges config by member and leaves the rest"))],
+    DestinationPatch: [
+      of("name description type config", input("A partial change merges config by member and keeps the rest"))
+    ],
     DestinationConfigPatch: [...config, ownSettings]
   },
   states: [
-    row("disable, enable: disabled_at is set or cleared", stored("is disabled and enabled, again without effect")),
+    row(
+      "disable, enable: disabled_at is set or cleared",
+      stored("A destination can be disabled and enabled, and a repetition has no effect")
+    ),
     row(
       "a disabled destination gets nothing",
       tests("test/contract/Routing.test.ts")("a disabled or deleted destination gets nothing")
@@ -164,8 +172,11 @@ export const destinations: Section = {
       sql("Wrong password, unknown user and missing right to insert are reported as rejected credentials")
     ),
     ...calling.map((type) => row(`type ${type}`, calls)),
-    row("a type that there is not is refused", input("refuses a type that there is not, and names all that there are")),
-    row("auth_type null, NO_AUTH", input("wants complete auth with an auth_type")),
+    row(
+      "a type that there is not is refused",
+      input("An unknown destination type is rejected, and all known types are listed")
+    ),
+    row("auth_type null, NO_AUTH", input("An auth_type of a destination needs all of its settings")),
     row(
       "auth_type SERVICE_SIGNATURE",
       delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
@@ -179,7 +190,7 @@ export const destinations: Section = {
     row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
     row(
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
-      input("tells every setting that is wrong")
+      input("All invalid settings of a destination are reported")
     ),
     row(
       "media URLs 1 to 10 (MESSAGING_MMS)",

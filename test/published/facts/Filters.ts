@@ -7,8 +7,8 @@ const explanation = tests("packages/rules/test/Explanation.test.ts")
 const contract = tests("test/contract/Filters.test.ts")
 const cluster = tests("test/cluster/filters.test.ts")
 
-const together = input("is a name and conditions, together or each in a member of its own")
-const linked = stored("a rule that links one has its conditions, and which version they are of")
+const together = input("A filter consists of a name and conditions, which may stand together or each in its own member")
+const linked = stored("A rule that links a filter has its conditions and their version")
 const counts = [
   of("connections_count sample_connection_id", linked),
   of("workflow_steps_count", api("Filter can be created, read, changed and deleted under ${prefix}/filters"))
@@ -26,7 +26,7 @@ export const filters: Section = {
   ],
   fields: {
     Filter: [
-      of("conditions headers body query path", stored("stores a filter and shows it with its conditions one by one")),
+      of("conditions headers body query path", stored("A stored filter is returned with each of its conditions")),
       ...counts,
       of("connections", linked)
     ],
@@ -37,21 +37,24 @@ export const filters: Section = {
     FilterPatch: [
       of(
         "name conditions headers body query path",
-        input("a change in part leaves the rest, and replaces conditions whole")
+        input("A partial change of a filter keeps the rest and replaces conditions as a whole")
       )
     ],
     FilterDeleted: [
       of(
         "detached_connections",
-        stored("a delete leaves the copies to the rules as their own, and says to how many connections")
+        stored("Deleting a filter leaves copies to the rules and reports the number of connections")
       )
     ],
     FilterTestInput: [
       of("conditions filter request input", api("Filter test on a sample explains which conditions matched")),
-      of("filter_id request_id", input("takes one filter and one request, by id or as they are"))
+      of("filter_id request_id", input("The test of a filter takes one filter and one request, by id or inline"))
     ],
     FilterTest: [
-      of("matched targets targets.* explanation", explanation("says of each operator what it asked and what was there"))
+      of(
+        "matched targets targets.* explanation",
+        explanation("An explanation reports for each operator what was expected and what was found")
+      )
     ]
   },
   states: [
@@ -61,7 +64,7 @@ export const filters: Section = {
     ),
     row(
       "a delete detaches the conditions into the rules",
-      stored("a delete leaves the copies to the rules as their own, and says to how many connections")
+      stored("Deleting a filter leaves copies to the rules and reports the number of connections")
     ),
     row(
       "an ignored event tells by which version it was judged",
@@ -69,7 +72,7 @@ export const filters: Section = {
     ),
     row(
       "changes that race with connection writes leave no rule without conditions",
-      stored("changes, deletes and connection writes at once leave no rule without conditions, and no stale copy")
+      stored("Concurrent changes leave no rule without conditions and no outdated copy")
     ),
     row(
       "conditions beside filter_id are refused",
@@ -89,10 +92,10 @@ export const filters: Section = {
       "list limit: 255 at most",
       tests("packages/api/test/EveryList.test.ts")("List ${path} has the documented envelope, order and limits")
     ),
-    row("500 filters of a team", stored("a team can have 500, also when the last ones are made at once")),
+    row("500 filters of a team", stored("A team can have 500 filters, even if the last ones are created concurrently")),
     row(
       "50 explained operators, values of 200 characters",
-      explanation("has at most 50 operators and 200 characters of a value, and shows what it is told to show")
+      explanation("An explanation shows at most 50 operators and 200 characters of a value, through the given mask")
     ),
     row("test body of 256 KiB: 413", api("Filter test on a sample explains which conditions matched"))
   ]

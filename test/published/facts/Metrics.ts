@@ -8,7 +8,7 @@ const summaries = contract("summarize 24 hours under every name of an id")
 const ofRuns = tests("packages/api/test/WorkflowRuns.test.ts")(
   "Workflow metrics count started and failed runs and their duration like the stored rows"
 )
-const counted = reads("tell what a count over the rows tells, before and after counts are added up and compacted")
+const counted = reads("Counts and series equal a count of the rows, before and after compaction")
 
 export const metrics: Section = {
   title: "Metrics",
@@ -23,17 +23,21 @@ export const metrics: Section = {
   fields: {
     RequestSeries: [of("series series[].* partial granularity date_range date_range.*", counted)],
     EventSeries: [of("series series[].* partial granularity date_range date_range.*", counted)],
-    SourceMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
-    DestinationMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
-    TransformationMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
+    SourceMetrics: [of("*", reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones"))],
+    DestinationMetrics: [
+      of("*", reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones"))
+    ],
+    TransformationMetrics: [
+      of("*", reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones"))
+    ],
     WorkflowMetrics: [of("*", ofRuns)],
-    ConnectionMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))]
+    ConnectionMetrics: [of("*", reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones"))]
   },
   states: [
     row("buckets are filled with zeros", counted),
     row(
       "bins are six, oldest to newest",
-      reads("summarize the last 24 hours of each resource, and zeros of what is none")
+      reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones")
     ),
     row("id repeated, with commas, and under its other names", summaries)
   ],

@@ -93,7 +93,7 @@ export const teams: Section = {
   ],
   limits: [
     row("retention: at most what the operator keeps", toldAndChanged),
-    row("1,000 members", storedMembers("are so many of a team, however many are added at once"))
+    row("1,000 members", storedMembers("The number of a team's members is limited, even in concurrent additions"))
   ]
 }
 
@@ -169,13 +169,13 @@ export const projectKeys: Section = {
       of("secret_last_rotated_at", shown),
       of("revoked_at", revoking),
       of("legacy_project_secret", ownKey),
-      of("last_used_at", storedKeys("that were let in say when the key was used last, once a minute"))
+      of("last_used_at", storedKeys("An allowed decision updates the last use of its key at most once a minute"))
     ],
     NewProjectKey: [of("api_key", shown)],
     KeyDecisions: [
       of(
         "id key_id team_id route_key permission decision reason count first_seen_at last_seen_at created_at",
-        storedKeys("are added up over processes, and written again change nothing")
+        storedKeys("Decisions are added up over processes, and a repeated write changes nothing")
       )
     ],
     ProjectKeyWrite: [of("name scopes execute_grants rate_limit_per_minute", refused)],
@@ -213,7 +213,10 @@ export const projectKeys: Section = {
       tests("test/cluster/projectKeys.test.ts")("make as many calls as one may, in both processes together")
     ),
     row("name: 1 to 100 characters; 50 grants", refused),
-    row("audit: 100 coalesced decisions", storedKeys("of many windows are read from the latest on"))
+    row(
+      "audit: 100 coalesced decisions",
+      storedKeys("Decisions of many time windows are read from the latest to the oldest")
+    )
   ]
 }
 
@@ -262,7 +265,7 @@ export const conventions: Section = {
     ),
     row(
       "nothing of one team is shown to, named by or changed by another",
-      tests("packages/storage/test/reads/Isolation.test.ts")("show nothing of another team: ${name}")
+      tests("packages/storage/test/reads/Isolation.test.ts")("A read shows nothing of another team: ${name}")
     ),
     row(
       "a route that is not built yet says so",

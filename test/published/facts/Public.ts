@@ -26,14 +26,17 @@ export const shares: Section = {
     Share: [
       of(
         "access_count last_accessed_at",
-        stored("shows what was redacted, counts its readers, and keeps its token to itself")
+        stored("A share shows the redacted request, counts its readers and hides its token")
       ),
-      of("revoked_at", stored("ends when it is revoked, and forgets what it showed")),
+      of("revoked_at", stored("A revoked share ends and forgets its content")),
       of("expires_at", lasting)
     ],
     ListedShare: [
       of("id request_id title status revoked_at access_count", found),
-      of("expires_at last_accessed_at", stored("is ended with all of its request, and is listed until it is forgotten"))
+      of(
+        "expires_at last_accessed_at",
+        stored("All shares of a request can be revoked, and stay listed until they are forgotten")
+      )
     ],
     SharedRequest: [
       of("body body_truncated", shares_("has no body where none is asked for, and none that nobody can look into"))
@@ -41,11 +44,11 @@ export const shares: Section = {
     PublicShare: [of("*", opened)]
   },
   states: [
-    row("expired: 410", stored("ends at its time, says so for a while, and is gone")),
+    row("expired: 410", stored("A share expires at its time, reports that for a while, and is then deleted")),
     row("revoked: 410", shares_("ends when it is revoked")),
     row("malformed or unknown token: 404", shares_("that there is not is 404, well-formed or not")),
     row("secrets are redacted before the snapshot is stored", opened),
-    row("common secrets, in every kind of body", redaction("is not shown: %s"))
+    row("common secrets, in every kind of body", redaction("A planted secret is not shown (%s)"))
   ],
   limits: [row("TTL 7 days by default; TTL 30 days at most", lasting)]
 }
@@ -67,12 +70,12 @@ export const bins: Section = {
     row("one hour after its creation, unless claimed: 410", bin("ends after its hour: 410 to senders and readers")),
     row("claim: it moves to the caller's team as a source, with its requests", claimed),
     row("claim needs the read token and a team", bin("needs somebody with a team, and the token")),
-    row("the read token is told once", binStored("is opened by its token, which is not stored"))
+    row("the read token is told once", binStored("A public bin opens with its token, and the token is not stored"))
   ],
   limits: [
     row(
       "lifetime one hour unless claimed",
-      binStored("ends after an hour to the millisecond, and is forgotten a day later")
+      binStored("A public bin ends exactly after an hour and is forgotten a day later")
     ),
     row("creation is rate limited", bin("is made so often an hour from one address")),
     row("sixty requests a minute; five hundred in all", bin("takes sixty requests a minute, and five hundred in all"))
@@ -140,7 +143,7 @@ export const streams: Section = {
     row(
       "no session for two minutes: CLI_UNAVAILABLE",
       tests("packages/entities/test/Tunnel.test.ts")(
-        "fails when nobody has come for two minutes, and its retry waits likewise"
+        "An event fails if no client connects for two minutes, and its retry waits as long"
       )
     ),
     row(

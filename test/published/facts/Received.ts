@@ -25,7 +25,7 @@ const resolved = bulk("tells what it has resolved, and does not send it again")
 const everything = bulk("of everything has to be asked for as such")
 const replayedIgnored = bulk("replays each request to the connection that ignored it, by the rules of now")
 const narrowed = tests("packages/storage/test/reads/Narrowings.test.ts")(
-  "select the same rows in lists, counts, series and the plans of bulk operations"
+  "A filter selects the same rows in lists, counts, series and plans of bulk operations"
 )
 const traces = tests("test/contract/Trace.test.ts")
 const switchedOff = traces("one of the %s is disabled")
@@ -73,7 +73,7 @@ export const requests: Section = {
       of(
         "events_count ignored_count",
         tests("packages/storage/test/Settling.test.ts")(
-          "of several connections are one commit; each is told what it has made"
+          "Routing results of several connections are one commit, and each learns what it created"
         )
       ),
       of("cli_events_count", tunnel("is counted by its request, whatever way it took")),
@@ -84,17 +84,17 @@ export const requests: Section = {
     ],
     RequestData: [
       of("method path query headers size_bytes", ingress("method, path, query, headers and the sender's address")),
-      of("parsed_query", payload("lists repeated names, and none is special")),
+      of("parsed_query", payload("A query lists repeated names, and no name is special")),
       of("body content_type is_large_payload encoding", shown),
       of("reason", tests("test/contract/CostlyBodies.test.ts")("is text to rules, is delivered as it is, and says why"))
     ],
-    ProxyExchange: [of("*", exchanges("stores an exchange, with an answer and without, under the request's id"))],
+    ProxyExchange: [of("*", exchanges("A proxy exchange is stored under its request's id, with or without an answer"))],
     RequestCount: [],
     IgnoredEvent: [of("cause meta", lists("Ignored event shows its cause"))],
     Trace: [
       of(
         "transformations transformations_by_event_id proxy_exchange",
-        executions("is in the request's trace, with the exchange of a proxy source")
+        executions("The trace of a request shows its executions and its proxy exchange")
       ),
       of("skipped_connections", switchedOff),
       of("workflow_runs no_event_reason", runsOfRequest)
@@ -107,7 +107,7 @@ export const requests: Section = {
       of("workflow_id workflow_run_id", runsOfRequest),
       of(
         "transformation_execution_id proxy_exchange_id",
-        executions("is in the request's trace, with the exchange of a proxy source")
+        executions("The trace of a request shows its executions and its proxy exchange")
       )
     ],
     ReplayRequest: [
@@ -139,10 +139,10 @@ export const requests: Section = {
       of(
         "error",
         tests("packages/entities/test/BulkOperation.test.ts")(
-          "that three processes have ended with fails, and its targets are as they were"
+          "A bulk operation that ended three processes fails, and its targets stay unchanged"
         )
       ),
-      of("requested_by", bulkStored("are planned, and then carried out, each target once"))
+      of("requested_by", bulkStored("A bulk operation is planned and then handles each target once"))
     ],
     BulkFilter: [
       of("status source_id", found),
@@ -171,7 +171,9 @@ export const requests: Section = {
     ),
     row(
       "windows take ISO times and relative ones",
-      tests("packages/storage/test/reads/Window.test.ts")("is the last 24 hours, or those before its end")
+      tests("packages/storage/test/reads/Window.test.ts")(
+        "A window covers the last 24 hours, or those before its end, by default"
+      )
     )
   ],
   limits: [
@@ -186,7 +188,7 @@ export const events: Section = {
     row("GET /events/{id}", shown),
     row(
       "POST /events/{id}/retry",
-      eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
+      eventRetry("A retry creates a queued and counted event with the same payload and marks the old one")
     ),
     row("GET /events/bulk_operations", bulk("is listed by how far it is")),
     row("POST /events/bulk_operations; GET /events/bulk_operations/{id}", found),
@@ -205,12 +207,12 @@ export const events: Section = {
       of(
         "stored_at",
         tests("packages/storage/test/reads/Feed.test.ts")(
-          "tells the time that lists, counts and series go by, and beside it when it was stored"
+          "The feed shows the time that lists and counts use, and the time of storage"
         )
       ),
       of(
         "retried_at",
-        eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
+        eventRetry("A retry creates a queued and counted event with the same payload and marks the old one")
       )
     ],
     EventData: [
@@ -238,19 +240,19 @@ export const events: Section = {
   states: [
     row(
       "status SCHEDULED, QUEUED, HOLD, SUCCESSFUL, FAILED, CANCELLED",
-      status("a pending event is what its connection, its destination and the time make of it")
+      status("The status of a pending event depends on its connection, its destination and the time")
     ),
     row(
       "status is the same wherever it is told",
-      status("is the same in SQL and in TypeScript, for every combination of what it looks at")
+      status("The event status in SQL and in TypeScript is the same for every combination of inputs")
     ),
     row(
       "retry: the new event has is_retry true, retry_kind single and its parent",
-      eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
+      eventRetry("A retry creates a queued and counted event with the same payload and marks the old one")
     ),
     row(
       "retry needs an enabled source and connection, and one that is not paused",
-      eventRetry("is refused while its source, connection or destination is off, or the connection paused")
+      eventRetry("A retry is rejected while its source, connection or destination is disabled or paused")
     ),
     row("a feed shows every event once, in the order in which they were stored", followed),
     row(
@@ -296,14 +298,17 @@ export const attempts: Section = {
         "status attempt_number successful_at delivered_at responded_at delivery_latency response_latency requested_url http_method response_status error_code",
         records("of an event and its attempts tell what happened and when")
       ),
-      of("trigger", attempt("%s")),
+      of("trigger", attempt("The trigger of an attempt follows from its history (%s)")),
       of("body body_encoding response_headers", records("of an event and its attempts tell what happened and when")),
       of("bulk_retry_id", found)
     ]
   },
   states: [
     row("status SUCCESSFUL, FAILED", delivery("${status} is ${expected}")),
-    row("trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE", attempt("%s")),
+    row(
+      "trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE",
+      attempt("The trigger of an attempt follows from its history (%s)")
+    ),
     row("filters by event, request, destination, status, window and search", filtered),
     row("one of next and prev", lists("Attempts can be paged in both directions"))
   ],
@@ -362,7 +367,9 @@ export const fixtures: Section = {
     ),
     row(
       "the snapshot outlives the request",
-      tests("packages/storage/test/Fixtures.test.ts")("outlives what it is a copy of, and can still be replayed")
+      tests("packages/storage/test/Fixtures.test.ts")(
+        "A fixture outlives its original request and can still be replayed"
+      )
     ),
     row(
       "the original request is kept when a fixture is deleted",

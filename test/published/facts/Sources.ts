@@ -43,10 +43,16 @@ export const sources: Section = {
         "url",
         tests("test/contract/Slugs.test.ts")("is a second URL of the source, which shows it and has its id's beside")
       ),
-      of("disabled_at", stored("switches its enabled connections off with it, and on again exactly those"))
+      of(
+        "disabled_at",
+        stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
+      )
     ],
     WrittenSource: [
-      of("disabled_at url", stored("switches its enabled connections off with it, and on again exactly those")),
+      of(
+        "disabled_at url",
+        stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
+      ),
       of("warnings", warned)
     ],
     Warning: [of("*", warned)],
@@ -60,15 +66,21 @@ export const sources: Section = {
       of("mode proxy", proxyRules("defaults are filled in, and kept dormant in webhook mode"))
     ],
     "SourceWrite SourcePatch": [
-      of("name description type", input("fills in what is not given")),
-      of("status", stored("an update can switch it off and on as well")),
-      of("url", input("is a slug below the ingress URL")),
-      of("config", input("takes settings inside config and at the top, once")),
-      of("config.allowed_http_methods", input("keeps each method once; at least one")),
-      of("config.custom_response", input("is stored as it was written, whatever the spelling")),
-      of("config.mode config.proxy", input("each implies the other")),
-      of("config.chat_defer_ephemeral", input("is for chat interactions only")),
-      of("config.rate_limit config.rate_limit_period", input("is a whole number of requests in a known period")),
+      of("name description type", input("A new source gets default values for what is omitted")),
+      of("status", stored("An update can disable and enable a source as well")),
+      of("url", input("The URL of a source contains a slug below the ingress URL")),
+      of("config", input("Source settings are accepted inside config and at the top level, but must not differ")),
+      of(
+        "config.allowed_http_methods",
+        input("The allowed methods of a source are stored without duplicates, and one is required")
+      ),
+      of("config.custom_response", input("A custom response is stored as it was written")),
+      of("config.mode config.proxy", input("The mode and the proxy's switch imply each other")),
+      of("config.chat_defer_ephemeral", input("The setting chat_defer_ephemeral is for DISCORD sources only")),
+      of(
+        "config.rate_limit config.rate_limit_period",
+        input("The rate limit of a source must be a whole number in a known period")
+      ),
       of("config.auth.timestamp_header config.auth.tolerance_seconds", ingress("HMAC with a timestamp")),
       of("config.auth.query_key", ingress("API_KEY in the query")),
       of(
@@ -82,38 +94,43 @@ export const sources: Section = {
       of("config.auth_type config.auth config.auth.*", sourceTypes)
     ],
     SourceConfigPatch: [
-      of("allowed_http_methods", input("merges config by member and leaves the rest")),
+      of("allowed_http_methods", input("A partial change merges the source's config by member and keeps the rest")),
       of("auth_type auth auth.*", providers("its settings can be taken away and given by a change")),
-      of("custom_response", input("is replaced whole by a change, and left alone without one")),
-      of("mode", input("a change of the mode wakes the settings up and puts them to sleep")),
-      of(
-        "proxy",
-        input("a change of the settings replaces them whole, in the mode that is stored unless it says otherwise")
-      ),
-      of("chat_defer_ephemeral", input("stays unless it is changed, and ends with the type")),
-      of("rate_limit rate_limit_period", input("stays unless it is changed"))
+      of("custom_response", input("A change replaces the custom response as a whole, or keeps it")),
+      of("mode", input("A change of the mode enables or disables the stored proxy settings")),
+      of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
+      of("chat_defer_ephemeral", input("The setting chat_defer_ephemeral stays until it or the type is changed")),
+      of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
     ],
     CustomResponse: [
-      of("content_type", answerRules("content types fall back to the outer one, and that to JSON")),
+      of("content_type", answerRules("The content type of a rule defaults to the outer one, and that one to JSON")),
       of("body", answers("placeholders in JSON")),
       of(
         "rules rules[].enabled",
         answers("the first enabled one that matches decides; one without conditions matches everything")
       ),
-      of("rules[].match rules[].match.*", answerRules("a rule's when all of its conditions hold, else the fallback")),
+      of(
+        "rules[].match rules[].match.*",
+        answerRules("A rule answers if all of its conditions match, and the fallback answers otherwise")
+      ),
       of(
         "rules[].response rules[].response.content_type rules[].response.body",
-        answerRules("a rule without a body answers without one, whatever the fallback is")
+        answerRules("A rule without a body answers with an empty body, whatever the fallback is")
       ),
       of("rules[].response.status", answers("${status}, and the request is accepted and routed all the same")),
       of("rules[].response.headers", answers("headers of its own, which no sender can break open"))
     ],
     ConditionOperators: [
-      of("*", tests("packages/rules/test/Filter.test.ts")("${shown(condition)} ← ${shown(document)}: ${expected}"))
+      of(
+        "*",
+        tests("packages/rules/test/Filter.test.ts")(
+          "The filter ${shown(condition)} on ${shown(document)} gives ${expected}"
+        )
+      )
     ],
     ProxySettings: [
-      of("enabled", input("each implies the other")),
-      of("target_url", input("the target is an absolute http or https URL")),
+      of("enabled", input("The mode and the proxy's switch imply each other")),
+      of("target_url", input("The proxy's target must be an absolute http or https URL")),
       of("path_forwarding query_forwarding", proxy("${JSON.stringify(proxy)} ${base} + ${suffix} is ${called}")),
       of("forward_credentials", withheld),
       of("timeout_ms", proxy("no answer in time is 504")),
@@ -129,18 +146,21 @@ export const sources: Section = {
   states: [
     row(
       "disable: disabled_at is set; disable: related connections are disabled too; enable: disabled_at is null, and the connections that it had disabled are back",
-      stored("switches its enabled connections off with it, and on again exactly those")
+      stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
     ),
     row(
       "a connection disabled by itself stays off when its source is enabled",
-      stored("a connection disabled by itself stays off when its source comes back")
+      stored("A connection that was disabled by itself stays disabled when its source is enabled")
     ),
     row("mode webhook, proxy", proxyRules("the mode is switched off and on, from the next request on")),
     row("auth_type BASIC_AUTH", ingress("BASIC_AUTH")),
     row("auth_type API_KEY", ingress("API_KEY in a header")),
     row("auth_type HMAC", ingress("HMAC over the raw bytes")),
-    row("auth_type null", input("turns verification off with an explicit null, whatever auth says")),
-    row("duplicate name: 409 RESOURCE_ALREADY_EXISTS", stored("refuses a name that is taken, naming its holder")),
+    row("auth_type null", input("An explicit null as auth_type turns verification off, whatever auth contains")),
+    row(
+      "duplicate name: 409 RESOURCE_ALREADY_EXISTS",
+      stored("A source name that is taken is rejected with the id of its owner")
+    ),
     row(
       "vendor-specific types",
       providers("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected")
@@ -151,15 +171,18 @@ export const sources: Section = {
     ),
     row(
       "matcher operators $eq, $ne, $contains, $starts_with, $ends_with, $exists, $in, $regex",
-      answerRules("a rule's when all of its conditions hold, else the fallback")
+      answerRules("A rule answers if all of its conditions match, and the fallback answers otherwise")
     )
   ],
   limits: [
     row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
-    row("proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536", input("the settings have limits")),
+    row(
+      "proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536",
+      input("Proxy settings outside their limits are rejected")
+    ),
     row(
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
-      input("is a whole number of requests in a known period")
+      input("The rate limit of a source must be a whole number in a known period")
     )
   ]
 }

@@ -10,7 +10,7 @@ const running = tests("test/contract/Transformations.test.ts")
 
 const execution = [
   of("error_code error_message", running("${name}: ${error_code}, the event is ignored and nothing is sent")),
-  of("logs logs_truncated", executions("shows the first lines of a long log in lists, all of it in the detail")),
+  of("logs logs_truncated", executions("Lists show the first lines of a long log, and the detail shows all")),
   of("code_hash", life("holds from the first request after its answer, and each execution tells the code it ran"))
 ]
 
@@ -35,34 +35,28 @@ export const transformations: Section = {
   ],
   fields: {
     Transformation: [
-      of("env", stored("its variables are stored encrypted, and run decrypted")),
-      of("code_hash", stored("a change in part leaves the rest, and the hash follows the code")),
+      of("env", stored("Environment variables are stored encrypted and decrypted for a run")),
+      of("code_hash", stored("A partial change of a transformation keeps the rest, and the hash follows the code")),
       of(
         "executions_24h_count executions_24h_successful_count executions_24h_failed_count executions_24h_successful_bins executions_24h_failed_bins connections_count",
-        stored("counts its executions of the last 24 hours in six bins, when they are asked for")
+        stored("Executions of the last 24 hours are counted in six bins on request")
       ),
       of("deleted_at", api("Transformation can be created, read, changed and deleted under ${prefix}/transformations")),
-      of("isolation_reason", stored("stores a transformation and shows it"))
+      of("isolation_reason", stored("A stored transformation is returned"))
     ],
     "TransformationWrite TransformationPatch": [
-      of("name code env", actor("creates, changes in part, upserts and deletes")),
-      of("isolation", input("in part leaves the rest"))
+      of("name code env", actor("A transformation is created, partly changed, upserted and deleted by its actor")),
+      of("isolation", input("A partial change of a transformation keeps the rest"))
     ],
     TransformationRunInput: [
-      of(
-        "transformation_id env",
-        actor("runs what is stored with its variables, or with those of the call; code beside it is not used")
-      ),
-      of("code request", actor("runs code that is not stored, against a sample or without one")),
-      of("timestamp", input("%s is refused in %j")),
-      of(
-        "context context.*",
-        actor("runs what is stored with its variables, or with those of the call; code beside it is not used")
-      )
+      of("transformation_id env", actor("A stored transformation runs with its own variables or those of the call")),
+      of("code request", actor("Code can run without being stored, with or without a sample request")),
+      of("timestamp", input("An invalid %s of a run is rejected in %j")),
+      of("context context.*", actor("A stored transformation runs with its own variables or those of the call"))
     ],
-    TransformationValidationInput: [of("code env", actor("looks at code without running anything through it"))],
+    TransformationValidationInput: [of("code env", actor("Code can be validated without running its handler"))],
     TransformationValidation: [
-      of("valid runtime handlers console error error.*", actor("looks at code without running anything through it"))
+      of("valid runtime handlers console error error.*", actor("Code can be validated without running its handler"))
     ],
     TransformationCapabilities: [
       of(
@@ -71,19 +65,22 @@ export const transformations: Section = {
       )
     ],
     RequestSample: [
-      of("headers body query path method", actor("runs code that is not stored, against a sample or without one"))
+      of("headers body query path method", actor("Code can run without being stored, with or without a sample request"))
     ],
     TransformationRun: [
       of("console log_level", api("Call ${method} /transformations/run runs code on a sample")),
-      of("error error.*", actor("a run that fails is an answer; code that does not compile, or finds no room, is not")),
-      of("request request.*", actor("answers a query in the form it was asked in"))
+      of(
+        "error error.*",
+        actor("A failed run is an answer, but code that does not compile or a full sandbox is an error")
+      ),
+      of("request request.*", actor("A run returns the query in the form in which it was given"))
     ],
     Execution: execution,
     ExecutionDetail: [
       ...execution,
       of(
         "original_event_data transformed_event_data",
-        executions("shows what the code was given and made, and its log")
+        executions("An execution shows its input, its result and its log")
       )
     ]
   },

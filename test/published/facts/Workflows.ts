@@ -2,11 +2,11 @@ import { of, row, type Section, tests } from "./Facts.ts"
 
 const api = tests("packages/api/test/Workflows.test.ts")
 const stored = tests("packages/storage/test/Workflows.test.ts")
-const input = stored("a name is judged without the space around it, and a source may be written as an object")
+const input = stored("Spaces around a name are removed, and the source may be written as an object")
 
-const graph = stored("stores a workflow and shows it, its graph with all defaults")
+const graph = stored("A stored workflow is returned with all default values of its graph")
 const kinds = tests("packages/workflows/test/Workflow.test.ts")("is read back with its defaults")
-const issue = stored("is not activated while it names what is disabled; it tells so when that comes later")
+const issue = stored("A workflow is not activated with a disabled resource, and reports a later disabling")
 const warned = api("Unknown output names in a workflow get warnings at every write and every test")
 const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
 
@@ -59,7 +59,10 @@ export const workflows: Section = {
       ...written,
       of("version", api("Upsert of a workflow by name is refused when it was made from an older version"))
     ],
-    WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))],
+    WorkflowPatch: [
+      ...written,
+      of("version", stored("A change of an outdated version is rejected and writes nothing"))
+    ],
     WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],
     WorkflowRunDetail: [of("version trigger steps", shown), of("retry", retried)],
@@ -87,7 +90,7 @@ export const workflows: Section = {
     row("a paused workflow's runs are held", listed),
     row(
       "runs are kept as records, what steps gave as payloads",
-      kept("runs with their steps as long as records, what steps gave and its previews as long as payloads")
+      kept("Workflow runs are kept as long as records, and their outputs and previews as long as payloads")
     )
   ],
   limits: [
@@ -100,8 +103,8 @@ export const workflows: Section = {
     row("a run is begun at most 100 times: 409 STEP_NOT_RETRYABLE", retried),
     row(
       "versions that no run goes by are kept for an hour",
-      kept("versions that no run goes by go an hour after the next was made, but for what others are defined in")
+      kept("Versions without runs are removed after an hour, unless others are based on them")
     ),
-    row("deleted rows go", kept("deleted workflows, actions and filters, once nothing can ask for them"))
+    row("deleted rows go", kept("Deleted workflows, actions and filters are removed once nothing refers to them"))
   ]
 }

@@ -52,7 +52,7 @@ export const noisy: Readonly<Record<string, string>> = {
   "Temporal.Now": body("String(Temporal.Now.instant())")
 }
 
-/** What people write that a sealed realm takes as a fresh one does. */
+/** What people write that runs in a reused isolate as in a fresh context. */
 export const ordinary: Readonly<Record<string, string>> = {
   "globals of its own": handler(
     "globalThis.total = 1; other = 2; return { body: [total, other, globalThis.other, typeof none] }"
@@ -108,7 +108,7 @@ export const ordinary: Readonly<Record<string, string>> = {
   "names of globals as variables": `const console = { log() {} }; var process = 1; function addHandlerToo() {} ${body("[typeof console.log, process]")}`
 }
 
-/** What a sealed realm does not take, with what it says. */
+/** What a reused isolate does not accept, with what it reports. */
 export const unsuited: Readonly<Record<string, readonly [code: string, reason: RegExp]>> = {
   "a polyfill": [
     `Array.prototype.last = function () { return this.at(-1) };${body("[1, 2].last()")}`,

@@ -26,8 +26,8 @@ const setting = Effect.gen(function* () {
 
 const day = 86_400_000
 
-layer(ControlPlane.layer, { excludeTestServices: true })("what transformations made", (it) => {
-  it.effect("is listed newest first, page by page, whatever day it was", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Reads of executions", (it) => {
+  it.effect("Executions are listed newest first, page by page, over any number of days", () =>
     Effect.gen(function* () {
       const { transformationId, ...where } = yield* setting
       for (const days of [3, 6]) yield* ensurePartitions(Date.now() - days * day)
@@ -68,7 +68,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("shows what the code was given and made, and its log", () =>
+  it.effect("An execution shows its input, its result and its log", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const logs = [{ type: "warn", message: "careful" }]
@@ -141,7 +141,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("shows the request's body where the code left it alone, nothing where it failed or retention was", () =>
+  it.effect("An execution shows an unchanged body, and nothing after a failure or retention", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const get = (execution: string) => ExecutionReads.get(team, where.transformationId, execution)
@@ -181,7 +181,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("is what an event of it sends, and what a retry of that event sends", () =>
+  it.effect("The result of an execution is sent by its event and by a retry of that event", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const { event, eventData } = yield* insertTransformed({ ...where, made: { body: '{"b":2}' } })
@@ -217,7 +217,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("can be retried while what was made is there, whatever became of the request's body", () =>
+  it.effect("An event can be retried while its result exists, even without the request's body", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const where = yield* setting
@@ -242,7 +242,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("is in the request's trace, with the exchange of a proxy source", () =>
+  it.effect("The trace of a request shows its executions and its proxy exchange", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const { event, execution, request } = yield* insertTransformed({ ...where, made: { body: '{"b":2}' } })
@@ -294,7 +294,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("that failed, and an upstream that did not answer, are in the trace without an event", () =>
+  it.effect("Failed executions and upstream calls are in the trace without an event", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const { execution, request } = yield* insertTransformed({ ...where, error: "TIMEOUT" })
@@ -315,7 +315,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("shows the first lines of a long log in lists, all of it in the detail", () =>
+  it.effect("Lists show the first lines of a long log, and the detail shows all", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const logs = Array.from({ length: 100 }, (_, i) => ({
@@ -333,7 +333,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
     })
   )
 
-  it.effect("leaves large bodies out of the trace, not out of the execution", () =>
+  it.effect("Large bodies are omitted from the trace, but not from the execution", () =>
     Effect.gen(function* () {
       const where = yield* setting
       const body = JSON.stringify({ text: "x".repeat(70_000) })

@@ -60,8 +60,8 @@ const readOn = Effect.fnUntraced(function* (after: string, limit = 100, narrowin
 const readAll = (after: string, limit = 100, narrowing: object = {}) =>
   Effect.andThen(allShown, readOn(after, limit, narrowing))
 
-layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (it) => {
-  it.effect("shows what was stored behind its cursor, in that order, whatever time it has", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("Feed of events", (it) => {
+  it.effect("The feed shows events after its cursor in the order in which they were stored", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()
       yield* stored(connection)
@@ -80,7 +80,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("tells the time that lists, counts and series go by, and beside it when it was stored", () =>
+  it.effect("The feed shows the time that lists and counts use, and the time of storage", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -108,7 +108,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("goes by the numbers of transactions, and not by their digits", () =>
+  it.effect("The feed is sorted by transaction numbers, not by their digits", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -125,7 +125,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("waits with what comes behind a transaction that is still under way, and then shows both, each once", () =>
+  it.effect("The feed waits for a running transaction before it shows later ones, each event once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -148,7 +148,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("shows each event once to readers who read while many write at once, by any size of a page", () =>
+  it.effect("Concurrent readers see each event of concurrent writers once, with any page size", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -197,7 +197,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("leaves out nothing that is stored while a page is being made of a filter that gathers ids", () =>
+  it.effect("No event is lost that is stored while a filtered page is made", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connection = yield* createConnection()
@@ -234,7 +234,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("is narrowed as lists are, and is its team's own", () =>
+  it.effect("The feed accepts the filters of lists, and shows only its team's events", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* createConnection(), yield* createConnection()]
       const narrowing = { connection_id: [one.id] }
@@ -255,7 +255,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the feed of events", (
     })
   )
 
-  it.effect("refuses a cursor that is no longer, or never was, good for all that came behind it", () =>
+  it.effect("A cursor that is invalid, or older than the retained events, is rejected", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const refused = (after: string, narrowing: object = {}) =>

@@ -281,8 +281,8 @@ const shown = (read: Read) =>
       JSON.stringify(answer ?? null, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value))
   )
 
-layer(world, { excludeTestServices: true })("a team's reads", (it) => {
-  it.effect("are all called here", () =>
+layer(world, { excludeTestServices: true })("Reads of a team", (it) => {
+  it.effect("This suite calls all read functions", () =>
     Effect.gen(function* () {
       const folder = join(import.meta.dirname, "../../src/reads")
       const files = globSync("*Reads.ts", { cwd: folder })
@@ -301,7 +301,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
     })
   )
 
-  it.effect("are over tables that hold rows of both teams, and none of nobody's", () =>
+  it.effect("All tables of teams hold rows of both teams and none without a team", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const without: Array<string> = []
@@ -316,7 +316,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
   )
 
   for (const [name, read] of Object.entries(cases)) {
-    it.effect(`show nothing of another team: ${name}`, () =>
+    it.effect(`A read shows nothing of another team: ${name}`, () =>
       Effect.gen(function* () {
         const others = [other, ...Object.values(resourcesOf(other)), idOf(old, other, 0, 0).slice(10, 16)]
         // By its own ids it shows something, so that the rest means something.

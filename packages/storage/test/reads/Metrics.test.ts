@@ -202,8 +202,8 @@ const world = Layer.effectDiscard(
   })
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
-layer(world, { excludeTestServices: true })("counts and series", (it) => {
-  it.effect("tell what a count over the rows tells, before and after counts are added up and compacted", () =>
+layer(world, { excludeTestServices: true })("Counts and series", (it) => {
+  it.effect("Counts and series equal a count of the rows, before and after compaction", () =>
     Effect.gen(function* () {
       for (let seed = 1; seed <= 4; seed++) {
         const random = randomOf(seed)
@@ -219,7 +219,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("are exact where counts are not, because the version before has counted", () =>
+  it.effect("Counts and series are exact where the previous version counted wrongly", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const random = randomOf(99)
@@ -235,7 +235,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("of a source and a destination are told by counts of their own, from when they are kept", () =>
+  it.effect("Counts by source and destination use their own counters from when these exist", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const made = make("tm_pair", [
@@ -264,7 +264,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("of records that are gone for the team go with them; series go on for as long as counts are kept", () =>
+  it.effect("Counts exclude deleted records, and series include them while counts are kept", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const at = now - 3 * day
@@ -289,7 +289,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("that begin before the rollups do read rows of that time alone, and none where there are neither", () =>
+  it.effect("Reads from before the rollups only use rows of that time, and otherwise no rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const border = clock(hour, 30 * hour)
@@ -339,7 +339,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("of many buckets look each row up in few of them", () =>
+  it.effect("A series of many buckets looks each row up in only a few of them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const at = { from: clock(hour, 2 * hour), to: clock(hour, 2 * hour) + 3_000_000, step: 1_000 }
@@ -356,7 +356,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("that take a statement longer than it may are refused, with what would take less", () =>
+  it.effect("A report whose statement takes too long is rejected with advice for a shorter range", () =>
     Effect.gen(function* () {
       const late = Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -371,7 +371,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("beyond what may be read are at least what they say, and series are refused", () =>
+  it.effect("Counts beyond the read limit are lower bounds, and such series are rejected", () =>
     Effect.gen(function* () {
       const made = make(
         "tm_many",
@@ -410,7 +410,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("look into the days of their range alone, and into none where the rollups tell", () =>
+  it.effect("Counts and series only read partitions of their range, and none if rollups suffice", () =>
     Effect.gen(function* () {
       const made = historyOf(randomOf(5), "tm_days", 60)
       yield* makeTeam(made.team)
@@ -444,7 +444,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("are in UTC, whatever zone the session is in and the range is written in", () =>
+  it.effect("Series are in UTC, whatever the time zone of the session and of the range", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const at = clock(hour, 3 * hour)
@@ -475,7 +475,7 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
     })
   )
 
-  it.effect("summarize the last 24 hours of each resource, and zeros of what is none", () =>
+  it.effect("Summaries show the last 24 hours of each resource, and zeros for unknown ones", () =>
     Effect.gen(function* () {
       const made = make("tm_sums", [
         { at: now - hour, connection: 0, becomes: "successful" },
@@ -528,8 +528,8 @@ layer(world, { excludeTestServices: true })("counts and series", (it) => {
   )
 })
 
-describe("the parts of a stretch", () => {
-  plainIt("make it up, each moment once, and the rollups' part is of whole units", () => {
+describe("Parts of a time range", () => {
+  plainIt("The parts of a range cover each moment once, and rollups cover whole units", () => {
     const random = randomOf(7)
     for (let n = 0; n < 5_000; n++) {
       const since: Since = {

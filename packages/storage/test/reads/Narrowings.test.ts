@@ -171,8 +171,8 @@ const pairsOf = (filters: {
   )
 }
 
-layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })("the declared filters", (it) => {
-  it.effect("select the same rows in lists, counts, series and the plans of bulk operations", () =>
+layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })("Declared filters", (it) => {
+  it.effect("A filter selects the same rows in lists, counts, series and plans of bulk operations", () =>
     Effect.gen(function* () {
       const { all, first, meets, operation } = yield* world
       for (const of of Object.keys(filtersOf) as ReadonlyArray<BulkOf>) {

@@ -9,17 +9,17 @@ import { repeatedly, toRequestData } from "../../src/reads/RequestRow.ts"
 const json = "application/json; charset=utf-8"
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-describe("bodies", () => {
+describe("Bodies", () => {
   it.each<readonly [name: string, body: Uint8Array, type: string | null, expected: object]>([
     ["JSON", bytes('{"a":[1]}'), json, { body: { a: [1] }, encoding: "json" }],
     ["JSON of a vendor's type", bytes("1"), "application/vnd.x+json", { body: 1, encoding: "json" }],
-    ["JSON that does not say so", bytes("[true]"), null, { body: [true], encoding: "json" }],
-    ["JSON that says it is text", bytes("[true]"), "text/plain", { body: "[true]", encoding: "text" }],
-    ["what only says it is JSON", bytes("{oops"), json, { body: "{oops", encoding: "text" }],
+    ["JSON without a type", bytes("[true]"), null, { body: [true], encoding: "json" }],
+    ["JSON of a text type", bytes("[true]"), "text/plain", { body: "[true]", encoding: "text" }],
+    ["invalid JSON of a JSON type", bytes("{oops"), json, { body: "{oops", encoding: "text" }],
     ["a number that no double holds", bytes("1e999"), json, { body: new ExactNumber("1e999"), encoding: "json" }],
-    ["a number beyond what is calculated with", bytes("1e99999"), json, { body: "1e99999", encoding: "text" }],
+    ["a number too large to calculate with", bytes("1e99999"), json, { body: "1e99999", encoding: "text" }],
     ["a form", bytes("a=1"), "application/x-www-form-urlencoded", { body: "a=1", encoding: "text" }],
-    ["nothing", bytes(""), json, { body: "", encoding: "text" }],
+    ["an empty body", bytes(""), json, { body: "", encoding: "text" }],
     ["bytes", Uint8Array.of(0xff, 0x00), json, { body: "/wA=", encoding: "base64" }],
     ["too deep a value", bytes("[".repeat(5000) + "]".repeat(5000)), json, { encoding: "text" }],
     ["brackets in a text", bytes(JSON.stringify('[{"\\'.repeat(5000))), json, { encoding: "json" }],
@@ -36,7 +36,7 @@ describe("bodies", () => {
       json,
       { encoding: "text", reason: expect.stringMatching(/512 levels$/) }
     ],
-    ["text that JSON is not asked of", bytes("[".repeat(513)), "text/plain", { encoding: "text", reason: null }],
+    ["brackets of a text type", bytes("[".repeat(513)), "text/plain", { encoding: "text", reason: null }],
     [
       "large text",
       bytes(`${"x".repeat(65_535)}\u00e9${"y".repeat(1024 * 1024)}`),
@@ -44,16 +44,16 @@ describe("bodies", () => {
       { body: "x".repeat(65_535), encoding: "text", isPreview: true }
     ],
     [
-      "text that is just not large",
+      "text of the largest shown size",
       bytes("x".repeat(1024 * 1024)),
       "text/plain",
       { body: "x".repeat(1024 * 1024), isPreview: false }
     ]
-  ])("%s", (_name, body, type, expected) => {
+  ])("A body is decoded by its type and content (%s)", (_name, body, type, expected) => {
     expect(readBody(body, type)).toMatchObject(expected)
   })
 
-  it.prop("any JSON reads back", [Schema.Json], ([value]) => {
+  it.prop("Any JSON body is decoded to the same value", [Schema.Json], ([value]) => {
     expect(readBody(bytes(JSON.stringify(value)), json)).toEqual({
       body: JSON.parse(JSON.stringify(value)) as unknown,
       encoding: "json",
@@ -63,8 +63,8 @@ describe("bodies", () => {
   })
 })
 
-describe("bodies of one answer", () => {
-  it("have as many values together as one may have", () => {
+describe("Bodies of one answer", () => {
+  it("All bodies of an answer together may have as many values as one body", () => {
     const budget = valueBudget()
     const body = bytes(`[${"0,".repeat(39_998)}0]`)
     const shown = [1, 2, 3].map(() => readBody(body, json, budget))
@@ -73,7 +73,7 @@ describe("bodies of one answer", () => {
     expect(readBody(bytes("[1,2]"), json, budget).encoding).toBe("json")
   })
 
-  it("are left out where the same one is shown again and again", () => {
+  it("A body that is repeated too often in an answer is omitted", () => {
     const repeat = repeatedly()
     const row = { id: "", method: "POST", path: "/", query: "", headers: "{}", kept: true, rejection_cause: null }
     const body = bytes(`[${"0,".repeat(39_998)}0]`)
@@ -82,7 +82,7 @@ describe("bodies of one answer", () => {
   })
 })
 
-describe("the encoding of a body that is not read", () => {
+describe("Encoding of a body that is not read", () => {
   it.each<readonly [start: Uint8Array, type: string | null, expected: string]>([
     [bytes(' {"a":'), json, "json"],
     [bytes('[{"a":"\u00e9').subarray(0, -1), null, "json"],
@@ -91,17 +91,17 @@ describe("the encoding of a body that is not read", () => {
     [bytes("<a>"), json, "text"],
     [Uint8Array.of(0x89, 0x50, 0x4e, 0x47), json, "base64"],
     [bytes(""), json, "text"]
-  ])("%s of %s is %s", (start, type, expected) => expect(likelyEncoding(start, type)).toBe(expected))
+  ])("Body %s of type %s looks like %s", (start, type, expected) => expect(likelyEncoding(start, type)).toBe(expected))
 })
 
-describe("headers and queries", () => {
-  it("takes the first of several values", () => {
+describe("Headers and queries", () => {
+  it("The first of several header values is returned", () => {
     const headers = readHeaders('{"a":"1","b":["2","3"]}')
     expect([headerOf(headers, "a"), headerOf(headers, "b"), headerOf(headers, "c")]).toEqual(["1", "2", null])
     expect(headerOf(headers, "constructor")).toBeNull()
   })
 
-  it("lists repeated names, and none is special", () => {
+  it("A query lists repeated names, and no name is special", () => {
     expect(parseQuery("a=1&b=2&a=3&a=&c")).toEqual({ a: ["1", "3", ""], b: "2", c: "" })
     expect(Object.entries(parseQuery("__proto__=x&constructor=y"))).toEqual([
       ["__proto__", "x"],

@@ -324,9 +324,9 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
   ["a trace", () => Effect.flatMap(someRequest, (id) => TraceReads.get(team, id)), 0, 800]
 ]
 
-layer(Filled.layer, { excludeTestServices: true })("plans of reads", (it) => {
+layer(Filled.layer, { excludeTestServices: true })("Query plans of reads", (it) => {
   for (const [name, read, least, most] of cases) {
-    it.effect(name, () =>
+    it.effect(`A read looks at a bounded number of rows by index: ${name}`, () =>
       Effect.gen(function* () {
         const { answer, blocks, ms, rows, through, used } = yield* explained(read(yield* Filled))
         if (process.env["TIDEGATE_PLAN_PRINT"] !== undefined) {

@@ -30,8 +30,8 @@ const all = Effect.fnUntraced(function* (ids: ReadonlyArray<string>, asked: Part
 const make = (names: ReadonlyArray<string>) =>
   Effect.forEach(names, (name) => Effect.map(createSource({ name: ControlPlane.unique(name) }), ({ id }) => id))
 
-layer(ControlPlane.layer, { excludeTestServices: true })("a list of resources", (it) => {
-  it.effect("has each row once in its pages, also of rows of one moment or a microsecond apart", () =>
+layer(ControlPlane.layer, { excludeTestServices: true })("List of resources", (it) => {
+  it.effect("Pages contain each row once, even for rows of the same moment or a microsecond apart", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = yield* make(["b", "A", "é", "a", "\u{1f30a}", "a'%_\\"])
@@ -51,7 +51,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a list of resources", 
     })
   )
 
-  it.effect("goes on where its page ended, though the row that was there has another name by now, or is deleted", () =>
+  it.effect("The next page continues where the last one ended, even if its last row was renamed or deleted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = yield* make(["one", "three", "two"])
@@ -65,7 +65,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a list of resources", 
     })
   )
 
-  it.effect("refuses a cursor that says no place in its order", () =>
+  it.effect("A cursor that is no position of its order is rejected", () =>
     Effect.gen(function* () {
       const [id = ""] = yield* make(["one"])
       const at = { id, seen: 0, window: { from: 0, to: 0 }, back: false }

@@ -12,7 +12,7 @@ import { makeHistory } from "./History.ts"
 
 const rows = (...ids: ReadonlyArray<string>) => ids.map((id) => ({ id }))
 
-it("a page of several parts ends where the least examined of them does", () => {
+it("A page of several parts ends where the least examined part ends", () => {
   const parts = [
     { rows: rows("9", "5", "2"), examinedTo: null },
     { rows: rows("8", "4"), examinedTo: "4" },
@@ -38,8 +38,8 @@ const filled = Layer.effectDiscard(
   })
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
-layer(filled, { excludeTestServices: true })("a rare match among many rows", (test) => {
-  test.effect("is on the first page, whether or not an index finds it", () =>
+layer(filled, { excludeTestServices: true })("Rare match among many rows", (test) => {
+  test.effect("A rare match is on the first page, with or without an index for it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const connections = (yield* sql<{ id: string }>`select id from connections`).map(({ id }) => id)
@@ -76,7 +76,7 @@ layer(filled, { excludeTestServices: true })("a rare match among many rows", (te
     })
   )
 
-  test.effect("of a bulk operation are the events that it retried, those that it made, or both", () =>
+  test.effect("The events of a bulk operation can be listed as targets, retries or both", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [oldest] = yield* sql<{ id: string }>`select min(id) as id from events`
@@ -98,7 +98,7 @@ layer(filled, { excludeTestServices: true })("a rare match among many rows", (te
     })
   )
 
-  test.effect("of very many that an operation retried is on the first page, and all are on some page and counted", () =>
+  test.effect("An old match among very many targets is on the first page, and all targets are listed and counted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       // Each of the newer half retries one of the older.
@@ -136,7 +136,7 @@ layer(filled, { excludeTestServices: true })("a rare match among many rows", (te
     })
   )
 
-  test.effect("of several destinations, all are found", () =>
+  test.effect("All events of several destinations are found", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const destinations = (yield* sql<{ id: string }>`select id from destinations order by id limit 3`).map(
@@ -165,7 +165,7 @@ layer(filled, { excludeTestServices: true })("a rare match among many rows", (te
   )
 
   test.effect(
-    "of a busy destination and a quiet one are in their order, however far back those of the quiet one go",
+    "Events of a busy and a quiet destination are listed in order, however old those of the quiet one are",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -8,7 +8,7 @@ import { idRange, parseWindow } from "../../src/reads/Window.ts"
 const now = Date.UTC(2026, 0, 31, 12)
 const hour = 3_600_000
 
-describe("times", () => {
+describe("Times", () => {
   it.each<readonly [string, number | null]>([
     ["now", now],
     ["now-0s", now],
@@ -36,12 +36,12 @@ describe("times", () => {
     ["1767225600000", null],
     ["", null],
     ["yesterday", null]
-  ])("%s", (text, expected) => {
+  ])("The time '%s' is parsed or rejected", (text, expected) => {
     expect(parseTime(text, now)).toBe(expected)
   })
 
   it.prop(
-    "what a moment is written as, it is read as",
+    "A written time is read back as the same moment",
     [Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 253_402_300_799_999 }))],
     ([at]) => {
       expect(parseTime(new Date(at).toISOString(), now)).toBe(at)
@@ -49,15 +49,15 @@ describe("times", () => {
   )
 })
 
-describe("windows", () => {
-  it("is the last 24 hours, or those before its end", () => {
+describe("Time windows", () => {
+  it("A window covers the last 24 hours, or those before its end, by default", () => {
     expect(parseWindow({}, now)).toEqual(Result.succeed({ from: now - 24 * hour, to: now }))
     expect(parseWindow({ to: "now-1h" }, now)).toEqual(Result.succeed({ from: now - 25 * hour, to: now - hour }))
     expect(parseWindow({ from: "now-2h" }, now)).toEqual(Result.succeed({ from: now - 2 * hour, to: now }))
   })
 
   it.prop(
-    "holds the ids of its time, both ends included",
+    "A window contains the ids of its time, both ends included",
     [
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2e12 })),
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e6 }))

@@ -2,7 +2,8 @@ import type { PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids"
-import { currentActions, loadAction, pinnedActions, readActionPace } from "@tidegate/storage/workflows/Actions"
+import { loadAction, readActionPace } from "@tidegate/storage/workflows/Actions"
+import { currentActions, pinnedActions } from "@tidegate/storage/workflows/ActionVersions"
 import { backlogs } from "@tidegate/storage/delivery/Backlog"
 import { cancelPending } from "@tidegate/storage/delivery/CancelPending"
 import * as Database from "@tidegate/storage/Database"
@@ -23,12 +24,14 @@ import { dueRuns, partsOf, readRunning, readVersion } from "@tidegate/storage/wo
 import { readValue } from "@tidegate/storage/workflows/TeamValues"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/control/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
-import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
+import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
+import type { RequestRecord } from "../src/journal/RequestRecord.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
 import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
 import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
-import { type Basis, type Settled, settleCommit } from "../src/journal/RoutingStatement.ts"
+import { settleCommit } from "../src/journal/RoutingStatement.ts"
+import type { Basis, Settled } from "../src/journal/RoutingRecord.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
 
@@ -380,9 +383,12 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   },
   "a saved action to call": { file: "workflows/Actions.ts", run: () => loadAction("tm", "act_1") },
   "the pace of a saved action": { file: "workflows/Actions.ts", run: () => readActionPace("act_1") },
-  "saved actions as they are": { file: "workflows/Actions.ts", run: () => currentActions("tm", ["act_1", "act_2"]) },
+  "saved actions as they are": {
+    file: "workflows/ActionVersions.ts",
+    run: () => currentActions("tm", ["act_1", "act_2"])
+  },
   "saved actions as they were": {
-    file: "workflows/Actions.ts",
+    file: "workflows/ActionVersions.ts",
     run: () => pinnedActions("tm", [{ id: "act_1", revision: 1 }])
   },
   "a request that a step looks up": {

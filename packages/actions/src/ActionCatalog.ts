@@ -1,6 +1,6 @@
 import { Effect, Result, type Schema } from "effect"
-import { type ActionName, actionOf, formatterKey, inlineActionOf, sentToOf } from "@tidegate/actions/Providers"
 import type { Action, Catalog, SavedAction } from "@tidegate/workflows/Catalog"
+import { type ActionName, actionOf, formatterKey, inlineActionOf, sentToOf } from "./Providers.ts"
 
 /** The actions that steps may call: those of the providers, and the team's saved ones. */
 

@@ -2,15 +2,9 @@ import { expect, layer } from "@effect/vitest"
 import { Clock, Effect, Exit } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import {
-  cancelOperation,
-  createOperation,
-  getOperation,
-  listOperations,
-  liveTraffic,
-  stepOperation,
-  stillWaiting
-} from "../src/bulk/BulkOperations.ts"
+import { cancelOperation, createOperation, getOperation, listOperations } from "../src/bulk/BulkOperations.ts"
+import { stepOperation } from "../src/bulk/BulkSteps.ts"
+import { liveTraffic, stillWaiting } from "../src/bulk/LiveTraffic.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent, otherTeam, team } = ControlPlane

@@ -7,7 +7,7 @@ import { Journal, type Settlement, type SettlementOutcome } from "@tidegate/stor
 import { migrate } from "@tidegate/storage/Migrations"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { freshDatabase } from "../../../test/postgres.ts"
-import type { Settled } from "../src/journal/RoutingStatement.ts"
+import type { Settled } from "../src/journal/RoutingRecord.ts"
 import { requestRecord } from "./requests.ts"
 
 const team = "tm_demo"

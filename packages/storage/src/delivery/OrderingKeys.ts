@@ -4,30 +4,30 @@ import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 
 /**
- * Strict order per key: the events of one key of a connection wait in a line, each at its place. A place is taken by the statement that
- * stores what came, so what is stored after something else was answered stands behind it, whichever processes took them; of two
- * that were stored at once, either is first.
+ * Strict order by key: the events of a connection with the same ordering key are delivered one after the other, by their
+ * positions. The statement that stores an event or a routing job assigns the position. So what is stored after another one was
+ * answered comes after it, whichever processes received them; if two are stored at once, either may be first.
  */
 
-/** The `due_at` of a row that waits for the row before it in its line, and not for a time. */
+/** The `due_at` of a row that waits for the previous event with its ordering key, and not for a time. */
 export const inLine = "timestamptz '9999-01-01 00:00:00+00'"
 
-/** The next place, in any line. */
+/** The next ordering position; positions increase over all keys. */
 export const nextPlace = "nextval('deliveries_place')"
 
-/** The lines of one connection at one destination. */
+/** The ordering keys of one connection at one destination. */
 export interface LinesOf {
   readonly shard: number
   readonly destinationId: string
   readonly connectionId: string
 }
 
-/** One that is among the first of its line. */
+/** One of the first rows of its ordering key. */
 export interface LineRow {
   readonly ordering_key: string
   readonly event_id: string
   readonly place: number
-  /** When it may be tried for the first time (Unix ms); null: it has been, and is tried again by the clock. */
+  /** The earliest time of its first attempt (Unix ms); null: it had an attempt, and its retry has a time. */
   readonly ready_at: number | null
 }
 
@@ -43,7 +43,7 @@ const first = (sql: Statement.Constructor, of: LinesOf, perLine: number) => sql`
       order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${perLine}
     ) head`
 
-/** The first rows of these lines. One index probe a line, however long it is. */
+/** The first rows of these ordering keys. It costs one index probe for each key, however many rows the key has. */
 export const firstOfLines = Effect.fnUntraced(function* (
   of: LinesOf,
   keys: ReadonlyArray<string>,
@@ -55,7 +55,9 @@ export const firstOfLines = Effect.fnUntraced(function* (
     with lines as (select * from unnest(${Columns.text(keys)}) as l (ordering_key)) ${first(sql, of, perLine)}`
 })
 
-/** The first row of each of the next `most` lines behind `after`, in the order of their keys. Two index probes a line. */
+/**
+ * The first row of each of the next `max` ordering keys after `after`, ordered by key. It costs two index probes for each key.
+ */
 export const nextLines = Effect.fnUntraced(function* (
   of: LinesOf,
   after: string,

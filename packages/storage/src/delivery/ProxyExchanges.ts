@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
           })
         )
       ),
-    lanes: 1,
+    concurrency: 1,
     maxItems: 200,
     maxBytes: 4 * 1024 * 1024,
     parallelFrom: 1,

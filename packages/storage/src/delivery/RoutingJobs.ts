@@ -200,7 +200,7 @@ export const makeWindowReader: Effect.Effect<
         })
       ),
     committed: () => {},
-    lanes: 2,
+    concurrency: 2,
     maxItems: 400,
     maxBytes: 1024 * 1024,
     parallelFrom: 24,

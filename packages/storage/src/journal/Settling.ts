@@ -3,12 +3,14 @@ import type { SqlClient, SqlError } from "effect/sql"
 import { isTransient } from "../Database.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import { refusable } from "./Refusable.ts"
-import { type SettlementRecord, settleCommit } from "./RoutingStatement.ts"
+import { settleCommit } from "./RoutingStatement.ts"
+import type { SettlementRecord } from "./RoutingRecord.ts"
 
 /**
- * What became of the results of routing jobs. `settled`: they are durable; `made` are the ids of the events and ignored events that they have made,
- * without those that somebody else had made before. `stale`: their basis does not hold any more, nothing was written. `withdrawn`: who handed them in
- * does not own the connection any more. `failed`: nothing is known of them; the poller finds the jobs that are still there.
+ * The outcome of a commit of routing results. `committed`: they are stored; `made` has the ids of the events and ignored events
+ * that they created, without those that existed already. `stale`: their settings are outdated; nothing was written.
+ * `withdrawn`: the caller no longer owns the connection. `failed`: it is unknown whether they are stored; the poller finds the
+ * jobs that still exist.
  */
 export type SettlementOutcome =
   | { readonly kind: "settled"; readonly made: ReadonlySet<string> }
@@ -16,9 +18,9 @@ export type SettlementOutcome =
   | { readonly kind: "failed"; readonly error: SqlError.SqlError }
 
 export interface Settlement extends SettlementRecord {
-  /** Bytes that it weighs, about. */
+  /** Its approximate weight in bytes. */
   readonly bytes: number
-  /** Asked right before the commit: whether who handed it in still owns the connection. */
+  /** Called right before the commit: whether the caller still owns the connection. */
   readonly isOwned: () => boolean
   readonly done: (outcome: SettlementOutcome) => void
 }
@@ -27,8 +29,8 @@ const stale: SettlementOutcome = { kind: "stale" }
 const withdrawn: SettlementOutcome = { kind: "withdrawn" }
 
 /**
- * Commits results of routing jobs of whatever connections together. It does not try again: the jobs are still there, and the poller wakes their
- * connection. A result that the database refuses costs the others of its batch nothing.
+ * Commits routing results of any connections together. It does not retry: the jobs still exist, and the poller wakes their
+ * connections. A result that the database refuses does not affect the others of its batch.
  */
 export const settling = (
   sql: SqlClient.SqlClient,

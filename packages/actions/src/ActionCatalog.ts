@@ -34,7 +34,7 @@ const stayingAt = (content: SavedContent, action: Action): Action => ({
           {
             code: "STEP_CONFIG_INVALID",
             field: `invocation_inputs.${inputs.find(isOther) ?? inputs[0]}`,
-            message: "is another address than the action was saved with, which its credentials are for"
+            message: "is another address than that of the saved action, to which its credentials belong"
           }
         ])
   }

@@ -297,7 +297,7 @@ describe("what a connection makes of it", () => {
       expect(one(rules)).toMatchObject({
         events: [],
         ignored: [],
-        pending: [{ connectionId: "web_1", shard: 7, line: null }]
+        pending: [{ connectionId: "web_1", shard: 7, ordering: null }]
       })
     }
   })

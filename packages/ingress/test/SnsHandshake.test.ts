@@ -138,7 +138,7 @@ const doorOf = (world: World) => {
   const journal = Layer.succeed(Journal, {
     record: notHere,
     mark: notHere,
-    settle: notHere,
+    commitRouting: notHere,
     stats: notHere,
     isFull: () => false,
     isSlow: () => false,

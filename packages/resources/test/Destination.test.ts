@@ -233,7 +233,7 @@ describe("a destination", () => {
     })
 
     describe("a credential that is not written anew stays where it was written for", () => {
-      const moved = ["config.auth: must be written anew, whole: what is stored was for another address"]
+      const moved = ["config.auth: must be sent again, as a whole: what is stored belongs to another address"]
       const tokens = {
         token_url: "https://id.test/token",
         client_id: "gateway",

@@ -7,12 +7,12 @@ import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { type Attempt, type Mark, marking, type Recorded, recording } from "./journal/Recording.ts"
-import { type Settlement, settling } from "./journal/Settling.ts"
+import { committingRouting, type RoutingCommit } from "./journal/RoutingCommits.ts"
 
 export type { Accepted } from "./journal/Accepting.ts"
 export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/RequestRecord.ts"
 export type { Recorded } from "./journal/Recording.ts"
-export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
+export type { RoutingCommit, RoutingOutcome } from "./journal/RoutingCommits.ts"
 
 export interface JournalStats {
   readonly requests: number
@@ -57,7 +57,7 @@ export class Journal extends Context.Service<
     /** Stores the start of a rate-limited delivery before it starts. */
     readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
     /** Replaces routing jobs by their results. Callers limit how much they pass at once. */
-    readonly settle: (settlement: Settlement) => void
+    readonly commitRouting: (commit: RoutingCommit) => void
     readonly stats: () => JournalStats
   }
 >()("@tidegate/storage/Journal") {
@@ -137,9 +137,9 @@ const make = Effect.gen(function* () {
     run
   })
 
-  const settlements = new GroupCommit<Settlement>({
+  const routings = new GroupCommit<RoutingCommit>({
     committed: counting("settle"),
-    commit: settling(sql, answer),
+    commit: committingRouting(sql, answer),
     concurrency: commitsEach,
     maxItems: 400,
     maxBytes: 4 * 1024 * 1024,
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
   const stats = (): JournalStats => ({
     requests: acceptances.items + largeAcceptances.items,
     attempts: attempts.items,
-    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits + settlements.commits,
+    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits + routings.commits,
     waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
     waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
     waitingAttempts: attempts.pendingItems
@@ -166,7 +166,7 @@ const make = Effect.gen(function* () {
       (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
-    settle: (settlement) => settlements.add(settlement),
+    commitRouting: (commit) => routings.add(commit),
     stats
   })
 })

@@ -9,7 +9,7 @@ import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent, otherTeam, team } = ControlPlane
 
-const routing = { shardOf: () => 7, lineOf: () => null }
+const routing = { shardOf: () => 7, orderingKeyOf: () => null }
 const type = "event_bulk_retry" as const
 const of = "events" as const
 

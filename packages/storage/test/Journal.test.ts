@@ -138,7 +138,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         return {
           ...of,
           ignored: [{ id, connectionId: other, cause: "FILTERED" as const, meta: '["body"]' }],
-          pending: [{ connectionId: third, shard: 7, line: null }]
+          pending: [{ connectionId: third, shard: 7, ordering: null }]
         }
       }
       const rejected = () =>

@@ -4,7 +4,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { checkDryRun } from "@tidegate/resources/workflow/DefinitionCheck"
-import { mocksOf, storedSample, type WorkflowTrialInput } from "@tidegate/resources/WorkflowDryRun"
+import { mocksOf, storedSample, type WorkflowDryRunInput } from "@tidegate/resources/WorkflowDryRun"
 import type { Database } from "@tidegate/storage/Database"
 import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowSamples"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
@@ -25,7 +25,7 @@ export interface Asked {
   readonly run_id: string
   /** Whether the test uses the stored workflow of that id, or a graph in the request. */
   readonly stored: boolean
-  readonly input: WorkflowTrialInput
+  readonly input: WorkflowDryRunInput
 }
 
 /** The result of a test, from which the answer is made. */

@@ -55,7 +55,7 @@ const checkInputs = Effect.fnUntraced(function* (content: SavedContent): Effect.
  */
 const refuseCredentials = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Return<void, GatewayError> {
   const message =
-    "a credential is written out, and whoever reads the action would read it: give it in credentials, or take the value from the run by a template"
+    "must not contain a credential, because everyone who may read the action sees it: put it into credentials, or use a template"
   const places = placesIn(content.inputs, lookedAt(content.provider_key))
   if (places.length > 0) yield* invalid(places.map((place) => ({ path: `config.inputs.${place}`, message })))
 })
@@ -75,11 +75,11 @@ const checkTarget = Effect.fnUntraced(function* (
   } = sentToOf(content)
   const target = of(content.inputs)
   if (target === null) {
-    const message = "must be written out, without templates in its host: the credentials are sent there"
+    const message = "must have a host without templates, because the credentials are sent there"
     yield* invalid([{ path: `config.inputs.${input}`, message }])
   }
   if (kept !== null && of(kept.inputs) !== target) {
-    const message = "must be written anew, whole: what is stored was for another address"
+    const message = "must be sent again, as a whole: what is stored belongs to another address"
     yield* invalid([{ path: "config.credentials", message }])
   }
 })

@@ -99,7 +99,7 @@ const check = Effect.fnUntraced(function* <E>(
   if (further.length > 0) return yield* invalidGraph(further)
   const disabled = references.filter(({ id, step_id }) => found.get(id)?.enabled === false && !exempt.has(step_id))
   if (status === "active" && disabled.length > 0) {
-    yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names what is disabled: enable it first", {
+    yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names disabled resources: enable them first", {
       issues: disabled.map((reference) => about("RESOURCE_DISABLED", reference, "is disabled"))
     })
   }

@@ -24,7 +24,7 @@ export const changedKinds = Effect.fnUntraced(function* <E>(
   return steps.flatMap(({ id, kind }): ReadonlyArray<Issue> => {
     const was = kinds.get(id)
     if (was === undefined || was === kind) return []
-    const message = `was ${was} in a version before, and a step keeps its kind: give this one another id`
+    const message = `was ${was} in an earlier version, and a step keeps its kind: use another id`
     return [{ code: "STEP_KIND_CHANGED", step_id: id, edge_id: null, field: "kind", message }]
   })
 })
@@ -82,7 +82,7 @@ export const ignoredInputs = Effect.fnUntraced(function* <E>(
   return given.flatMap(({ destination, issue, part }): ReadonlyArray<Issue> => {
     const row = found.get(destination)
     if (row === undefined || !ignoredParts(row.type, row.config).includes(part)) return []
-    const message = `has no effect: the destination ${destination} (${row.type}) leaves the ${part} out of what it sends`
+    const message = `has no effect: the destination ${destination} (${row.type}) does not send the ${part}`
     return [{ code: "STEP_CONFIG_INVALID", ...issue, message }]
   })
 })

@@ -109,7 +109,7 @@ export const cancelOperation = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         const { finished_at, status } = yield* find(which, "lock")
         if (finished_at !== null) {
-          yield* fail("BULK_OPERATION_NOT_CANCELABLE", `the bulk operation is ${status}: it has come to its end`)
+          yield* fail("BULK_OPERATION_NOT_CANCELABLE", `the bulk operation is ${status}: it is finished`)
         }
         yield* finish(which.id, "CANCELLED")
         yield* sql`delete from bulk_targets where operation_id = ${which.id}`

@@ -88,13 +88,13 @@ const plan = Effect.fnUntraced(function* (row: Row) {
   return true
 })
 
-const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: most }: Share, routing: Routing) {
+const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: max }: Share, routing: Routing) {
   const sql = yield* SqlClient.SqlClient
   const { id: operation_id, rate, team_id, type } = row
   const isOfRequests = type === "request_bulk_retry" || type === "ignored_event_bulk_retry"
-  const atOnce = isOfRequests ? Math.min(most, overMs > 0 ? replayedAtOnce : replayedQuietly) : most
+  const atOnce = isOfRequests ? Math.min(max, overMs > 0 ? replayedAtOnce : replayedQuietly) : max
   const batch = rate === null ? atOnce : Math.max(1, Math.min(atOnce, Math.ceil((rate * ratedMs) / 1_000)))
-  const part = batch / most
+  const part = batch / max
   // The lock of the operation's row excludes other processes.
   const targets = (yield* sql<{ target_id: string }>`
     delete from bulk_targets where operation_id = ${operation_id} and target_id = any(array(

@@ -7,7 +7,7 @@ import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "../journal/Columns.ts"
 import { Rows } from "../journal/Rows.ts"
 import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
-import { nextPlace } from "../delivery/OrderingKeys.ts"
+import { nextPosition } from "../delivery/OrderingKeys.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import { openPresented, sealPresented } from "../secrets/PresentedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
@@ -55,7 +55,7 @@ export interface Routing {
   /** The shard of the actor of a connection, destination or workflow. */
   readonly shardOf: (id: string) => number
   /** The ordering key of the request for a connection with this ordering; null: none. */
-  readonly lineOf: (ordering: Ordering, message: Message) => string | null
+  readonly orderingKeyOf: (ordering: Ordering, message: Message) => string | null
 }
 
 /**
@@ -156,7 +156,7 @@ const begunRuns = new Rows<{
  */
 export const storeReplays = Effect.fnUntraced(function* (
   replays: ReadonlyArray<Replay>,
-  { lineOf, shardOf }: Routing
+  { orderingKeyOf, shardOf }: Routing
 ): Effect.fn.Return<ReadonlyArray<Replayed | Refused>, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
@@ -191,7 +191,7 @@ export const storeReplays = Effect.fnUntraced(function* (
         replay,
         route,
         shard: shardOf(route.id),
-        key: route.ordering === null ? null : lineOf(route.ordering, replay.message)
+        key: route.ordering === null ? null : orderingKeyOf(route.ordering, replay.message)
       }))
     )
     const runs = made.flatMap(({ begun, replay: { id } }) =>
@@ -221,7 +221,7 @@ export const storeReplays = Effect.fnUntraced(function* (
       ), waiting as (
         insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
         select p.shard, p.connection_id, p.id, p.team_id, p.source_id, ${now}, true, p.key,
-          case when p.in_order then ${sql.literal(nextPlace)} end
+          case when p.in_order then ${sql.literal(nextPosition)} end
         from (
           select p.*, made.id, made.team_id, made.source_id
           from ${jobs.unnest(sql, pending, "nth")}
@@ -268,7 +268,10 @@ const acceptedCounts = `(
 
 const refusals: { readonly [code in Refused]: GatewayError } = {
   SOURCE_DISABLED: fail("SOURCE_DISABLED", "the source of the request is disabled or deleted"),
-  CONNECTION_DISABLED: fail("CONNECTION_DISABLED", "no such connection of this source is enabled, with its destination")
+  CONNECTION_DISABLED: fail(
+    "CONNECTION_DISABLED",
+    "the source has no such connection that is enabled and has an enabled destination"
+  )
 }
 
 /** Stores one replay, in a transaction of its own. */

@@ -25,7 +25,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   /** Commits, runs what has to follow, and only then reads the answer: no read happens while rows are locked. */
   const carryOut = Effect.fnUntraced(function* (change: Effect.Effect<Committed<Row>, GatewayError>, command: Command) {
     const committed = yield* change
-    if (command.settle !== undefined) yield* command.settle(committed.concerned)
+    if (command.afterCommit !== undefined) yield* command.afterCommit(committed.concerned)
     return committed
   })
   const carryOutInOne = (change: Effect.Effect<Committed<Row>, Failure>, command: Command) =>
@@ -65,7 +65,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
       })
       return Effect.flatMap(carryOutInOne(advance(owner, command, decide), command), answer)
     },
-    turn: (team_id, id, to, command = {}) => {
+    switch: (team_id, id, to, command = {}) => {
       const { column, on } = switches[to as Switch]
       const decide = (row: Row, at: Date) => {
         if (special.transition !== undefined) return Effect.fromResult(special.transition(row, to as Switch, at))

@@ -49,7 +49,7 @@ export interface Command {
   /** The user who asks. */
   readonly by?: string | null | undefined
   /** What has to follow the commit. It runs before the answer is read, and so even when that read fails. */
-  readonly settle?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
+  readonly afterCommit?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
 }
 
 /** Why a change fails inside its transaction. */
@@ -83,7 +83,7 @@ export interface Store<R extends AnyResource> {
     change: (stored: FieldsOf<R>) => Result.Result<ChangeOf<R>, GatewayError>,
     command?: Command
   ) => Effect.Effect<RecordOf<R>, GatewayError>
-  readonly turn: (
+  readonly switch: (
     team_id: string,
     id: string,
     to: SwitchOf<R>,

@@ -95,7 +95,7 @@ export const storeChanges = <Row extends StoredRow, R extends AnyResource>(
         if (created !== null) return created
         yield* claimName(owner, next["name"])
         const [stored] = yield* sql<Row>`select * from ${table} where id = ${id} and team_id = ${team_id}`
-        if (stored === undefined) return yield* overtaken("what it clashed with has become free")
+        if (stored === undefined) return yield* overtaken("the conflicting row is gone")
         return { row: yield* present(stored), concerned: yield* concerns(stored) }
       })
     )

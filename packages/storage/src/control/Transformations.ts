@@ -46,7 +46,7 @@ const keptDays = 61
 const keptAtMost = 100
 
 const inUse = (id: string, users: ReadonlyArray<{ readonly id: string }>): GatewayError =>
-  fail("RESOURCE_IN_USE", "connections use the transformation: take it out of their rules first", {
+  fail("RESOURCE_IN_USE", "connections use the transformation: remove it from their rules first", {
     id,
     resource_type: "transformation",
     connections: users.map((user) => user.id)

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { HotSql } from "../Database.ts"
 import { connectionQueuesOf } from "./DeliveryRows.ts"
-import { inLine } from "./OrderingKeys.ts"
+import { waitsForKey } from "./OrderingKeys.ts"
 
 /** The backlog of one destination. */
 export interface Backlog {
@@ -21,7 +21,7 @@ const maxDestinations = 100
 /** The largest number of events that are counted for a destination. */
 export const maxCounted = 5_000
 /** The largest number of rows with ordering keys that are read for a connection queue. */
-const maxInLine = 100
+const maxWithKeys = 100
 
 /**
  * The largest backlogs of these shards, oldest first. Its cost is bounded: one index probe for each connection queue, as in the
@@ -42,9 +42,9 @@ export const backlogs = Effect.fnUntraced(function* (
           select d.ready_at from deliveries d
           where d.shard = lanes.shard and d.destination_id = lanes.destination_id and d.connection_id = lanes.connection_id
             and d.place is not null
-          order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${maxInLine}
+          order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${maxWithKeys}
         ) first
-      ) lined on lanes.due_at = ${sql.literal(inLine)}
+      ) lined on lanes.due_at = ${sql.literal(waitsForKey)}
       group by lanes.shard, lanes.destination_id order by oldest nulls last limit ${maxDestinations}
     )
     select behind.destination_id, behind.oldest, counted.waiting

@@ -23,7 +23,7 @@ export const dueRows = Effect.fnUntraced(function* (
   shard: number,
   destinationId: string,
   until: number,
-  perLane: number,
+  perQueue: number,
   known: ReadonlyMap<string, number>
 ): Effect.fn.Return<ReadonlyArray<DueRow>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
@@ -44,7 +44,7 @@ export const dueRows = Effect.fnUntraced(function* (
       select event_id from deliveries d
       where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = lanes.connection_id
         and d.due_at <= ${new Date(until)}
-      order by d.due_at, d.event_id limit ${perLane} + coalesce(known.events, 0)
+      order by d.due_at, d.event_id limit ${perQueue} + coalesce(known.events, 0)
     ) due
     where lanes.connection_id is not null`
 })

@@ -22,7 +22,7 @@ const forgotten = "7 days"
 /** A process that has not been seen for this time (ms) has crashed, or it cannot reach the database. */
 const deadAfter = 6_000
 /** How long (ms) a crash is remembered after it can be noticed: by then all living processes have noticed it. */
-const toldFor = 10_000
+const rememberedMs = 10_000
 /** The largest number of rows of other processes that are read. */
 const maxRead = 10_000
 
@@ -39,7 +39,7 @@ export const seeProcesses = Effect.fnUntraced(function* (
   const dead = yield* sql`
     select id from processes where seen_at < now() - ${deadAfter}::int * interval '1 millisecond' limit 1`
   if (dead.length > 0) {
-    yield* sql`delete from processes where seen_at < now() - ${deadAfter + toldFor}::int * interval '1 millisecond'`
+    yield* sql`delete from processes where seen_at < now() - ${deadAfter + rememberedMs}::int * interval '1 millisecond'`
   }
   const others = yield* sql<Pick<Work, "kind" | "id">>`
     select kind, id from work_in_hand where process <> ${process} limit ${maxRead}`

@@ -1,5 +1,5 @@
 import type { PgTypes } from "@effect/sql-pg"
-import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
+import { nextPosition, waitsForKey } from "../delivery/OrderingKeys.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
@@ -30,7 +30,7 @@ interface Count {
   n: bigint
 }
 
-type Lined = RoutingJob & { readonly line: { readonly key: string | null } }
+type Ordered = RoutingJob & { readonly ordering: { readonly key: string | null } }
 
 /** Columns of the request that rows of several groups have. */
 const v: Column<Accepting> = ["v", "int4", ({ pair }) => pair, []]
@@ -128,10 +128,10 @@ const declared = {
     ...eventFields({ ordering_key: "key" }),
     ["key", "text", ({ of }) => of.orderingKey, []]
   ]),
-  linedPending: new Rows<Becoming<Lined>>("r", [
+  linedPending: new Rows<Becoming<Ordered>>("r", [
     ...pendingFields,
-    ["key", "text", ({ of }) => of.line.key, ["ordering_key"]],
-    { place: nextPlace }
+    ["key", "text", ({ of }) => of.ordering.key, ["ordering_key"]],
+    { place: nextPosition }
   ]),
   runs: new Rows<Becoming<RoutedRun>>("r", [
     v,
@@ -181,7 +181,11 @@ const writes: {
     declared.linedEvents.insertInto("events", rows),
     insertInto(
       "deliveries",
-      [{ event_id: "id" }, ...delivery, { due_at: inLine, ordering_key: "key", place: nextPlace, ready_at: "due_at" }],
+      [
+        { event_id: "id" },
+        ...delivery,
+        { due_at: waitsForKey, ordering_key: "key", place: nextPosition, ready_at: "due_at" }
+      ],
       rows
     ),
     writeFeed(rows, single)
@@ -284,7 +288,7 @@ export const acceptCommit = (
       counts.add(accepting, of.connectionId, item.sourceId, null, "ignored")
     }
     for (const of of item.pending) {
-      if (isLined(of)) rows.linedPending.push({ pair, item, of })
+      if (isOrdered(of)) rows.linedPending.push({ pair, item, of })
       else rows.pending.push({ pair, item, of })
     }
     for (const of of item.runs) rows.runs.push({ pair, item, of })
@@ -300,7 +304,7 @@ export const acceptCommit = (
 /** Groups in which one request may have several rows. */
 const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
 
-const isLined = (route: RoutingJob): route is Lined => route.line !== null
+const isOrdered = (route: RoutingJob): route is Ordered => route.ordering !== null
 
 /** Which of these requests are stored. */
 export const storedLookup = (

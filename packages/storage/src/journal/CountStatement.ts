@@ -32,11 +32,11 @@ export const minuteOfId = (id: string): string =>
   ) / 1000.0))`
 
 /** The largest number of rows that one statement adds up. */
-const most = 2_000
+const maxAtOnce = 2_000
 
 const statement = `
 with gone as (
-  delete from rollup_batches where ctid = any(array(select ctid from rollup_batches limit ${most} for update skip locked))
+  delete from rollup_batches where ctid = any(array(select ctid from rollup_batches limit ${maxAtOnce} for update skip locked))
   returning team_id, key_ids, source_ids, destination_ids, measures, minutes, counts
 ), added as (
   insert into rollups (key_id, measure, minute, slot, team_id, count)
@@ -52,7 +52,7 @@ with gone as (
   order by k.key_id, one.measure, one.minute
   on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
 )
-select count(*) = ${most} as more from gone`
+select count(*) = ${maxAtOnce} as more from gone`
 
 /**
  * Adds the counts of batches to the rollups; returns whether there may be `more`. `slot`: the caller's own, so that no process

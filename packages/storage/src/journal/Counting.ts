@@ -11,7 +11,7 @@ import { addUpCommit } from "./CountStatement.ts"
  * more rows to read for a count.
  */
 const afterMs = 5_000
-const most = 20_000
+const maxWaiting = 20_000
 
 /**
  * Each process adds up in its own slot, so that processes do not wait for each other's rows. Two processes that draw the same
@@ -43,7 +43,7 @@ export const addingUp: Effect.Effect<(records: number) => void, never, JournalSq
     const counted = (records: number): void => {
       waiting += records
       some.openUnsafe()
-      if (waiting >= most) many.openUnsafe()
+      if (waiting >= maxWaiting) many.openUnsafe()
     }
     yield* Effect.forkScoped(
       Effect.gen(function* () {

@@ -27,7 +27,7 @@ export interface RoutingJob {
   readonly connectionId: string
   readonly shard: number
   /** Null: its connection has no ordering. Otherwise the ordering key of its event; null: it has none. */
-  readonly line: { readonly key: string | null } | null
+  readonly ordering: { readonly key: string | null } | null
 }
 
 /** A run that a request starts, and the shard of the workflow's actor. */

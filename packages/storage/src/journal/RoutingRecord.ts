@@ -34,7 +34,7 @@ export type Fate =
   /** The connection no longer takes requests. */
   | { readonly kind: "dropped" }
 
-export interface Settled {
+export interface DecidedJob {
   readonly requestId: string
   /** Whether the counts of its request already include it as an event. */
   readonly counted: boolean
@@ -60,7 +60,7 @@ export interface Basis {
 }
 
 /** The results of routing jobs of one connection, which are stored together or not at all. Times are Unix milliseconds. */
-export interface SettlementRecord {
+export interface RoutingResults {
   readonly connectionId: string
   readonly destinationId: string
   /** Whether its deliveries go through a tunnel: then their requests count them. */
@@ -72,5 +72,5 @@ export interface SettlementRecord {
   readonly basis: Basis | null
   /** Whether some of these routing jobs have an ordering position: see `OrderingKeys.ts`. */
   readonly inOrder: boolean
-  readonly settled: ReadonlyArray<Settled>
+  readonly decided: ReadonlyArray<DecidedJob>
 }

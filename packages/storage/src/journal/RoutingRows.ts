@@ -1,5 +1,5 @@
 import { Groups } from "./Groups.ts"
-import type { Basis, ExecutionRecord, Fate, Settled, SettlementRecord, TransformedData } from "./RoutingRecord.ts"
+import type { Basis, DecidedJob, ExecutionRecord, Fate, RoutingResults, TransformedData } from "./RoutingRecord.ts"
 import { Rows } from "./Rows.ts"
 
 /** The rows of a batch of routing results, and what is written from them. */
@@ -10,8 +10,8 @@ interface Deciding {
   readonly at: number
   /** The number of its basis among those of the batch, from 1; 0: it has none. */
   readonly basis: number
-  readonly record: SettlementRecord
-  readonly settled: Settled
+  readonly record: RoutingResults
+  readonly job: DecidedJob
 }
 
 /** A row of the routing job with this index. */
@@ -39,13 +39,13 @@ const declared = {
     ["place", "int4", ({ at }) => at],
     ["basis", "int4", ({ basis }) => basis],
     ["connection_id", "text", ({ record }) => record.connectionId],
-    ["request_id", "text", ({ settled }) => settled.requestId],
-    ["kind", "text", ({ settled }) => settled.fate.kind],
-    ["id", "text", ({ settled }) => idOf(settled.fate)],
+    ["request_id", "text", ({ job }) => job.requestId],
+    ["kind", "text", ({ job }) => job.fate.kind],
+    ["id", "text", ({ job }) => idOf(job.fate)],
     ["destination_id", "text", ({ record }) => record.destinationId],
     ["shard", "int2", ({ record }) => record.shard],
-    ["due_at", "timestamptz", ({ settled: { fate } }) => (fate.kind === "event" ? fate.dueAt : null)],
-    ["data_id", "text", ({ settled }) => settled.transformed?.id ?? null],
+    ["due_at", "timestamptz", ({ job: { fate } }) => (fate.kind === "event" ? fate.dueAt : null)],
+    ["data_id", "text", ({ job }) => job.transformed?.id ?? null],
     ["at", "timestamptz", ({ record }) => record.now]
   ]),
   ignored: new Rows<Writing<Extract<Fate, { kind: "ignored" }>>>("i", [
@@ -94,7 +94,7 @@ const declared = {
     ["body_size", "int4", ({ of }) => of.bodySize],
     { created_at: "at" }
   ]),
-  windows: new Rows<Writing<NonNullable<Settled["opens"]>>>("w", [
+  windows: new Rows<Writing<NonNullable<DecidedJob["opens"]>>>("w", [
     ["place", "int4", ({ at }) => at],
     ["key", "text", ({ of }) => of.key],
     ["expires_at", "timestamptz", ({ of }) => of.expiresAt]

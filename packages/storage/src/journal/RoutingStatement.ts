@@ -1,10 +1,10 @@
 import type { PgTypes } from "@effect/sql-pg"
-import { inLine } from "../delivery/OrderingKeys.ts"
+import { waitsForKey } from "../delivery/OrderingKeys.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
 import type { Present } from "./Groups.ts"
-import type { Basis, SettlementRecord } from "./RoutingRecord.ts"
+import type { Basis, RoutingResults } from "./RoutingRecord.ts"
 import { type Group, groups, isWritten, writes } from "./RoutingRows.ts"
 import { insertInto, texts } from "./Rows.ts"
 
@@ -67,7 +67,7 @@ const queued = (inOrder: boolean): string =>
       "connection_id",
       inOrder
         ? {
-            due_at: `case when ordering_key is null then due_at else ${inLine} end`,
+            due_at: `case when ordering_key is null then due_at else ${waitsForKey} end`,
             ordering_key: "ordering_key",
             place: "case when ordering_key is not null then line_place end",
             ready_at: "case when ordering_key is not null then due_at end"
@@ -175,8 +175,8 @@ interface Placed {
  * The commit of a batch, and a function that reads its answer: for each record the ids that it has created; null: its settings
  * were outdated.
  */
-export const settleCommit = (
-  items: ReadonlyArray<SettlementRecord>
+export const routingCommit = (
+  items: ReadonlyArray<RoutingResults>
 ): {
   readonly statement: string
   readonly parameters: ReadonlyArray<PgTypes.Parameter | string>
@@ -209,13 +209,13 @@ export const settleCommit = (
     if (isTunnel) tunnels.add(destinationId)
     const first = place
     const basis = placeOf(record.basis)
-    for (const settled of record.settled) {
-      const { counted, execution, fate, opens, requestId, transformed } = settled
+    for (const job of record.decided) {
+      const { counted, execution, fate, opens, requestId, transformed } = job
       const at = place++
       const name = requestId + connectionId
       if (seen.has(name)) continue
       seen.add(name)
-      rows.routes.push({ at, basis, record, settled })
+      rows.routes.push({ at, basis, record, job })
       if (fate.kind !== "event" || !counted || isTunnel) corrects = true
       if (fate.kind === "ignored") rows.ignored.push({ at, of: fate })
       if (opens !== null) rows.windows.push({ at, of: opens })
@@ -231,20 +231,16 @@ export const settleCommit = (
   return {
     statement: statementFor(`${name}${inOrder} ${corrects}`, { present, corrects, inOrder }),
     parameters: corrects
-      ? [
-          ...parameters,
-          ...Columns.bounds(rows.routes.map(({ settled }) => settled.requestId)),
-          Columns.text([...tunnels])
-        ]
+      ? [...parameters, ...Columns.bounds(rows.routes.map(({ job }) => job.requestId)), Columns.text([...tunnels])]
       : parameters,
     outcomes: (stale, taken) => {
       const isTaken = new Set(taken)
-      return items.map(({ settled }, index) => {
+      return items.map(({ decided }, index) => {
         const { basis, first } = placed[index]!
         if (stale.includes(basis)) return null
         const made = new Set<string>()
-        for (let i = 0; i < settled.length; i++) {
-          const { fate } = settled[i]!
+        for (let i = 0; i < decided.length; i++) {
+          const { fate } = decided[i]!
           if (fate.kind !== "dropped" && isTaken.has(first + i))
             made.add(fate.kind === "event" ? fate.eventId : fate.ignoredId)
         }

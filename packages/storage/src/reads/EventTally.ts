@@ -46,7 +46,7 @@ const isEnded = (status: string): status is Ended => Object.hasOwn(measureOf, st
 /** Statuses that a pending event may have. */
 const isPending = (status: EventStatus): boolean => status !== "SUCCESSFUL" && status !== "FAILED"
 
-/** The events of a stretch of time that the filter's index finds, at most so many, and the conditions left to check on each. */
+/** The events of a stretch of time that the filter's index finds, at most `atMost` of them, and the conditions left to check on each. */
 const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, stretch: Stretch, atMost: number) {
   const sql = yield* SqlClient.SqlClient
   const { among, bounds, driven, residual } = yield* plan(team, filter, idsOf(prefixes.event, stretch))
@@ -68,7 +68,7 @@ const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, s
 })
 
 /**
- * The waiting events of a stretch with what determines their status, at most so many. Each is looked up by its id: a join would
+ * The waiting events of a stretch with what determines their status, at most `atMost` of them. Each is looked up by its id: a join would
  * read all events of the stretch for the few that wait.
  */
 const waitingOf = Effect.fnUntraced(function* (
@@ -127,8 +127,8 @@ export const countEvents = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { statuses } = filter
   const ended = statuses.filter(isEnded)
-  const waiting: RowsOf = (stretch, most) =>
-    Effect.map(waitingOf(team, filter, stretch, most, now), ({ matching, rows, status }) => ({
+  const waiting: RowsOf = (stretch, max) =>
+    Effect.map(waitingOf(team, filter, stretch, max, now), ({ matching, rows, status }) => ({
       rows,
       matching: sql.and([matching, sql`${status} = any(${Columns.text(statuses)})`])
     }))
@@ -194,7 +194,7 @@ export const eventBuckets = Effect.fnUntraced(function* (
     rows: storedOf(team, filter, null),
     ...(statuses.length === 0 || statuses.some(isPending)
       ? {
-          waiting: (stretch: Stretch, most: number) => waitingOf(team, filter, stretch, most, now),
+          waiting: (stretch: Stretch, max: number) => waitingOf(team, filter, stretch, max, now),
           waitingKind: sql`case when ${status} = 'QUEUED' and q.started_at >= coalesce(q.ready_at, q.due_at) then 'PROCESSING'
         else ${status} end`
         }

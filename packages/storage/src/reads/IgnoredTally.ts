@@ -25,7 +25,7 @@ export const ignoredBuckets = Effect.fnUntraced(function* (
 
   const owners = [connections, sources].filter((ids) => ids.length > 0)
   const isKept = owners.length <= 1 && search === undefined && requests.length === 0
-  const rows: RowsOf = (stretch, most) => {
+  const rows: RowsOf = (stretch, max) => {
     const { lower, upper } = idsOf(prefixes.ignoredEvent, stretch)
     const found: Array<Statement.Fragment> = [sql`i.team_id = ${team}`, sql`i.id >= ${lower}`, sql`i.id < ${upper}`]
     const matching: Array<Statement.Fragment> = [sql.literal("true")]
@@ -40,7 +40,7 @@ export const ignoredBuckets = Effect.fnUntraced(function* (
     return Effect.succeed({
       matching: sql.and(matching),
       rows: sql`(
-        select i.id, i.request_id, i.connection_id, i.source_id from ignored_events i where ${sql.and(found)} limit ${most + 1}) i`
+        select i.id, i.request_id, i.connection_id, i.source_id from ignored_events i where ${sql.and(found)} limit ${max + 1}) i`
     })
   }
   const series: Series = {

@@ -151,7 +151,7 @@ const planned = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowin
     requested_by: null,
     shard: 1
   })
-  const routing = { shardOf: () => 7, lineOf: () => null }
+  const routing = { shardOf: () => 7, orderingKeyOf: () => null }
   while (!(yield* stepOperation(id, { targets: 10, overMs: 0 }, routing)).isOver) continue
   const rows = yield* sql<{ target_id: string }>`select target_id from bulk_targets where operation_id = ${id}`
   yield* sql`update bulk_operations set finished_at = now() where id = ${id}`

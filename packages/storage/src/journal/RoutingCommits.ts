@@ -3,8 +3,8 @@ import type { SqlClient, SqlError } from "effect/sql"
 import { isTransient } from "../Database.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import { refusable } from "./Refusable.ts"
-import { settleCommit } from "./RoutingStatement.ts"
-import type { SettlementRecord } from "./RoutingRecord.ts"
+import { routingCommit } from "./RoutingStatement.ts"
+import type { RoutingResults } from "./RoutingRecord.ts"
 
 /**
  * The outcome of a commit of routing results. `committed`: they are stored; `made` has the ids of the events and ignored events
@@ -12,39 +12,39 @@ import type { SettlementRecord } from "./RoutingRecord.ts"
  * `withdrawn`: the caller no longer owns the connection. `failed`: it is unknown whether they are stored; the poller finds the
  * jobs that still exist.
  */
-export type SettlementOutcome =
-  | { readonly kind: "settled"; readonly made: ReadonlySet<string> }
+export type RoutingOutcome =
+  | { readonly kind: "committed"; readonly made: ReadonlySet<string> }
   | { readonly kind: "stale" | "withdrawn" }
   | { readonly kind: "failed"; readonly error: SqlError.SqlError }
 
-export interface Settlement extends SettlementRecord {
+export interface RoutingCommit extends RoutingResults {
   /** Its approximate weight in bytes. */
   readonly bytes: number
   /** Called right before the commit: whether the caller still owns the connection. */
   readonly isOwned: () => boolean
-  readonly done: (outcome: SettlementOutcome) => void
+  readonly done: (outcome: RoutingOutcome) => void
 }
 
-const stale: SettlementOutcome = { kind: "stale" }
-const withdrawn: SettlementOutcome = { kind: "withdrawn" }
+const stale: RoutingOutcome = { kind: "stale" }
+const withdrawn: RoutingOutcome = { kind: "withdrawn" }
 
 /**
  * Commits routing results of any connections together. It does not retry: the jobs still exist, and the poller wakes their
  * connections. A result that the database refuses does not affect the others of its batch.
  */
-export const settling = (
+export const committingRouting = (
   sql: SqlClient.SqlClient,
-  tell: (settlement: Settlement, outcome: SettlementOutcome) => void
-): ((items: ReadonlyArray<Settlement>) => Effect.Effect<void>) => {
-  const commit = (items: ReadonlyArray<Settlement>): Effect.Effect<void> => {
+  answer: (item: RoutingCommit, outcome: RoutingOutcome) => void
+): ((items: ReadonlyArray<RoutingCommit>) => Effect.Effect<void>) => {
+  const commit = (items: ReadonlyArray<RoutingCommit>): Effect.Effect<void> => {
     if (items.length === 0) return Effect.void
     return Effect.suspend(() => {
-      const { outcomes, parameters, statement } = settleCommit(items)
+      const { outcomes, parameters, statement } = routingCommit(items)
       return Effect.map(sql.unsafe(statement, parameters).values, ([row]) => {
         const made = outcomes(row![0] as ReadonlyArray<number>, row![1] as ReadonlyArray<number>)
         for (const [index, item] of items.entries()) {
           const one = made[index]!
-          tell(item, one === null ? stale : { kind: "settled", made: one })
+          answer(item, one === null ? stale : { kind: "committed", made: one })
         }
       })
     }).pipe(
@@ -52,7 +52,7 @@ export const settling = (
       withPartitions(sql),
       Effect.catch((error) => {
         if (items.length === 1 || isTransient(error))
-          return Effect.sync(() => items.forEach((item) => tell(item, { kind: "failed", error })))
+          return Effect.sync(() => items.forEach((item) => answer(item, { kind: "failed", error })))
         const half = items.length >> 1
         return Effect.andThen(commit(items.slice(0, half)), commit(items.slice(half)))
       })
@@ -61,7 +61,7 @@ export const settling = (
   return (items) =>
     Effect.suspend(() => {
       const owned = items.filter((item) => item.isOwned())
-      if (owned.length < items.length) for (const item of items) if (!owned.includes(item)) tell(item, withdrawn)
+      if (owned.length < items.length) for (const item of items) if (!owned.includes(item)) answer(item, withdrawn)
       return commit(owned)
     })
 }

@@ -13,7 +13,7 @@ import { dueRows, dueWork, noteStarts, pendingEvents, recentStarts } from "@tide
 import { firstOfKeys, nextKeys, nextPosition, waitsForKey } from "@tidegate/storage/delivery/OrderingKeys"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
 import { migrate } from "@tidegate/storage/Migrations"
-import { noteTurns, readTurns } from "@tidegate/storage/delivery/RatePermits"
+import { readPermits, storePermits } from "@tidegate/storage/delivery/RatePermits"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/delivery/RoutingJobs"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/delivery/ProxyExchanges"
 import { readRoutedSource, weighRoutedSource } from "@tidegate/storage/delivery/RoutedSource"
@@ -400,10 +400,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     file: "workflows/ActionHolds.ts",
     run: () => storeActionHold("tm", "act_1", Date.now() + 60_000, Date.now())
   },
-  "what steps have used of a rate": { file: "delivery/RatePermits.ts", run: () => readTurns("tm", "act_1") },
+  "what steps have used of a rate": { file: "delivery/RatePermits.ts", run: () => readPermits("tm", "act_1") },
   "noting what steps use of a rate": {
     file: "delivery/RatePermits.ts",
-    run: () => noteTurns({ team_id: "tm", id: "act_1", before: "a", next: "a", until: new Date() })
+    run: () => storePermits({ team_id: "tm", id: "act_1", before: "a", next: "a", until: new Date() })
   },
   "a value of a team": { file: "workflows/TeamValues.ts", run: () => readValue("tm", "key") },
   "the limit of a source": { file: "delivery/SourcePeriods.ts", run: () => readIngestSettings("src_1") },

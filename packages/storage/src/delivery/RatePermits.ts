@@ -8,7 +8,7 @@ import { HotSql } from "../Database.ts"
  */
 
 /** The last stored text; null: there is none, or it has expired. */
-export const readTurns = Effect.fnUntraced(function* (
+export const readPermits = Effect.fnUntraced(function* (
   team_id: string,
   id: string
 ): Effect.fn.Return<string | null, SqlError.SqlError, HotSql> {
@@ -19,7 +19,7 @@ export const readTurns = Effect.fnUntraced(function* (
 })
 
 /** Replaces the text `before`; false: another process has replaced it meanwhile, and nothing was written. */
-export const noteTurns = Effect.fnUntraced(function* (options: {
+export const storePermits = Effect.fnUntraced(function* (options: {
   readonly team_id: string
   readonly id: string
   readonly before: string | null

@@ -4,7 +4,8 @@ import { SqlClient } from "effect/sql"
 import { ActionProviders } from "@tidegate/model/ActionCatalog"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { storeActionHold } from "@tidegate/storage/workflows/ActionHolds"
-import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/workflows/Actions"
+import { loadAction } from "@tidegate/storage/workflows/Actions"
+import { currentActions, pinnedActions } from "@tidegate/storage/workflows/ActionVersions"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
 const team = teams.a.id

@@ -1,7 +1,7 @@
 import { Cause, Context, Effect, Layer, Queue, Schema, type Scope, Stream } from "effect"
 
 /** What a subscriber receives. */
-export type Told =
+export type Received =
   | { readonly kind: "message"; readonly text: string }
   /** Messages may have been lost before this point: the subscriber reads the present state if it needs it. */
   | { readonly kind: "gap" }
@@ -30,28 +30,28 @@ export class Feed extends Context.Service<
      * Everything that is published from now on, while the scope is open: a subscriber that reads from SQL after this misses nothing. It
      * waits for at most a quarter of a second; if messages of other processes start later than that, a gap is sent then.
      */
-    readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<Told, TooSlow>, never, Scope.Scope>
+    readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<Received, TooSlow>, never, Scope.Scope>
   }
 >()("@tidegate/coordination/Feed") {
   /** For this process alone. */
   static readonly layerMemory: Layer.Layer<Feed> = Layer.sync(Feed, () => {
     const subscribers = new Subscribers()
     return Feed.of({
-      publish: (channel, message) => Effect.sync(() => subscribers.tell(channel, toldOf(message))),
+      publish: (channel, message) => Effect.sync(() => subscribers.notify(channel, receivedOf(message))),
       subscribe: (channel) => subscribers.add(channel)
     })
   })
 }
 
 /** What subscribers receive for a message. */
-export const toldOf = (message: string): Told =>
+export const receivedOf = (message: string): Received =>
   Buffer.byteLength(message) > longestMessage ? { kind: "gap" } : { kind: "message", text: message }
 
-const sizeOf = (told: Told): number => (told.kind === "message" ? Buffer.byteLength(told.text) : 0)
+const sizeOf = (received: Received): number => (received.kind === "message" ? Buffer.byteLength(received.text) : 0)
 
 /** The subscribers of one process, by channel. */
 export class Subscribers {
-  private readonly byChannel = new Map<string, Set<(told: Told) => void>>()
+  private readonly byChannel = new Map<string, Set<(received: Received) => void>>()
 
   /** The channels with subscribers. */
   channels(): ReadonlyArray<string> {
@@ -62,44 +62,44 @@ export class Subscribers {
     return this.byChannel.has(channel)
   }
 
-  tell(channel: string, told: Told): void {
-    for (const tell of this.byChannel.get(channel) ?? []) tell(told)
+  notify(channel: string, received: Received): void {
+    for (const receive of this.byChannel.get(channel) ?? []) receive(received)
   }
 
-  add(channel: string): Effect.Effect<Stream.Stream<Told, TooSlow>, never, Scope.Scope> {
+  add(channel: string): Effect.Effect<Stream.Stream<Received, TooSlow>, never, Scope.Scope> {
     return Effect.map(
       Effect.acquireRelease(
         Effect.gen({ self: this }, function* () {
-          const queue = yield* Queue.make<Told, TooSlow>({ capacity: maxWaiting, strategy: "dropping" })
+          const queue = yield* Queue.make<Received, TooSlow>({ capacity: maxWaiting, strategy: "dropping" })
           let waiting = 0
-          const tell = (told: Told): void => {
-            const size = sizeOf(told)
-            if (waiting + size <= maxWaitingBytes && Queue.offerUnsafe(queue, told)) {
+          const receive = (received: Received): void => {
+            const size = sizeOf(received)
+            if (waiting + size <= maxWaitingBytes && Queue.offerUnsafe(queue, received)) {
               waiting += size
               return
             }
-            this.remove(channel, tell)
+            this.remove(channel, receive)
             Queue.failCauseUnsafe(queue, Cause.fail(new TooSlow()))
           }
-          const taken = (told: Told): void => {
-            waiting -= sizeOf(told)
+          const taken = (received: Received): void => {
+            waiting -= sizeOf(received)
           }
           const all = this.byChannel.get(channel) ?? new Set()
-          this.byChannel.set(channel, all.add(tell))
-          return { queue, taken, tell }
+          this.byChannel.set(channel, all.add(receive))
+          return { queue, taken, receive }
         }),
-        ({ queue, tell }) =>
+        ({ queue, receive }) =>
           Effect.suspend(() => {
-            this.remove(channel, tell)
+            this.remove(channel, receive)
             return Queue.shutdown(queue)
           })
       ),
-      ({ queue, taken }) => Stream.tap(Stream.fromQueue(queue), (told) => Effect.sync(() => taken(told)))
+      ({ queue, taken }) => Stream.tap(Stream.fromQueue(queue), (received) => Effect.sync(() => taken(received)))
     )
   }
 
-  private remove(channel: string, tell: (told: Told) => void): void {
+  private remove(channel: string, receive: (received: Received) => void): void {
     const all = this.byChannel.get(channel)
-    if (all?.delete(tell) === true && all.size === 0) this.byChannel.delete(channel)
+    if (all?.delete(receive) === true && all.size === 0) this.byChannel.delete(channel)
   }
 }

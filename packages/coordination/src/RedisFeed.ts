@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { Redis as Client } from "ioredis"
-import { type Feed, longestMessage, Subscribers, toldOf } from "./Feed.ts"
+import { type Feed, longestMessage, Subscribers, receivedOf } from "./Feed.ts"
 import { type RedisConnection, usualDeadlineMs } from "./RedisConnection.ts"
 
 /** Interval of pings (ms): without published messages the connection is idle. */
@@ -44,9 +44,9 @@ export class RedisFeed {
   readonly service: Feed["Service"] = {
     publish: (channel, message) =>
       Effect.sync(() => {
-        const told = toldOf(message)
-        this.subscribers.tell(channel, told)
-        const sent = `${this.origin}:${told.kind === "message" ? `m${told.text}` : "g"}`
+        const received = receivedOf(message)
+        this.subscribers.notify(channel, received)
+        const sent = `${this.origin}:${received.kind === "message" ? `m${received.text}` : "g"}`
         // Fails open, because a message is only a wake-up notification, and subscribers read SQL at intervals.
         this.connection.send("PUBLISH", [this.nameOf(channel), sent]).catch(() => {})
       }),
@@ -64,7 +64,7 @@ export class RedisFeed {
         })
         if (!isInTime) {
           subscribed.then(
-            () => this.subscribers.tell(channel, { kind: "gap" }),
+            () => this.subscribers.notify(channel, { kind: "gap" }),
             () => {}
           )
         }
@@ -74,7 +74,7 @@ export class RedisFeed {
 
   /** Sends a gap to all subscribers: messages of other processes may be lost, whichever side Redis did not answer. */
   gap(): void {
-    for (const { text } of this.channels.values()) this.subscribers.tell(text, { kind: "gap" })
+    for (const { text } of this.channels.values()) this.subscribers.notify(text, { kind: "gap" })
   }
 
   close(): void {
@@ -109,7 +109,7 @@ export class RedisFeed {
       const subscribed = this.client.subscribe(name)
       channel.subscribed = subscribed
       subscribed.then(
-        () => this.subscribers.tell(channel.text, { kind: "gap" }),
+        () => this.subscribers.notify(channel.text, { kind: "gap" }),
         () => {}
       )
     }
@@ -121,6 +121,6 @@ export class RedisFeed {
     if (channel === undefined || origin === undefined || origin === this.origin) return
     // The length is checked again, because any client of Redis may have sent the message.
     const isWhole = kind === "m" && text!.length <= longestMessage
-    this.subscribers.tell(channel.text, isWhole ? toldOf(text!) : { kind: "gap" })
+    this.subscribers.notify(channel.text, isWhole ? receivedOf(text!) : { kind: "gap" })
   }
 }

@@ -4,7 +4,7 @@ import { Context, Effect, Layer, Redacted, Result, type Scope, Stream } from "ef
 import { noOwnRedis, noRedis, Redis } from "../../../test/support/Redis.ts"
 import { waitUntil } from "../../../test/support/Waiting.ts"
 import * as Coordination from "../src/Coordination.ts"
-import { Feed, longestMessage, type Told } from "../src/Feed.ts"
+import { Feed, longestMessage, type Received } from "../src/Feed.ts"
 import { type Limit, RateLimiter } from "../src/limits/RateLimiter.ts"
 import { redisAddress } from "../src/RedisAddress.ts"
 
@@ -37,10 +37,10 @@ const inRedis: Start = (count) => {
 /** A share of its window takes longer than the test may. */
 const limit = (calls: number): Limit => ({ name: "tests", calls, windowMs: calls * 3_600_000, maxKeys: 100 })
 
-const texts = (count: number): ReadonlyArray<Told> =>
+const texts = (count: number): ReadonlyArray<Received> =>
   Array.from({ length: count }, (_, index) => ({ kind: "message", text: `m${index}` }))
 
-const next = (stream: Stream.Stream<Told, unknown>, count: number) => Stream.runCollect(Stream.take(stream, count))
+const next = (stream: Stream.Stream<Received, unknown>, count: number) => Stream.runCollect(Stream.take(stream, count))
 
 const suite = (start: Start) => {
   it.live("Rate limit is exact across processes and separate for each key", () =>

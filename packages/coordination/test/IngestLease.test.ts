@@ -93,7 +93,7 @@ class World {
       end(patience, () => {
         lease.unanswered(asked, this.now)
         const run = (): void => {
-          if (lease.isUntold) this.#send(ingress, lease.ask(this.now))
+          if (lease.isUnreported) this.#send(ingress, lease.ask(this.now))
         }
         this.#due.push({ at: this.now + againMs, run })
       })

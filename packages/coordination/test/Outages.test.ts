@@ -5,7 +5,7 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import { noOwnRedis, Redis } from "../../../test/support/Redis.ts"
 import { waitUntil } from "../../../test/support/Waiting.ts"
 import * as Coordination from "../src/Coordination.ts"
-import { Feed, type Told } from "../src/Feed.ts"
+import { Feed, type Received } from "../src/Feed.ts"
 import { type Limit, RateLimiter } from "../src/limits/RateLimiter.ts"
 import { redisAddress } from "../src/RedisAddress.ts"
 
@@ -93,7 +93,7 @@ describe.skipIf(redis === null)("Redis outage", () => {
       const [one, two] = [yield* start(), yield* start()]
       yield* one.until(true)
       yield* two.until(true)
-      const told: Array<Told> = []
+      const told: Array<Received> = []
       const stream = yield* one.feed.subscribe("a")
       yield* Effect.forkScoped(Stream.runForEach(stream, (item) => Effect.sync(() => void told.push(item))))
       const has = (text: string) =>

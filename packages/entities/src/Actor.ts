@@ -53,7 +53,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
   const situation = Effect.map(Clock.currentTimeMillis, (ms): Situation => ({ id, now: new Date(ms), ingress }))
   const settled = (asked: Asked["payload"]): Command => ({
     ...commandOf(asked),
-    ...(settle === undefined ? {} : { settle })
+    ...(settle === undefined ? {} : { afterCommit: settle })
   })
   const run = <A>(command: Answer<A, X>) => around(carryThrough(command))
 
@@ -70,7 +70,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
 
   const turns = resource.switches.map((to: SwitchOf<R> & string) => [
     to.charAt(0).toUpperCase() + to.slice(1),
-    ({ payload }: Asked) => run(store.turn(payload.team_id, id, to, settled(payload)))
+    ({ payload }: Asked) => run(store.switch(payload.team_id, id, to, settled(payload)))
   ])
 
   return {

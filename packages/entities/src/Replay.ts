@@ -16,7 +16,7 @@ export const replayRouting: Effect.Effect<Routing, never, Sharding.Sharding> = E
   Sharding.Sharding,
   (sharding) => ({
     shardOf: (id) => shardOf(sharding, id),
-    lineOf: ({ key }, message) => {
+    orderingKeyOf: ({ key }, message) => {
       const compiled = compileOrdering(key)
       return Result.isSuccess(compiled) ? compiled.success.of(requestInput(message, message.body)) : null
     }

@@ -212,13 +212,13 @@ layer(world)("Deliveries of a destination", (it) => {
     Effect.gen(function* () {
       const connections = yield* Connections
       const { actor, connection, event } = yield* waiting()
-      yield* connections.turn(team, connection.id, "pause")
+      yield* connections.switch(team, connection.id, "pause")
       yield* actor.Reload()
       yield* wake(actor)
       yield* actor.Reload()
       yield* noArrival
       yield* TestClock.adjust("1 second")
-      yield* connections.turn(team, connection.id, "unpause")
+      yield* connections.switch(team, connection.id, "unpause")
       yield* actor.Reload()
       const first = yield* arrival
       expect(first.headers["x-gateway-attempt-trigger"]).toBe("UNPAUSE")
@@ -233,7 +233,7 @@ layer(world)("Deliveries of a destination", (it) => {
       const { actor, connection, event } = yield* waiting([linear(1_000, 3)])
       yield* wake(actor)
       const onTheWire = yield* arrival
-      yield* connections.turn(team, connection.id, "pause")
+      yield* connections.switch(team, connection.id, "pause")
       yield* actor.Reload()
       onTheWire.answer(500)
       expect((yield* recorded(event, 1)).state).toBe("PENDING")
@@ -242,7 +242,7 @@ layer(world)("Deliveries of a destination", (it) => {
       yield* actor.Reload()
       yield* noArrival
       yield* TestClock.adjust("1 second")
-      yield* connections.turn(team, connection.id, "unpause")
+      yield* connections.switch(team, connection.id, "unpause")
       yield* actor.Reload()
       ;(yield* arrival).answer(204)
       expect((yield* recorded(event, 2)).state).toBe("SUCCESSFUL")
@@ -257,7 +257,7 @@ layer(world)("Deliveries of a destination", (it) => {
       const { actor, add, connection, event } = yield* waiting()
       yield* wake(actor)
       const onTheWire = yield* arrival
-      yield* connections.turn(team, connection.id, "disable")
+      yield* connections.switch(team, connection.id, "disable")
       yield* actor.Reload()
       const late = yield* add()
       onTheWire.answer(200)

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { catalogFor } from "@tidegate/storage/workflows/ActionCatalog"
+import { catalogFor } from "@tidegate/actions/ActionCatalog"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { queuedRun } from "@tidegate/workflows/Run"
 import { rehearsalOf } from "@tidegate/workflows/Mocks"

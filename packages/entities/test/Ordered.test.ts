@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { connectorOf } from "@tidegate/connectors/Connectors"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Connections } from "@tidegate/storage/control/Connections"
-import { inLine, nextPlace } from "@tidegate/storage/delivery/OrderingKeys"
+import { nextPosition, waitsForKey } from "@tidegate/storage/delivery/OrderingKeys"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { shardOf } from "../src/Shards.ts"
@@ -26,8 +26,8 @@ const waiting = Effect.fnUntraced(function* (on_failure: "block" | "skip", keys:
     const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
     const event = yield* ControlPlane.insertEvent(connection, { createdAt })
     yield* sql`update events set ordering_key = ${key} where id = ${event}`
-    yield* sql`update deliveries set shard = ${shard}, ordering_key = ${key}, place = ${sql.literal(nextPlace)}, ready_at = due_at,
-      due_at = ${sql.literal(inLine)} where event_id = ${event}`
+    yield* sql`update deliveries set shard = ${shard}, ordering_key = ${key}, place = ${sql.literal(nextPosition)}, ready_at = due_at,
+      due_at = ${sql.literal(waitsForKey)} where event_id = ${event}`
     return event
   })
   const events: Array<string> = []
@@ -110,20 +110,20 @@ layer(worldWith(connectorOf))("Destination with an ordered connection", (it) => 
     Effect.gen(function* () {
       const connections = yield* Connections
       const { actor, add, connection, events, wake } = yield* waiting("block", ["x", "x"])
-      yield* connections.turn(ControlPlane.team, connection.id, "pause")
+      yield* connections.switch(ControlPlane.team, connection.id, "pause")
       yield* wake
       yield* actor.Reload()
       yield* noneLeft
-      yield* connections.turn(ControlPlane.team, connection.id, "unpause")
+      yield* connections.switch(ControlPlane.team, connection.id, "unpause")
       yield* actor.Reload()
       expect(yield* delivered(2)).toEqual(events)
       yield* recorded(events[1]!, 1)
-      yield* connections.turn(ControlPlane.team, connection.id, "pause")
+      yield* connections.switch(ControlPlane.team, connection.id, "pause")
       yield* actor.Reload()
       yield* add("x")
       yield* TestClock.adjust("1 second")
-      yield* connections.turn(ControlPlane.team, connection.id, "disable")
-      yield* connections.turn(ControlPlane.team, connection.id, "enable")
+      yield* connections.switch(ControlPlane.team, connection.id, "disable")
+      yield* connections.switch(ControlPlane.team, connection.id, "enable")
       yield* TestClock.adjust("1 second")
       yield* actor.Reload()
       const fresh = yield* add("x")

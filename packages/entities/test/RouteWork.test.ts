@@ -341,7 +341,7 @@ layer(world, { excludeTestServices: true })("Routing jobs", (it) => {
     Effect.gen(function* () {
       const connections = yield* Connections
       const { connection } = yield* pending([deduplicate], [{ path: "/1", body: { id: 1 } }])
-      yield* connections.turn(team, connection.id, "disable")
+      yield* connections.switch(team, connection.id, "disable")
       yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
       expect(result.left).toBe(0)

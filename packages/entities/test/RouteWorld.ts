@@ -172,7 +172,7 @@ export const pending = Effect.fnUntraced(function* (
         ingestedAt,
         events: [],
         ignored: [],
-        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }],
+        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), ordering: null }],
         runs: [],
         cliEvents: 0
       }

@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
     Effect.andThen(
       Effect.sleep(againMs),
       Effect.sync(() => {
-        if (entry.lease.isUntold) send(entry, entry.lease.ask(performance.now()))
+        if (entry.lease.isUnreported) send(entry, entry.lease.ask(performance.now()))
       })
     )
 

@@ -176,7 +176,11 @@ const route = (
       }
       const orderingKey = ordering === null ? null : ordering.of(input)
       if (rules === null || rules.slow !== null || (rules.filter !== null && filtering >= maxFiltering)) {
-        pending.push({ connectionId, shard: connectionShard, line: ordering === null ? null : { key: orderingKey } })
+        pending.push({
+          connectionId,
+          shard: connectionShard,
+          ordering: ordering === null ? null : { key: orderingKey }
+        })
         continue
       }
       let missed: ReadonlyArray<unknown> = nothing

@@ -298,7 +298,7 @@ describe("Routing by one connection", () => {
       expect(one(rules)).toMatchObject({
         events: [],
         ignored: [],
-        pending: [{ connectionId: "web_1", shard: 7, line: null }]
+        pending: [{ connectionId: "web_1", shard: 7, ordering: null }]
       })
     }
   })

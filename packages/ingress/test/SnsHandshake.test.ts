@@ -23,7 +23,7 @@ import { makeGuard } from "../../egress/src/Guard.ts"
 import { compileRules } from "@tidegate/rules/RuleSet"
 import { compileSourceAuth } from "@tidegate/verification/SourceAuth"
 import { Journal } from "@tidegate/storage/Journal"
-import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
+import type { RequestRecord } from "@tidegate/storage/journal/RequestRecord"
 import { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { answer } from "./answers.ts"
 
@@ -139,7 +139,7 @@ const doorOf = (world: World) => {
   const journal = Layer.succeed(Journal, {
     record: notHere,
     mark: notHere,
-    settle: notHere,
+    commitRouting: notHere,
     stats: notHere,
     isFull: () => false,
     isSlow: () => false,

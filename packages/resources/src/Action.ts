@@ -54,8 +54,7 @@ const Key = text.check(
 
 const Inputs = Schema.JsonObject.annotate({
   message: "must be an object",
-  description:
-    "Inputs that every step of it gets unless it has its own: values, or templates of trigger, run, workflow and source"
+  description: "Default inputs of every step that names it: values, or templates of trigger, run, workflow and source"
 }).check(
   Schema.isMaxProperties(200, { message: "must have at most 200 members" }),
   Schema.makeFilter(
@@ -70,7 +69,7 @@ const Inputs = Schema.JsonObject.annotate({
 const limit = "must be a whole number from 1 to 1000000, or null"
 
 const config = {
-  auth_mode: setting(Key.annotate({ description: "One of the provider's; its first unless told" })),
+  auth_mode: setting(Key.annotate({ description: "One of the provider's modes (default: its first)" })),
   provider_account_id: setting(
     Schema.String.annotate({ description: "Null: there are no provider accounts yet" }).check(
       Schema.makeFilter(() => "must be null: there are no provider accounts yet", { toJsonSchema: () => ({ not: {} }) })
@@ -80,7 +79,7 @@ const config = {
     Schema.JsonObject.annotate({
       message: "must be an object",
       description:
-        "Of the auth_mode, as the catalog's credential_fields name them. Encrypted at rest, and never read back"
+        "The credentials of the auth_mode, by the names in the catalog's credential_fields. Encrypted at rest, and never returned"
     }).check(Schema.isMaxProperties(50, { message: "must have at most 50 members" }))
   ),
   inputs: setting(Inputs),
@@ -169,7 +168,7 @@ const credentialsOf = (
 ): Result.Result<Schema.JsonObject, FieldErrors> => {
   const known = providerOf(provider)
   if (known === undefined && provider !== formatterKey) {
-    return fieldError("provider_key", "is no provider: see GET /action-providers")
+    return fieldError("provider_key", "is not a provider: see GET /action-providers")
   }
   const modes = known?.auth ?? [noMode]
   const row = modes.find(({ key }) => key === mode)
@@ -220,7 +219,7 @@ const columns = {
 const fixed = (path: string, written: string | undefined, stored: string) =>
   written === undefined || written === stored
     ? Result.void
-    : fieldError(path, "is fixed: make another action, and name that in the steps")
+    : fieldError(path, "cannot be changed: create another action, and name it in the steps")
 
 const given = <A>(written: A | null | undefined, stored: A, empty: A): A =>
   written === undefined ? stored : (written ?? empty)
@@ -259,24 +258,23 @@ export const action = resource({
   name: "action",
   plural: "actions",
   prefix: prefixes.action,
-  description: "Actions of providers, saved with their credentials, for steps of workflows to name.",
+  description: "Actions of providers, saved with their credentials. Steps of workflows refer to them by id.",
   permissions: { read: notByProjectKeys(reading), edit: administering },
   created: 201,
   said: {
-    list: { description: "One page, without a cursor: at most 255. Credentials are never read back." },
+    list: { description: "One page, without a cursor: at most 255. Credentials are never returned." },
     create: {
-      description:
-        "What there is to choose from, and what each takes: `GET /action-providers`. At most 1,000 in a team."
+      description: "`GET /action-providers` lists all actions with their inputs. A team can have at most 1,000."
     },
-    upsert: { description: "What is left out stays as it is." },
+    upsert: { description: "Absent members stay unchanged." },
     update: {
       description:
-        "`inputs` and `credentials` are replaced whole, and what is left out stays. Runs that have begun go on with the inputs that were there; credentials are what they are by then.",
+        "`inputs` and `credentials` are replaced as a whole; absent members stay unchanged. Runs that have begun keep their inputs, but use the current credentials.",
       answer: { ...record, config: { ...record.config, inputs: changed } }
     },
-    disable: { description: "Steps that name it fail with RESOURCE_DISABLED. Repeating it changes nothing." },
-    enable: { description: "Steps that name it call it again. Repeating it changes nothing." },
-    delete: { description: "Not while a workflow has a step that names it." }
+    disable: { description: "Steps that name it fail with RESOURCE_DISABLED. A repetition changes nothing." },
+    enable: { description: "Steps that name it can call it again. A repetition changes nothing." },
+    delete: { description: "Refused while a step of a workflow names it." }
   },
   record: Action,
   write: {

@@ -33,7 +33,7 @@ const Moment = text.check(
  */
 const Values = Schema.Union([short, Schema.Array(short)])
   .annotate({ message: "must be a string, or a list of strings" })
-  .check(Schema.makeFilter((given) => separated([given]).length > 0 || "must name one at least"))
+  .check(Schema.makeFilter((given) => separated([given]).length > 0 || "must name at least one"))
 
 const Flag = Schema.Boolean.annotate({ message: "must be true or false" })
 const Rate = Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
@@ -107,7 +107,7 @@ const completed = (type: BulkKind, narrowing: BulkNarrowing): Result.Result<Bulk
   const { status = waiting } = narrowing
   return (status as ReadonlyArray<EventStatus>).every(isPending)
     ? Result.succeed({ ...narrowing, status: status as ReadonlyArray<string> })
-    : fieldError("status", `must be of ${waiting.join(", ")}: what has ended cannot be cancelled`)
+    : fieldError("status", `must be of ${waiting.join(", ")}: finished events cannot be cancelled`)
 }
 
 /** A time under one of its two names. */
@@ -118,14 +118,14 @@ const timeOf = (
 ): Result.Result<string | undefined, FieldErrors> => {
   const [own, other] = [input[name]?.trim(), input[alias]?.trim()]
   return own !== undefined && other !== undefined && own !== other
-    ? fieldError(alias, `is another name of ${name}, which says something else`)
+    ? fieldError(alias, `is an alias of ${name}, which has another value`)
     : Result.succeed(own ?? other)
 }
 
 const unlimited = [
   {
     path: "all",
-    message: "must be true where no other member says what the operation is of: it would be of everything"
+    message: "must be true if no other member limits the operation: it would include all records"
   }
 ]
 
@@ -190,32 +190,33 @@ const describedOf = (of: BulkOf, identifier: string, description: string, exampl
     from: optional(
       Schema.String.annotate({
         description:
-          "Start of the window: ISO 8601, or now-<n><s|m|h|d>; unless told a day before its end, and with `all` none"
+          "Start of the window: ISO 8601, or now-<n><s|m|h|d> (default: a day before its end; with `all` unlimited)"
       })
     ),
-    to: optional(Schema.String.annotate({ description: "End of the window, at the latest now; now unless told" })),
+    to: optional(Schema.String.annotate({ description: "End of the window, not in the future (default: now)" })),
     start: optional(Schema.String.annotate({ description: "Alias of from" })),
     end: optional(Schema.String.annotate({ description: "Alias of to" })),
     all: optional(
       Schema.Boolean.annotate({
-        description: "true: whenever it was. Needed where no other member says what the operation is of"
+        description: "true: records of any time. Required if no other member limits the operation"
       })
     ),
     confirm: optional(
       Schema.Boolean.annotate({
-        description: "false: a plan is made, to be looked at, and begins when it is told to run; else it runs at once"
+        description:
+          "false: only a plan is made, which starts when it is confirmed; by default the operation starts at once"
       })
     ),
     rate: optional(
       Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
-        description: "Targets a second at the most; as many as live traffic leaves unless told"
+        description: "The largest number of targets per second (default: as many as live traffic allows)"
       })
     ),
     ...(of === "events"
       ? {
           action: optional(
             Schema.Literals(actions).annotate({
-              description: "retry, unless told; or cancel: of events that wait"
+              description: "retry (the default), or cancel, for events that wait"
             })
           )
         }
@@ -247,7 +248,7 @@ export const eventBulkBody = {
   described: describedOf(
     "events",
     "EventBulkRetry",
-    `Which events: ${found}. A retry leaves those out that a later retry has resolved, unless \`resolved\` is told.`,
+    `Which events: ${found}. A retry leaves out events that a later retry has resolved, unless \`resolved\` is set.`,
     example
   ),
   example,

@@ -33,12 +33,14 @@ const Operators = Schema.StructWithRest(
     $or: optional(Schema.Array(self)),
     $and: optional(Schema.Array(self)),
     $not: optional(self),
-    $ref: optional(Schema.String.annotate({ description: "A path in the same document: equality with what is there" }))
+    $ref: optional(
+      Schema.String.annotate({ description: "A path in the same document: equality with the value there" })
+    )
   }),
   [Schema.Record(Schema.String, self)]
 ).annotate({
   identifier: "ConditionOperators",
-  description: "Operators and field names; all must hold. Names may also be written in snake case, and without the $."
+  description: "Operators and field names; all must match. Operators may also be in snake case, and without the $."
 })
 
 /** A value to equal, a list in which each item has to match some element, or an object of fields and operators. */
@@ -47,18 +49,18 @@ export const Condition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
 ).annotate({
   identifier: "Condition",
   description:
-    "What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators."
+    "Conditions on a value: a plain value (equality), a list (each item matches some element), or an object of fields and operators."
 })
 
 /** The same for a text: the path or the method. */
 export const TextCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
   describedAs(Schema.Union([Schema.String, Operators]))
-).annotate({ identifier: "TextCondition", description: "What a text has to meet: a text to equal, or operators." })
+).annotate({ identifier: "TextCondition", description: "Conditions on a text: an equal text, or operators." })
 
 /** The same for headers or a query: an object by name. */
 export const NamedCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
   describedAs(Schema.Union([list, Operators]))
 ).annotate({
   identifier: "NamedCondition",
-  description: "What headers or a query have to meet: conditions by name, and operators."
+  description: "Conditions on headers or a query: by name, and operators."
 })

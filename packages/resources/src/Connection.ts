@@ -63,9 +63,9 @@ const byId = (description: string) =>
 
 const members = {
   source_id: optional(Id.annotate({ description: "The source", examples: [ids.source] })),
-  source: byId("The same as source_id"),
+  source: byId("Alternative to source_id"),
   destination_id: optional(Id.annotate({ description: "The destination", examples: [ids.destination] })),
-  destination: byId("The same as destination_id"),
+  destination: byId("Alternative to destination_id"),
   description: optional(Description),
   ordering: optional(OrderingWrite),
   disabled_at: optional(Moment("Since when it routes nothing; null enables it")),
@@ -89,13 +89,13 @@ type Patch = typeof PatchMessage.Type
 
 const ConnectionWrite = Schema.Struct({ ...whole, ...described }).annotate({
   identifier: "ConnectionWrite",
-  description: "A source and a destination are needed, by id or as objects with an id.",
+  description: "A source and a destination are required, by id or as objects with an id.",
   examples: [example.body]
 })
 
 /** The body of an upsert. */
 export const ConnectionUpsert = Schema.Struct({
-  id: optional(Id.annotate({ description: "Selects the connection; without it, its source and name do" })),
+  id: optional(Id.annotate({ description: "The connection to update (default: the one with this source and name)" })),
   ...part,
   ...described
 }).annotate({ identifier: "ConnectionUpsert" })
@@ -208,29 +208,30 @@ export const connection = resource({
   name: "connection",
   plural: "connections",
   prefix: prefixes.connection,
-  description: "What goes from where to where, and by which rules.",
+  description: "Route requests of a source to a destination, by rules.",
   said: {
-    create: { description: "From then on, every request that its source accepts is routed by its rules." },
+    create: { description: "Its rules then route every request that its source accepts." },
     upsert: {
       summary: "Create or update a connection, by its id or by its source and name",
-      description: "The connection that is selected is updated in part; when there is none, it is created."
+      description: "Updates the selected connection, or creates it."
     },
-    retrieve: { description: "With its source and its destination in full." },
-    update: { description: "What is given is merged into the connection; `rules` are replaced whole." },
+    retrieve: { description: "Includes its source and its destination." },
+    update: { description: "Members in the body are merged into the connection; `rules` are replaced as a whole." },
     pause: {
-      summary: "Hold what a connection delivers",
-      description: "Its events wait in HOLD until it is unpaused. Repeating it changes nothing."
+      summary: "Pause the deliveries of a connection",
+      description: "Its events wait in HOLD until it is unpaused. A repetition changes nothing."
     },
     unpause: {
-      summary: "Deliver what was held",
-      description: "Held events are queued again. Repeating it changes nothing."
+      summary: "Resume the deliveries of a connection",
+      description: "Its events in HOLD are queued again. A repetition changes nothing."
     },
     disable: {
-      summary: "Stop routing over a connection",
-      description: "What waits on it is cancelled, and later requests make no event. Repeating it changes nothing."
+      summary: "Stop routing through a connection",
+      description:
+        "Its waiting events are cancelled, and later requests create no events. A repetition changes nothing."
     },
-    enable: { summary: "Route over a connection again", description: "Repeating it changes nothing." },
-    delete: { description: "What waits on it is cancelled." }
+    enable: { summary: "Route through a connection again", description: "A repetition changes nothing." },
+    delete: { description: "Its waiting events are cancelled." }
   },
   record: ConnectionRecord,
   write,

@@ -117,7 +117,7 @@ const settingsOver = (connector: Connector, written: Config, stored: Destination
     settingsOf(connector, { ...under, ...config })
   )
 
-const moved = "must be written anew, whole: what is stored was for another address"
+const moved = "must be sent again, as a whole: what is stored belongs to another address"
 
 /** New settings, with their credentials. */
 interface Credited {
@@ -253,27 +253,28 @@ export const destination = resource({
   name: "destination",
   plural: "destinations",
   prefix: prefixes.destination,
-  description: "Where events are delivered to, how fast, and with which credentials.",
+  description: "A target of events, with its rate, concurrency and credentials.",
   said: {
     list: { description: "One page, without a cursor: at most 255, each with its attempts of the last 24 hours." },
     create: {
-      description: "Where the URL leads is checked with every delivery; private networks are refused unless allowed."
+      description:
+        "The address of the URL is checked for every delivery. Private networks are refused unless the operator allows them."
     },
-    upsert: { description: "What is left out stays as it is; secrets may be given masked." },
+    upsert: { description: "Absent members stay unchanged. Secrets may be sent masked." },
     retrieve: { description: "Secrets are masked." },
     update: {
-      description: "What is given is merged into the destination; `auth` is replaced whole.",
+      description: "Members in the body are merged into the destination; `auth` is replaced as a whole.",
       answer: { ...example.record, config: { ...example.record.config, rate_limit: 5 } }
     },
-    replace: { description: "What is left out has its default; secrets may be given masked." },
+    replace: { description: "Absent members get their defaults. Secrets may be sent masked." },
     disable: {
       description:
-        "What waits for it is cancelled, and its connections route nothing to it. Repeating it changes nothing."
+        "Its waiting events are cancelled, and its connections route nothing to it. A repetition changes nothing."
     },
-    enable: { description: "Its connections route to it again. Repeating it changes nothing." },
+    enable: { description: "Its connections route to it again. A repetition changes nothing." },
     delete: {
       summary: "Delete a destination and its connections",
-      description: "What waits for it is cancelled."
+      description: "Its waiting events are cancelled."
     }
   },
   record: DestinationRecord,

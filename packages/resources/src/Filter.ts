@@ -42,11 +42,11 @@ const operatorAt = (path: string): string | null => /(\$\w+)(?:\[\d+\])*$/.exec(
 /** All faults, under the code of the first one: a body that is no filter at all comes before the rest. */
 export const refusedConditions = (faults: ReadonlyArray<Fault>): GatewayError => {
   const inShape = faults.filter(({ code }) => code === "VALIDATION_ERROR")
-  const told = inShape.length > 0 ? [...inShape, ...faults.filter((fault) => !inShape.includes(fault))] : faults
-  const fields = told.map(({ message, path }) => ({ path, message }))
-  const { code, message, path } = told[0]!
+  const reported = inShape.length > 0 ? [...inShape, ...faults.filter((fault) => !inShape.includes(fault))] : faults
+  const fields = reported.map(({ message, path }) => ({ path, message }))
+  const { code, message, path } = reported[0]!
   if (code === "VALIDATION_ERROR") return invalid(fields)
-  const more = told.length === 1 ? "" : ` (and ${told.length - 1} more, see data.fields)`
+  const more = reported.length === 1 ? "" : ` (and ${reported.length - 1} more, see data.fields)`
   return fail(code, `${path} ${message}${more}`, {
     rule_index: null,
     path,
@@ -177,7 +177,7 @@ const asked = {
 /** Conditions for the document; `compileFilter` validates what is written. */
 export const Conditions = Schema.Struct(asked).annotate({
   identifier: "FilterConditions",
-  description: "What a request has to meet: all that is given, and something has to be.",
+  description: "Conditions on a request. All have to match, and at least one is required.",
   examples: [conditions]
 })
 
@@ -208,7 +208,7 @@ const PatchMessage = Schema.Struct({
 
 const FilterWrite = Schema.Struct({ name, conditions: optional(Conditions), ...asked }).annotate({
   identifier: "FilterWrite",
-  description: "Conditions are needed: in `conditions`, or as members of their own.",
+  description: "Conditions are required, in `conditions` or as separate members.",
   examples: [example.body]
 })
 const FilterPatch = Schema.Struct({ name: optional(name), conditions: optional(Conditions), ...asked }).annotate({
@@ -238,19 +238,19 @@ export const filter = resource({
   name: "filter",
   plural: "filters",
   prefix: prefixes.filter,
-  description: "Conditions with a name; a rule of a connection links them.",
+  description: "Named conditions that rules of connections link.",
   permissions: { read: reading, edit: bySessions(administering) },
   said: {
     create: {
       description: 'A rule `{"type": "filter", "filter_id": …}` of a connection links it. At most 500 in a team.'
     },
-    list: { description: "By name. One page, without a cursor: at most 255." },
-    retrieve: { description: "With the connections that link it." },
+    list: { description: "Ordered by name. One page, without a cursor: at most 255." },
+    retrieve: { description: "Includes the connections that link it." },
     update: {
-      description: "Every connection that links it goes by the new conditions, from the first request after the answer."
+      description: "Every connection that links it uses the new conditions for all requests after the answer."
     },
     delete: {
-      description: "Rules that link it keep its conditions, and say in `detached_from_filter` whose they were."
+      description: "Rules that link it keep its conditions; `detached_from_filter` names the deleted filter."
     }
   },
   record: FilterRecord,

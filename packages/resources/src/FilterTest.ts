@@ -26,12 +26,12 @@ const Message = Schema.Struct({
 })
 
 /** The body of a test. */
-export interface FilterTrial {
+export interface FilterTestMessage {
   readonly filter: { readonly conditions: FilterConditions } | { readonly id: string }
   readonly request: FilterInput | { readonly id: string }
 }
 
-export const trialExample = {
+export const filterTestExample = {
   conditions: { body: { total: { $gte: 100 } } },
   request: {
     headers: { "content-type": "application/json" },
@@ -53,12 +53,12 @@ const FilterTestInput = Schema.Struct({
   filter_id: optional(Id.annotate({ description: "A stored filter, instead of conditions", examples: [ids.filter] })),
   request: optional(ShownRequestSample),
   input: optional(ShownRequestSample),
-  request_id: optional(Id.annotate({ description: "A request that was received, instead of one that is written" }))
+  request_id: optional(Id.annotate({ description: "The id of a received request, instead of a request in the body" }))
 }).annotate({
   identifier: "FilterTestInput",
   description:
-    "What to ask, and what about: one of `conditions`, its alias `filter`, and `filter_id`; one of `request`, its alias `input`, and `request_id`.",
-  examples: [trialExample]
+    "Conditions and a request: one of `conditions`, `filter` (an alias) and `filter_id`; one of `request`, `input` (an alias) and `request_id`.",
+  examples: [filterTestExample]
 })
 
 /** Header names of a sample become lower case, as in real requests. */
@@ -74,7 +74,7 @@ const oneOf = (body: Members, names: ReadonlyArray<string>): FieldErrors => {
   return others.map((path) => ({ path, message: `cannot be used together with ${first}` }))
 }
 
-const judge = (written: Members): Result.Result<FilterTrial, GatewayError> => {
+const judge = (written: Members): Result.Result<FilterTestMessage, GatewayError> => {
   const checked = judgeBody(Message, written, (message): Result.Result<typeof Message.Type, FieldErrors> => {
     const faults = [
       ...oneOf(written, ["conditions", "filter", "filter_id"]),
@@ -94,12 +94,12 @@ const judge = (written: Members): Result.Result<FilterTrial, GatewayError> => {
   const asked = request_id === undefined ? inputOf(request ?? input ?? {}) : { id: request_id }
   if (filter_id !== undefined) return Result.succeed({ filter: { id: filter_id }, request: asked })
   return Result.mapBoth(judgeConditions(conditions ?? null, filter === undefined ? "conditions" : "filter"), {
-    onSuccess: (conditions): FilterTrial => ({ filter: { conditions }, request: asked }),
+    onSuccess: (conditions): FilterTestMessage => ({ filter: { conditions }, request: asked }),
     onFailure: (fault) => refusedConditions([fault])
   })
 }
 
-export const filterTrialBody = { described: FilterTestInput, judge }
+export const filterTestBody = { described: FilterTestInput, judge }
 
 /** The result, as resumable work. Values are shown with their secrets masked. */
 export function* tried(
@@ -113,7 +113,7 @@ export function* tried(
 }
 
 const target = (what: string) =>
-  Schema.NullOr(Schema.Boolean).annotate({ description: `Whether ${what} is as asked; null: it is not asked about` })
+  Schema.NullOr(Schema.Boolean).annotate({ description: `Whether ${what} matches; null: there is no condition on it` })
 
 /** The answer of a test. */
 export const FilterTest = Schema.Struct({
@@ -127,13 +127,14 @@ export const FilterTest = Schema.Struct({
   explanation: Schema.Array(
     Schema.Struct({
       target: Schema.Literals(["headers", "body", "query", "path"]),
-      path: Schema.String.annotate({ description: "The place in it; empty: the whole" }),
+      path: Schema.String.annotate({ description: "The path of the value in the target; empty: the whole target" }),
       operator: Schema.NullOr(Schema.String).annotate({
-        description: "Null: each item of a list is met by some element, or all of an object by one element"
+        description:
+          "The operator; null: a list of conditions, each of which some element matches, or an object, all of which one element matches"
       }),
       expected: Schema.Json,
       actual: Schema.Json.annotate({
-        description: "What is there, without what is secret; null when nothing is",
+        description: "The value at the path, with secrets masked; null: there is none",
         ...storedPayload
       }),
       matched: Schema.Boolean

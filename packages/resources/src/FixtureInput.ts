@@ -6,17 +6,17 @@ import { ids } from "./ExampleIds.ts"
 
 /** The bodies of fixtures. */
 
-const Name = nameUpTo(120).annotate({ description: "For people" })
+const Name = nameUpTo(120).annotate({ description: "For display" })
 
 const Description = Schema.NullOr(Storable(500)).annotate({
-  description: "What is expected of it, or what it is an example of"
+  description: "What the request is an example of"
 })
 
 const Id = text.check(Characters.upTo(100))
 
 export const fixtureBody = bodyOf(
   Schema.Struct({
-    request_id: Id.annotate({ description: "The request that it is a copy of" }),
+    request_id: Id.annotate({ description: "The request to copy" }),
     name: Name,
     description: Schema.optionalKey(Description)
   }).annotate({ identifier: "FixtureWrite" })

@@ -54,8 +54,8 @@ const without = (body: Members, faults: FieldErrors): Members => {
 
 /** Combines the faults of several checks; for each member only the first one, because the others follow from it. */
 const together = (faults: FieldErrors, further: FieldErrors): FieldErrors => {
-  const told = new Set(faults.map(({ path }) => memberOf(path)))
-  return [...faults, ...further.filter(({ path }) => !told.has(memberOf(path)))]
+  const reported = new Set(faults.map(({ path }) => memberOf(path)))
+  return [...faults, ...further.filter(({ path }) => !reported.has(memberOf(path)))]
 }
 
 /**

@@ -84,7 +84,7 @@ export const DescriptionUpTo = (longest: number) =>
   Schema.NullOr(
     text
       .check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longest }) }))
-      .annotate({ description: "For people" })
+      .annotate({ description: "For display" })
   )
     .annotate({ message: "must be a string or null" })
     .check(Schema.makeFilter(storableUpTo(longest)))

@@ -42,7 +42,7 @@ const underOneName = (written: Written, names: ReadonlyArray<string>): Read<stri
   const other = others.find((name) => said(name) !== said(first))
   return other === undefined
     ? Result.succeed(said(first))
-    : fieldError(other, `is another name of ${first}, which says something else`)
+    : fieldError(other, `is an alias of ${first}, which has another value`)
 }
 
 const isRange = (text: string): boolean => {

@@ -20,7 +20,7 @@ const maxConnections = 100
 const EditedHeaders = Schema.Record(
   Schema.String,
   Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
-).annotate({ message: "must be an object of strings, lists of strings, or null for what is to go" })
+).annotate({ message: "must be an object of strings, lists of strings, or null for headers to remove" })
 
 const Headers = EditedHeaders.check(
   Schema.makeFilter((headers) => {
@@ -109,9 +109,11 @@ const shownEdits = {
       description: "What follows the source's URL"
     })
   ),
-  query: optional(ShownQuery.annotate({ description: "A query string or an object; in place of the original one" })),
-  headers: optional(EditedHeaders.annotate({ description: "Laid over the original ones; null takes one out" })),
-  body: optional(Schema.Json.annotate({ description: "A text is sent as it is, anything else as JSON" }))
+  query: optional(
+    ShownQuery.annotate({ description: "A query string or an object, which replaces the original query" })
+  ),
+  headers: optional(EditedHeaders.annotate({ description: "Merged into the original headers; null removes one" })),
+  body: optional(Schema.Json.annotate({ description: "A string is sent as it is, any other value as JSON" }))
 }
 
 const ReplayRequest = Schema.Struct({
@@ -119,20 +121,24 @@ const ReplayRequest = Schema.Struct({
   ...Object.fromEntries(
     nestedIn.map((name) => [
       name,
-      optional(Schema.Struct(shownEdits).annotate({ description: "Another place for what is different" }))
+      optional(
+        Schema.Struct(shownEdits).annotate({
+          description: "The changes, as an object: an alternative to the members above"
+        })
+      )
     ])
   ),
   connection_ids: optional(
     Schema.Array(Schema.String)
       .check(Schema.isMinLength(1), Schema.isMaxLength(maxConnections))
       .annotate({
-        description: "The connections that it goes to; all of the source unless told",
+        description: "The connections to replay to (default: all connections of the source)",
         examples: [[ids.connection]]
       })
   )
 }).annotate({
   identifier: "ReplayRequest",
-  description: "What is different; nothing is an exact replay. May also stand in `modifications`.",
+  description: "Changes of the request; without any it is replayed exactly. They may also be in `modifications`.",
   examples: [example]
 })
 

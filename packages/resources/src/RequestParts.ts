@@ -68,17 +68,17 @@ export const ShownRequestSample = Schema.Struct({
   body: optional(Schema.Json),
   query: optional(
     Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))]).annotate({
-      description: "A query string or an object; the answer has it in the same form"
+      description: "A query string or an object; the answer uses the same form"
     })
   ),
   path: optional(
     Schema.String.check(Schema.isPattern(/^\//u), Characters.upTo(longestPath)).annotate({
-      description: "/ unless told"
+      description: "Default: /"
     })
   ),
   method: optional(
     Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).annotate({
-      description: "POST unless told"
+      description: "Default: POST"
     })
   )
 }).annotate({ identifier: "RequestSample" })

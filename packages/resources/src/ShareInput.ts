@@ -13,11 +13,11 @@ const maxSeconds = 30 * day
 const usualSeconds = 7 * day
 const maxNames = 100
 
-const Title = Storable(120).check(printable).annotate({ description: "For people, shown to whoever opens the link" })
+const Title = Storable(120).check(printable).annotate({ description: "A title, shown to everyone who opens the link" })
 
 const Seconds = Schema.Int.annotate({
   message: "must be a whole number",
-  description: `Seconds until the link ends; more than ${maxSeconds} is taken as that`
+  description: `Seconds until the link expires; at most ${maxSeconds}, and higher values count as that`
 }).check(
   Schema.makeFilter((seconds: number) => seconds >= minSeconds || `must be at least ${minSeconds}`, {
     toJsonSchema: () => ({
@@ -35,19 +35,20 @@ const ShareWrite = Schema.Struct({
   title: setting(Title),
   label: setting(Title.annotate({ description: "Alias of title" })),
   expires_in_seconds: setting(Seconds),
-  ttl_seconds: setting(
-    Seconds.annotate({ description: "Seconds until the link ends: another name of expires_in_seconds" })
-  ),
-  ttl: setting(Seconds.annotate({ description: "Seconds until the link ends: another name of expires_in_seconds" })),
+  ttl_seconds: setting(Seconds.annotate({ description: "Alias of expires_in_seconds" })),
+  ttl: setting(Seconds.annotate({ description: "Alias of expires_in_seconds" })),
   expires_at: setting(
-    text.annotate({ description: "When it ends; with a number of seconds beside it, whichever is earlier. ISO 8601" })
+    text.annotate({
+      description: "When it expires, ISO 8601; with a number of seconds as well, the earlier time counts"
+    })
   ),
   redact_keys: setting(
     Names.annotate({
-      description: "More names of headers, parameters and members that are secret, in any case, `-` and `_` left out"
+      description:
+        "Further names of headers, parameters and members whose values are masked; case, `-` and `_` are ignored"
     })
   ),
-  include_body: setting(Schema.Boolean.annotate({ message: "must be true or false", description: "true by default" }))
+  include_body: setting(Schema.Boolean.annotate({ message: "must be true or false", description: "Default: true" }))
 }).annotate({ identifier: "ShareWrite" })
 
 export interface ShareInput {
@@ -67,9 +68,7 @@ const contradictions = (input: typeof ShareWrite.Type): Result.Result<void, Fiel
   const faults = names.flatMap((all) => {
     const [first, ...others] = all.filter((name) => (input[name] ?? null) !== null)
     const other = others.find((name) => first !== undefined && input[name] !== input[first])
-    return other === undefined
-      ? []
-      : [{ path: other, message: `is another name of ${first}, which says something else` }]
+    return other === undefined ? [] : [{ path: other, message: `is an alias of ${first}, which has another value` }]
   })
   return faults.length === 0 ? Result.void : Result.fail(faults)
 }

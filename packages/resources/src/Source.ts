@@ -227,29 +227,30 @@ export const source = resource({
   name: "source",
   plural: "sources",
   prefix: prefixes.source,
-  description: "Where requests come in: a public URL each, who may send, and what senders are answered.",
+  description: "Public URLs that receive requests. A source defines who may send, and what senders get as an answer.",
   said: {
-    create: { description: "Its `url` is what senders post to. Without `auth` it accepts everybody." },
+    create: { description: "Senders post to its `url`. Without `auth` it accepts all senders." },
     upsert: {
       summary: "Create or update a source by its name",
-      description: "The source of this name is updated in part; when there is none, it is created."
+      description: "Updates the source with this name, or creates it."
     },
     retrieve: { description: "Secrets are masked." },
     update: {
-      description: "What is given is merged into the source; `auth`, `custom_response` and `proxy` are replaced whole."
+      description:
+        "Members in the body are merged into the source; `auth`, `custom_response` and `proxy` are replaced as a whole."
     },
     disable: {
       summary: "Disable a source and its connections",
       description:
-        "Requests to it are answered 403 and stored as rejected; what waits on its connections is cancelled. Repeating it changes nothing.",
+        "Its requests get 403 and are stored as rejected; waiting events of its connections are cancelled. A repetition changes nothing.",
       answer: { ...example.record, status: "disabled", disabled_at: at }
     },
     enable: {
-      description: "With it, the connections that were disabled by disabling it. Repeating it changes nothing."
+      description: "Also enables the connections that were disabled together with it. A repetition changes nothing."
     },
     delete: {
       summary: "Delete a source and its connections",
-      description: "Its URL answers 404 from then on. Its requests and events are kept until retention takes them."
+      description: "Its URL then answers 404. Its requests and events stay until retention removes them."
     }
   },
   record: SourceRecord,

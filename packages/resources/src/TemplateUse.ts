@@ -29,11 +29,11 @@ export const templateUseExample = {
 } as const
 
 export const TemplateUse = Schema.Struct({
-  name: setting(Name.annotate({ description: "The template's own unless told; unique in the team" })),
-  source_id: setting(Id.annotate({ description: "The source that starts its runs; it can be given one later" })),
+  name: setting(Name.annotate({ description: "Default: the template's name; unique in the team" })),
+  source_id: setting(Id.annotate({ description: "The source that starts its runs; it may be set later" })),
   bindings: setting(
     Schema.Record(Schema.String, Schema.String).annotate({
-      description: "What the template has to be given, by the keys of its `required_connections`"
+      description: "Values for the template, by the keys of its `required_connections`"
     })
   )
 }).annotate({ identifier: "WorkflowTemplateUse", examples: [templateUseExample] })
@@ -91,7 +91,7 @@ export const instantiated = (template: Template, written: Members): Result.Resul
         .filter((key) => !known.has(key))
         .map((key) => ({
           path: `bindings.${key}`.slice(0, 120),
-          message: `is nothing that the template is given${didYouMean(key, known)}`
+          message: `is not a value of the template${didYouMean(key, known)}`
         }))
     ]
     const [first] = faults

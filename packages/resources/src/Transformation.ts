@@ -27,7 +27,9 @@ export const Code = text
       { toJsonSchema: () => ({ minLength: 1, maxLength: maxCode }) }
     )
   )
-  .annotate({ description: "JavaScript that calls addHandler with what makes one request of another; at most 1 MiB" })
+  .annotate({
+    description: "JavaScript that passes a handler to addHandler: it gets a request and returns one; at most 1 MiB"
+  })
 
 const ShownVariables = Schema.Record(Schema.String.check(Schema.isPattern(variableName)), Schema.String).check(
   Schema.isMaxProperties(maxVariables)
@@ -51,13 +53,13 @@ export const Env = Schema.NullOr(Schema.Record(Schema.String, text).pipe(describ
       { toJsonSchema: () => ({}) }
     )
   )
-  .annotate({ description: "Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB" })
+  .annotate({ description: "Variables in process.env and context.env; replaced as a whole. At most 100, and 64 KiB" })
 
 /** Null is the default, which is `sealed`. */
 const Isolation = Schema.NullOr(OneOf(Isolations.literals)).annotate({
   message: `must be one of ${Isolations.literals.join(", ")}, or null`,
   description:
-    "`fresh`: each call has a world of its own. `sealed`, the default: calls take turns in a sealed one, which is quicker, unless the code is found to differ there"
+    "`fresh`: each call has a new context. `sealed` (the default): calls reuse an isolate, which is faster, unless the results of the code differ there"
 })
 
 const body = {
@@ -111,15 +113,15 @@ export const transformation = resource({
   // It runs with the secrets in `env`.
   permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
-    create: { description: "Connections use it by a rule of type `transform`." },
-    upsert: { description: "Variables that are left out stay as they are; so do its id, and the rules that name it." },
-    retrieve: { description: "With its code, and what it did in the last 24 hours." },
+    create: { description: "A rule of type `transform` uses it." },
+    upsert: { description: "Absent variables stay unchanged, and so do its id and the rules that name it." },
+    retrieve: { description: "Includes its code, and counts of the last 24 hours." },
     update: {
-      description: "What is given replaces what is there, `env` as a whole. Requests that wait for it get the new code."
+      description: "Members in the body replace the stored ones, `env` as a whole. Waiting requests use the new code."
     },
     delete: {
       summary: "Delete a transformation that no connection uses",
-      description: "Its name is free again; its executions are kept until retention takes them."
+      description: "Its name can be used again; its executions stay until retention removes them."
     }
   },
   record: Transformation,

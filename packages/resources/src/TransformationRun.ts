@@ -73,15 +73,15 @@ export const example = {
 const id = setting(Schema.String.check(Characters.upTo(100)))
 
 const TransformationRunInput = Schema.Struct({
-  transformation_id: setting(AnyId.annotate({ description: "A stored transformation; goes before code" })),
+  transformation_id: setting(AnyId.annotate({ description: "A stored transformation; it overrides code" })),
   code: setting(Code),
-  env: optional(Env.annotate({ description: "Instead of the variables that are stored with the transformation" })),
+  env: optional(Env.annotate({ description: "Replaces the stored variables of the transformation" })),
   request: optional(ShownRequestSample),
-  timestamp: optional(Schema.String.annotate({ description: "What the code takes for now: ISO 8601" })),
+  timestamp: optional(Schema.String.annotate({ description: "The current time for the code, ISO 8601" })),
   context: optional(Schema.Struct({ connection_id: id, source_id: id, destination_id: id, request_id: id }))
 }).annotate({
   identifier: "TransformationRunInput",
-  description: "What to run, by id or as code, and on what.",
+  description: "The transformation to run, by id or as code, and its input.",
   examples: [example]
 })
 
@@ -131,10 +131,10 @@ export const validationBody = {
   message: Validation,
   described: Schema.Struct({
     code: Code,
-    env: optional(Env.annotate({ description: "Variables that it is loaded with" }))
+    env: optional(Env.annotate({ description: "Variables of the code" }))
   }).annotate({
     identifier: "TransformationValidationInput",
-    description: "Code that is to be looked at.",
+    description: "Code to check.",
     examples: [validationExample]
   }),
   judge: (written: Members) => orInvalid(judgeBody(Validation, written, Result.succeed))

@@ -26,9 +26,9 @@ const parts = (what: string, most: number, described: Schema.Top) =>
       )
     )
     .pipe(describedAs(described))
-    .annotate({ description: `The ${what}, as a whole; at most ${most}` })
+    .annotate({ description: `All ${what} of the workflow; at most ${most}` })
 
-const Status = OneOf(WorkflowStatus.literals).annotate({ description: "`active` unless told" })
+const Status = OneOf(WorkflowStatus.literals).annotate({ description: "Default: active" })
 
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
@@ -64,7 +64,7 @@ const version = (what: string) =>
   optional(
     Schema.Int.annotate({
       message: "must be a whole number",
-      description: `The version that the change ${what}was made from: refused when there is a later one. Without it the last one wins`
+      description: `The version that the change ${what}is based on: refused when there is a later one. Without it the last change wins`
     })
   )
 
@@ -72,7 +72,7 @@ const Write = Schema.Struct({
   name: Name,
   source_id: Id,
   ...settings,
-  version: version("of a workflow that is there ")
+  version: version("of an existing workflow ")
 }).annotate({
   identifier: "WorkflowWrite",
   examples: [body] as never
@@ -147,21 +147,21 @@ export const workflow = resource({
   name: "workflow",
   plural: "workflows",
   prefix: prefixes.workflow,
-  description: "Graphs of steps that the requests of a source run through.",
+  description: "Graphs of steps that run for the requests of a source.",
   permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
-    list: { description: "Without steps and edges; the latest change first. One page, without a cursor: at most 255." },
+    list: { description: "Without steps and edges, last changed first. One page, without a cursor: at most 255." },
     create: {
       description:
-        "All that is wrong with its graph is answered at once. Members that a step's output does not have are taken, with `warnings`. At most 1,000 in a team."
+        "One answer has all faults of the graph. References to unknown members of outputs are accepted, with `warnings`. A team can have at most 1,000."
     },
-    upsert: { description: "What is left out stays as it is." },
-    retrieve: { description: "With its steps and edges, and whether it can run." },
+    upsert: { description: "Absent members stay unchanged." },
+    retrieve: { description: "Includes its steps and edges, and whether it can run." },
     update: {
       description:
-        "Steps, or edges, that are given replace all that were there. A change makes a new version; runs that have begun end by theirs. Without a change the version stays."
+        "`steps` and `edges` are replaced as a whole. A change creates a new version; runs that have begun keep theirs. Without a change the version stays."
     },
-    delete: { description: "With its runs; those under way begin no further step. Its source stays." }
+    delete: { description: "Also deletes its runs; running ones start no further step. Its source stays." }
   },
   record: WorkflowRecord,
   warnings: "looked up",

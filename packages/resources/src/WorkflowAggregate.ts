@@ -31,36 +31,36 @@ const maxMembers = 100
 
 const described = {
   workflow_id: Schema.optionalKey(
-    Schema.NullOr(
-      Id.annotate({ description: "The workflow to change; a new one is made without it", examples: [ids.workflow] })
-    )
+    Schema.NullOr(Id.annotate({ description: "The workflow to change (default: a new one)", examples: [ids.workflow] }))
   ),
   version: Schema.optionalKey(
     Schema.NullOr(
       Schema.Int.annotate({
-        description: "The version that the change was made from: refused when there is a later one"
+        description: "The version that the change is based on: refused when there is a later one"
       })
     )
   ),
-  source_id: Schema.optionalKey(Schema.NullOr(Id.annotate({ description: "A source that is there" }))),
+  source_id: Schema.optionalKey(Schema.NullOr(Id.annotate({ description: "An existing source" }))),
   source: Schema.optionalKey(
     Schema.NullOr(
       Schema.JsonObject.check(Schema.isMaxProperties(maxMembers))
         .pipe(describedAs(Schema.Union([...SourceWrite.members, Schema.Struct({ id: Id })])))
-        .annotate({ description: "A source to make, as POST /sources takes it; or `{id}` of one that is there" })
+        .annotate({ description: "A source to create, like the body of POST /sources; or `{id}` of an existing one" })
     )
   ),
   actions: Schema.optionalKey(
     Schema.NullOr(
       Schema.Array(describedAs(Action)(Schema.JsonObject)).annotate({
         description:
-          "Actions to save, as POST /actions takes them, each with a `ref` of its own: a step names one by the resource_id `ref:<ref>`"
+          "Actions to create, like bodies of POST /actions, each with its own `ref`: a step names one by the resource_id `ref:<ref>`"
       })
     )
   ),
   workflow: Schema.JsonObject.check(Schema.isMaxProperties(maxMembers))
     .pipe(describedAs(Schema.Struct(workflow.patch.described.fields)))
-    .annotate({ description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id" })
+    .annotate({
+      description: "Like the body of POST /workflows, or of PATCH if there is a workflow_id; without source_id"
+    })
 }
 
 export const WorkflowAggregateInput = Schema.Struct(described).annotate({
@@ -80,11 +80,11 @@ export type AggregateMessage = typeof AggregateMessage.Type
 export const WorkflowAggregate = Schema.Struct({
   workflow: workflow.record,
   source: Schema.NullOr(source.record),
-  actions: Schema.Array(action.record).annotate({ description: "Those that were made" }),
+  actions: Schema.Array(action.record).annotate({ description: "The created actions" }),
   created: Schema.Struct({ workflow: Schema.Boolean, source: Schema.Boolean, actions: Schema.Array(Schema.String) }),
   warnings: Schema.optionalKey(
     Schema.Array(Warning).annotate({
-      description: "What is left open of the workflow, and of a source that was made, where there is something"
+      description: "Warnings about the workflow and a created source, if any"
     })
   )
 }).annotate({ identifier: "WorkflowAggregate" })
@@ -180,7 +180,7 @@ const partsOf = (written: Members): Result.Result<Parts, FieldErrors> => {
     {
       path: "source.id",
       isWrong: isGiven(source?.["id"]) || !isId(of),
-      message: "is an id, and stands alone: a source is changed by PATCH /sources/{id}"
+      message: "must have no other member beside its id: change a source with PATCH /sources/{id}"
     },
     { path: "source_id", isWrong: together[0] && together[1], message: "cannot be used together with source" },
     {

@@ -12,7 +12,7 @@ import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
 /** A test of a workflow, stored or written, on a request, received or written. */
 
-export const trialModes = ["dry_run", "live"] as const
+export const dryRunModes = ["dry_run", "live"] as const
 
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
 const list = Schema.Array(Schema.Json).annotate({ message: "must be a list" })
@@ -26,11 +26,11 @@ const MockOf = Schema.Struct({
 /** By the id of a step. */
 const Mocks = Schema.Record(
   Schema.String,
-  MockOf.annotate({ message: "must be an output, or an error of code and message" })
-).check(Schema.isMaxProperties(limits.steps, { message: `must be of at most ${limits.steps} steps` }))
+  MockOf.annotate({ message: "must be an output, or an error with code and message" })
+).check(Schema.isMaxProperties(limits.steps, { message: `must have at most ${limits.steps} steps` }))
 
 const Message = Schema.Struct({
-  mode: setting(OneOf(trialModes)),
+  mode: setting(OneOf(dryRunModes)),
   request_id: setting(Id),
   source_id: setting(Id),
   trigger: setting(RequestSample),
@@ -41,69 +41,71 @@ const Message = Schema.Struct({
   context: setting(Schema.Struct({ steps: setting(Mocks) })),
   include_previews: setting(flag)
 })
-export const workflowTrialMessage = Message
-export type WorkflowTrialInput = typeof Message.Type
+export const workflowDryRunMessage = Message
+export type WorkflowDryRunInput = typeof Message.Type
 
-export const workflowTrialExample = {
+export const workflowDryRunExample = {
   mode: "dry_run",
   trigger: { method: "POST", path: "/", headers, body },
   mocks: { to_crm: { error: { code: "BAD_RESPONSE", message: "simulated" } } }
 } as const
 
-export const unsavedTrialExample = {
-  ...workflowTrialExample,
+export const unsavedDryRunExample = {
+  ...workflowDryRunExample,
   steps: workflow.example.body.steps,
   edges: workflow.example.body.edges
 } as const
 
 const members = {
   mode: setting(
-    Schema.Literals(trialModes).annotate({
+    Schema.Literals(dryRunModes).annotate({
       description:
-        "`dry_run`, unless told: nothing leaves the installation. `live`: actions and destinations are really called; only owners of the team may"
+        "`dry_run` (the default): nothing leaves the installation. `live`: actions and destinations are really called; only owners of the team may use it"
     })
   ),
   trigger: setting(ShownRequestSample),
-  request_id: setting(Id.annotate({ description: "A request that was received, instead of one that is written" })),
+  request_id: setting(Id.annotate({ description: "The id of a received request, instead of a request in the body" })),
   step_id: setting(
-    Schema.String.annotate({ description: "Only this step is run; what it reads of others their mocks say" })
+    Schema.String.annotate({ description: "Runs only this step; mocks provide the outputs of other steps" })
   ),
   mocks: setting(
     Schema.Record(
       Schema.String,
       Schema.Struct({ output: Schema.optionalKey(Schema.Json), error: Schema.optionalKey(Schema.NullOr(MockError)) })
-    ).annotate({ description: "What steps come to, by their ids: an output, or an error" })
+    ).annotate({ description: "Mocked results by step id: an output, or an error" })
   ),
   context: setting(
     Schema.Struct({
       steps: setting(Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(limits.steps)))
     }).annotate({
-      description: "Another place for mocks: `steps` as a run's context has it"
+      description: "An alternative to mocks: `steps` in the form of a run's context"
     })
   ),
-  include_previews: setting(flag.annotate({ description: "With what each step was given and gave; true unless told" }))
+  include_previews: setting(
+    flag.annotate({ description: "Whether the answer includes the inputs and outputs of steps (default: true)" })
+  )
 }
 const graph = (described: Schema.Top, what: string) =>
   setting(Schema.Array(Schema.Json).pipe(describedAs(described)).annotate({ description: what }))
 
-export const WorkflowTrialInput = Schema.Struct({
+export const WorkflowDryRunInput = Schema.Struct({
   ...members,
   steps: graph(WorkflowSteps, "Instead of those that are stored"),
   edges: graph(WorkflowEdges, "Instead of those that are stored")
-}).annotate({ identifier: "WorkflowTestInput", examples: [workflowTrialExample] as never })
+}).annotate({ identifier: "WorkflowTestInput", examples: [workflowDryRunExample] as never })
 
-export const UnsavedTrialInput = Schema.Struct({
+export const UnsavedDryRunInput = Schema.Struct({
   ...members,
   steps: graph(WorkflowSteps, "The steps"),
   edges: graph(WorkflowEdges, "The edges"),
   source_id: setting(
-    Id.annotate({ description: "The source whose last accepted request is taken, where none is told" })
+    Id.annotate({ description: "The source whose last accepted request is used if there is no other request" })
   )
-}).annotate({ identifier: "UnsavedWorkflowTestInput", examples: [unsavedTrialExample] as never })
+}).annotate({ identifier: "UnsavedWorkflowTestInput", examples: [unsavedDryRunExample] as never })
 
-export const judgeWorkflowTrial = (written: Members) =>
+export const judgeWorkflowDryRun = (written: Members) =>
   orInvalid(
-    judgeBody(Message, written, (input): Result.Result<WorkflowTrialInput, FieldErrors> => {
+    judgeBody(Message, written, (input): Result.Result<WorkflowDryRunInput, FieldErrors> => {
       const { request_id, trigger } = input
       if ((request_id ?? null) !== null && (trigger ?? null) !== null) {
         return fieldError("trigger", "cannot be used together with request_id")
@@ -116,7 +118,7 @@ export const judgeWorkflowTrial = (written: Members) =>
   )
 
 /** The mocks of steps; `mocks` take precedence over `context`. */
-export const mocksOf = ({ context, mocks }: WorkflowTrialInput): ReadonlyMap<string, Mock> =>
+export const mocksOf = ({ context, mocks }: WorkflowDryRunInput): ReadonlyMap<string, Mock> =>
   new Map(
     Object.entries({ ...context?.steps, ...mocks }).map(([id, { error, output }]) => {
       return [

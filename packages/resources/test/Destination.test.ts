@@ -233,7 +233,7 @@ describe("Destination", () => {
     })
 
     describe("Stored credential after a change of address", () => {
-      const moved = ["config.auth: must be written anew, whole: what is stored was for another address"]
+      const moved = ["config.auth: must be sent again, as a whole: what is stored belongs to another address"]
       const tokens = {
         token_url: "https://id.test/token",
         client_id: "gateway",

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { filter } from "../src/Filter.ts"
-import { filterTrialBody, tried } from "../src/FilterTest.ts"
+import { filterTestBody, tried } from "../src/FilterTest.ts"
 import * as Written from "./written.ts"
 
 const created = (input: Schema.Json) => Written.created(filter, input)
@@ -74,7 +74,7 @@ describe("Filter", () => {
 })
 
 describe("Test of a filter", () => {
-  const judged = (written: Schema.JsonObject) => filterTrialBody.judge(written)
+  const judged = (written: Schema.JsonObject) => filterTestBody.judge(written)
   const answer = (written: Schema.JsonObject) => {
     const { filter, request } = Result.getOrThrow(judged(written))
     if ("id" in filter || "id" in request) return expect.fail("it names what is stored")

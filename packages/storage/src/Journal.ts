@@ -1,47 +1,18 @@
 import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
-import type { SqlError } from "effect/sql"
-import { isTransient, JournalSql } from "./Database.ts"
-import { acceptCommit, type RequestRecord, storedLookup } from "./journal/AcceptStatement.ts"
-import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
+import { JournalSql } from "./Database.ts"
+import { type Acceptance, type Accepted, accepting } from "./journal/Accepting.ts"
+import type { RequestRecord } from "./journal/RequestRecord.ts"
+import type { AttemptRecord } from "./journal/AttemptStatement.ts"
 import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
-import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
-import { refusable } from "./journal/Refusable.ts"
-import { type Settlement, settling } from "./journal/Settling.ts"
-import { withPartitions } from "./retention/Partitions.ts"
+import { type Attempt, type Mark, marking, type Recorded, recording } from "./journal/Recording.ts"
+import { committingRouting, type RoutingCommit } from "./journal/RoutingCommits.ts"
 
-export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
-export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/AcceptStatement.ts"
-
-/**
- * The result of a request. `committed`: it is stored. `stale`: it was routed by an outdated version of its source; nothing was
- * written, and it has to be routed again. `unavailable`: the database could not be reached in time; the request may or may not be
- * stored, and the sender has to repeat it. `failed`: the database refused it; logged with its cause.
- */
-export type Accepted = "committed" | "stale" | "unavailable" | "failed"
-
-/**
- * The result of an attempt: the event's state after it, or `superseded` when the event has progressed without it (another runner
- * has recorded this attempt number, or the event is gone).
- */
-export type Recorded = "PENDING" | "SUCCESSFUL" | "FAILED" | "CANCELLED" | "superseded"
-
-interface Acceptance {
-  readonly record: RequestRecord
-  /** When it was passed to the journal (Unix ms): its time-out counts from then, whatever it waits for. */
-  readonly since: number
-  readonly done: (outcome: Accepted) => void
-}
-
-interface Attempt {
-  readonly record: AttemptRecord
-  readonly done: (outcome: Recorded) => void
-}
-
-interface Mark extends MarkRecord {
-  readonly done: (marked: boolean) => void
-}
+export type { Accepted } from "./journal/Accepting.ts"
+export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/RequestRecord.ts"
+export type { Recorded } from "./journal/Recording.ts"
+export type { RoutingCommit, RoutingOutcome } from "./journal/RoutingCommits.ts"
 
 export interface JournalStats {
   readonly requests: number
@@ -54,15 +25,12 @@ export interface JournalStats {
   readonly waitingAttempts: number
 }
 
-/** How long a request waits for a database that does not answer before its sender gets a 503. */
-const acceptPatienceMs = 4_000
-
 /** Above this the journal is full: ingress sheds requests (fails closed, because memory is bounded). */
 const fullAtBytes = 96 * 1024 * 1024
 const fullAtItems = 20_000
 
 /** Concurrent commits of requests, and the same number of attempts. */
-const lanesEach = 2
+const commitsEach = 2
 /**
  * Requests of this size (bytes) and more are committed one batch after the other, separately from the others: writing ten
  * megabytes takes a tenth of a second, and a sender of one kilobyte must not wait for that.
@@ -89,7 +57,7 @@ export class Journal extends Context.Service<
     /** Stores the start of a rate-limited delivery before it starts. */
     readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
     /** Replaces routing jobs by their results. Callers limit how much they pass at once. */
-    readonly settle: (settlement: Settlement) => void
+    readonly commitRouting: (commit: RoutingCommit) => void
     readonly stats: () => JournalStats
   }
 >()("@tidegate/storage/Journal") {
@@ -109,7 +77,7 @@ const make = Effect.gen(function* () {
   const now = (): number => clock.currentTimeMillisUnsafe()
 
   /** Calls one caller back. An exception there must affect neither the other answers of the batch nor its commit. */
-  const tell = <Outcome>(done: (outcome: Outcome) => void, outcome: Outcome): void => {
+  const answer = <Outcome>({ done }: { readonly done: (outcome: Outcome) => void }, outcome: Outcome): void => {
     try {
       done(outcome)
     } catch (cause) {
@@ -117,128 +85,21 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** The stored ids of the batch: a commit whose answer was lost either happened completely or not at all. */
-  const storedIds = (items: ReadonlyArray<Acceptance>) =>
-    Effect.map(
-      Effect.suspend(() => {
-        const { parameters, statement } = storedLookup(items.map(({ record }) => record.id))
-        return sql.unsafe<{ id: string }>(statement, parameters)
-      }),
-      (rows) => new Set(rows.map((row) => row.id))
-    )
-
-  const accept = (items: ReadonlyArray<Acceptance>): Effect.Effect<void, SqlError.SqlError> =>
-    Effect.suspend(() => {
-      const { pairs, parameters, statement } = acceptCommit(items.map((item) => item.record))
-      return Effect.map(sql.unsafe(statement, parameters).values, (rows) => {
-        const stale = new Set((rows[0]?.[0] ?? []) as ReadonlyArray<number>)
-        for (let i = 0; i < items.length; i++) tell(items[i]!.done, stale.has(pairs[i]!) ? "stale" : "committed")
-      })
-    }).pipe(refusable, withPartitions(sql))
-
-  const commitAccepted = (items: ReadonlyArray<Acceptance>): Effect.Effect<void> =>
-    accept(items).pipe(Effect.catch((error) => recoverAccepted(items, error, items[0]!.since + acceptPatienceMs)))
-
-  const recoverAccepted = (
-    items: ReadonlyArray<Acceptance>,
-    error: SqlError.SqlError,
-    until: number
-  ): Effect.Effect<void> => {
-    if (!isTransient(error) && error.reason._tag !== "UniqueViolation") return isolate(items, error)
-    if (now() >= until) {
-      return Effect.andThen(
-        Effect.logWarning("requests turned away: the database does not answer", error),
-        Effect.sync(() => answer(items, "unavailable"))
-      )
-    }
-    return Effect.sleep(100).pipe(
-      Effect.andThen(storedIds(items)),
-      Effect.flatMap((stored) => {
-        const open = items.filter((item) => !stored.has(item.record.id))
-        for (const item of items) if (stored.has(item.record.id)) tell(item.done, "committed")
-        return open.length === 0 ? Effect.void : Effect.asVoid(accept(open))
-      }),
-      Effect.catch((again) => recoverAccepted(items, again, until))
-    )
-  }
-
-  /** One record that the database refuses must not fail the others. */
-  const isolate = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> => {
-    if (items.length === 1) return refuse(items, error)
-    const half = items.length >> 1
-    return Effect.andThen(commitAccepted(items.slice(0, half)), commitAccepted(items.slice(half)))
-  }
-
-  const refuse = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> =>
-    Effect.andThen(
-      Effect.annotateLogs(
-        Effect.logError("a request could not be stored", { request_id: items[0]?.record.id, error }),
-        {
-          error_id: items[0]?.record.id
-        }
-      ),
-      Effect.sync(() => answer(items, isTransient(error) ? "unavailable" : "failed"))
-    )
-
-  const answer = (items: ReadonlyArray<Acceptance>, outcome: Accepted): void => {
-    for (const item of items) tell(item.done, outcome)
-  }
-
-  const commitAttempts = (items: ReadonlyArray<Attempt>): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      const { parameters, statement } = attemptCommit(items.map((item) => item.record))
-      return sql.unsafe(statement, parameters).values
-    }).pipe(
-      refusable,
-      Effect.map((rows) => {
-        const states = new Map(rows.map((row) => [row[0] as string, row[1] as Recorded]))
-        for (const item of items) {
-          const state = states.get(item.record.eventId) ?? "superseded"
-          tell(item.done, state)
-          recorded(item.record, state)
-        }
-      }),
-      Effect.catch((error) => {
-        if (isTransient(error)) {
-          return Effect.andThen(Effect.sleep(200), commitAttempts(items))
-        }
-        if (items.length > 1) {
-          const half = items.length >> 1
-          return Effect.andThen(commitAttempts(items.slice(0, half)), commitAttempts(items.slice(half)))
-        }
-        return Effect.andThen(
-          Effect.logError("an attempt could not be recorded", { event_id: items[0]?.record.eventId, error }),
-          Effect.sync(() => items.forEach((item) => tell(item.done, "superseded")))
-        )
-      })
-    )
-
-  const commitMarks = (items: ReadonlyArray<Mark>): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      const { parameters, statement } = markCommit(items)
-      return sql.unsafe(statement, parameters)
-    }).pipe(
-      refusable,
-      Effect.match({
-        onSuccess: () => items.forEach((item) => tell(item.done, true)),
-        onFailure: () => items.forEach((item) => tell(item.done, false))
-      })
-    )
-
+  const commitRequests = accepting(sql, now, answer)
   const counted = yield* addingUp
   /** Counts a commit and its records in the metrics. */
   const counting = (kind: "accept" | "attempt" | "settle") => {
-    const tellOf = committed(kind)
+    const measure = committed(kind)
     return (items: number, bytes: number, seconds: number): void => {
-      tellOf(items, bytes, seconds)
+      measure(items, bytes, seconds)
       counted(items)
     }
   }
 
   const acceptances = new GroupCommit<Acceptance>({
     committed: counting("accept"),
-    commit: commitAccepted,
-    lanes: lanesEach,
+    commit: commitRequests,
+    concurrency: commitsEach,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 24,
@@ -247,8 +108,8 @@ const make = Effect.gen(function* () {
   })
   const largeAcceptances = new GroupCommit<Acceptance>({
     committed: counting("accept"),
-    commit: commitAccepted,
-    lanes: 1,
+    commit: commitRequests,
+    concurrency: 1,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 1,
@@ -257,8 +118,8 @@ const make = Effect.gen(function* () {
   })
   const attempts = new GroupCommit<Attempt>({
     committed: counting("attempt"),
-    commit: commitAttempts,
-    lanes: lanesEach,
+    commit: recording(sql, answer, recorded),
+    concurrency: commitsEach,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 24,
@@ -267,8 +128,8 @@ const make = Effect.gen(function* () {
   })
   const marks = new GroupCommit<Mark>({
     committed: committed("mark"),
-    commit: commitMarks,
-    lanes: 1,
+    commit: marking(sql, answer),
+    concurrency: 1,
     maxItems: 500,
     maxBytes: Number.POSITIVE_INFINITY,
     parallelFrom: 1,
@@ -276,10 +137,10 @@ const make = Effect.gen(function* () {
     run
   })
 
-  const settlements = new GroupCommit<Settlement>({
+  const routings = new GroupCommit<RoutingCommit>({
     committed: counting("settle"),
-    commit: settling(sql, (settlement, outcome) => tell(settlement.done, outcome)),
-    lanes: lanesEach,
+    commit: committingRouting(sql, answer),
+    concurrency: commitsEach,
     maxItems: 400,
     maxBytes: 4 * 1024 * 1024,
     parallelFrom: 64,
@@ -290,7 +151,7 @@ const make = Effect.gen(function* () {
   const stats = (): JournalStats => ({
     requests: acceptances.items + largeAcceptances.items,
     attempts: attempts.items,
-    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits + settlements.commits,
+    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits + routings.commits,
     waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
     waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
     waitingAttempts: attempts.pendingItems
@@ -305,7 +166,7 @@ const make = Effect.gen(function* () {
       (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
-    settle: (settlement) => settlements.add(settlement),
+    commitRouting: (commit) => routings.add(commit),
     stats
   })
 })

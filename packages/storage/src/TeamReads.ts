@@ -9,7 +9,10 @@ export interface ReadLimits {
   readonly waiting: number
 }
 
-/** Reads share few connections to the database, and teams share them fairly: a team that reads the most does not hold what others need. */
+/**
+ * Reads share few database connections. Teams share them fairly: a team with many reads does not take the connections that
+ * others need.
+ */
 export interface TeamReads {
   /** Reads when the team may. 429 `RATE_LIMITED` while too many reads of the team wait already. */
   readonly during: (team: string) => <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GatewayError, R>

@@ -2,20 +2,14 @@ import { expect, layer } from "@effect/vitest"
 import { Clock, Effect, Exit } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import {
-  cancelOperation,
-  createOperation,
-  getOperation,
-  listOperations,
-  liveTraffic,
-  stepOperation,
-  stillWaiting
-} from "../src/bulk/BulkOperations.ts"
+import { cancelOperation, createOperation, getOperation, listOperations } from "../src/bulk/BulkOperations.ts"
+import { stepOperation } from "../src/bulk/BulkSteps.ts"
+import { liveTraffic, stillWaiting } from "../src/bulk/LiveTraffic.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, insertEvent, otherTeam, team } = ControlPlane
 
-const routing = { shardOf: () => 7, lineOf: () => null }
+const routing = { shardOf: () => 7, orderingKeyOf: () => null }
 const type = "event_bulk_retry" as const
 const of = "events" as const
 

@@ -40,7 +40,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Cancellation of pendin
       const untouched = yield* insertEvent(bystander)
       expect(yield* cancelPending({ connection_id: connection.id })).toBe(0)
 
-      yield* connections.turn(team, connection.id, "disable")
+      yield* connections.switch(team, connection.id, "disable")
       expect(yield* cancelPending({ connection_id: connection.id }, 2)).toBe(5)
       for (const id of events) expect(yield* read(id)).toStrictEqual(cancelled)
       expect((yield* read(done)).state).toBe("SUCCESSFUL")
@@ -73,8 +73,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Cancellation of pendin
       const connections = yield* Connections
       const connection = yield* createConnection()
       const old = yield* insertEvent(connection, { createdAt: new Date(Date.now() - 1_000) })
-      yield* connections.turn(team, connection.id, "disable")
-      yield* connections.turn(team, connection.id, "enable")
+      yield* connections.switch(team, connection.id, "disable")
+      yield* connections.switch(team, connection.id, "enable")
       const later = yield* insertEvent(connection, { createdAt: new Date(Date.now() + 1_000) })
       expect(yield* cancelPending({ connection_id: connection.id })).toBe(1)
       expect(yield* read(old)).toStrictEqual(cancelled)
@@ -90,7 +90,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Cancellation of pendin
       const elsewhere = yield* createConnection()
       const events = [yield* insertEvent(first), yield* insertEvent(second)]
       const untouched = yield* insertEvent(elsewhere)
-      yield* destinations.turn(team, first.destination_id, "disable")
+      yield* destinations.switch(team, first.destination_id, "disable")
       expect(yield* cancelPending({ destination_id: first.destination_id })).toBe(2)
       for (const id of events) expect(yield* read(id)).toStrictEqual(cancelled)
       expect(yield* read(untouched)).toStrictEqual(pending)
@@ -104,7 +104,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Cancellation of pendin
       const connection = yield* createConnection()
       const busy = yield* insertEvent(connection)
       yield* Effect.forEach(Array.from({ length: 40 }), () => insertEvent(connection))
-      yield* connections.turn(team, connection.id, "disable")
+      yield* connections.switch(team, connection.id, "disable")
       const locked = yield* Deferred.make<void>()
       const finish = yield* Deferred.make<void>()
       const writer = yield* Effect.forkChild(

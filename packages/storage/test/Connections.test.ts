@@ -10,7 +10,7 @@ import { Destinations } from "../src/control/Destinations.ts"
 import { Sources } from "../src/control/Sources.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
-const { connectionFields, createConnection, createDestination, createSource, otherTeam, team, told, versionOf } =
+const { connectionFields, createConnection, createDestination, createSource, otherTeam, team, concernedBy, versionOf } =
   ControlPlane
 
 const change = (fields: Partial<ConnectionFields>) => (stored: ConnectionFields) =>
@@ -40,7 +40,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
         { type: "delay", delay: 5_000 }
       ]
       const fields = connectionFields({ source_id: source.id, destination_id: destination.id, name: "route", rules })
-      const { record: connection, ...concerned } = yield* told((command) =>
+      const { record: connection, ...concerned } = yield* concernedBy((command) =>
         connections.create(team, id, fields, command)
       )
       expect(connection).toStrictEqual({
@@ -133,10 +133,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
         const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
           connections.get(teamId, id),
           connections.update(teamId, id, change({})),
-          connections.turn(teamId, id, "disable"),
-          connections.turn(teamId, id, "enable"),
-          connections.turn(teamId, id, "pause"),
-          connections.turn(teamId, id, "unpause"),
+          connections.switch(teamId, id, "disable"),
+          connections.switch(teamId, id, "enable"),
+          connections.switch(teamId, id, "pause"),
+          connections.switch(teamId, id, "unpause"),
           connections.delete(teamId, id)
         ]
         for (const call of calls) {
@@ -146,7 +146,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
       })
       yield* assertMissing(otherTeam)
       expect(yield* versionOf(source_id)).toBe(2)
-      expect(yield* told((command) => connections.delete(team, id, command))).toStrictEqual({
+      expect(yield* concernedBy((command) => connections.delete(team, id, command))).toStrictEqual({
         record: undefined,
         destinations: [destination_id],
         cancelled: [id]
@@ -160,17 +160,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
-      const paused = yield* told((command) => connections.turn(team, id, "pause", command))
+      const paused = yield* concernedBy((command) => connections.switch(team, id, "pause", command))
       expect(paused.record.paused_at ?? "").toMatch(/Z$/)
       expect(paused.cancelled).toStrictEqual([])
       const version = yield* versionOf(source_id)
       // Nothing new, but the destination is told again: the last one may have failed to tell it.
-      expect(yield* told((command) => connections.turn(team, id, "pause", command))).toStrictEqual(paused)
+      expect(yield* concernedBy((command) => connections.switch(team, id, "pause", command))).toStrictEqual(paused)
       expect(paused.destinations).toStrictEqual([paused.record.destination_id])
-      const unpaused = yield* told((command) => connections.turn(team, id, "unpause", command))
+      const unpaused = yield* concernedBy((command) => connections.switch(team, id, "unpause", command))
       expect(unpaused.record.paused_at).toBe(null)
       expect((yield* state(id)).resumed_at?.toISOString()).toBe(unpaused.record.updated_at)
-      expect(yield* told((command) => connections.turn(team, id, "unpause", command))).toStrictEqual(unpaused)
+      expect(yield* concernedBy((command) => connections.switch(team, id, "unpause", command))).toStrictEqual(unpaused)
       expect(yield* versionOf(source_id)).toBe((version ?? 0) + 1)
     })
   )
@@ -179,23 +179,23 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id } = yield* createConnection()
-      yield* connections.turn(team, id, "pause")
-      const disabled = yield* told((command) => connections.turn(team, id, "disable", command))
+      yield* connections.switch(team, id, "pause")
+      const disabled = yield* concernedBy((command) => connections.switch(team, id, "disable", command))
       expect(disabled.cancelled).toStrictEqual([id])
       expect(disabled.record.paused_at).toBe(null)
       expect((yield* state(id)).cancel_before?.toISOString()).toBe(disabled.record.disabled_at)
-      expect(yield* told((command) => connections.turn(team, id, "disable", command))).toStrictEqual({
+      expect(yield* concernedBy((command) => connections.switch(team, id, "disable", command))).toStrictEqual({
         ...disabled,
         cancelled: []
       })
 
-      expect((yield* Effect.flip(connections.turn(team, id, "pause"))).code).toBe("CONNECTION_DISABLED")
-      const enabled = yield* told((command) => connections.turn(team, id, "enable", command))
+      expect((yield* Effect.flip(connections.switch(team, id, "pause"))).code).toBe("CONNECTION_DISABLED")
+      const enabled = yield* concernedBy((command) => connections.switch(team, id, "enable", command))
       expect(enabled.record.disabled_at).toBe(null)
       expect(enabled.cancelled).toStrictEqual([id])
       expect((yield* state(id)).cancel_before?.toISOString()).toBe(enabled.record.updated_at)
       // Enabling what is enabled must not cancel what waits.
-      expect(yield* told((command) => connections.turn(team, id, "enable", command))).toStrictEqual({
+      expect(yield* concernedBy((command) => connections.switch(team, id, "enable", command))).toStrictEqual({
         ...enabled,
         cancelled: []
       })
@@ -231,7 +231,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
       const connections = yield* Connections
       const sources = yield* Sources
       const { id, source_id } = yield* createConnection()
-      yield* sources.turn(team, source_id, "disable")
+      yield* sources.switch(team, source_id, "disable")
       yield* connections.update(team, id, change({ description: "written back" }))
       expect((yield* state(id)).disabled_by).toBe("source")
       // Moved away, nobody would switch it on again but its owner.
@@ -247,7 +247,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
       const { destination_id, id, source_id } = yield* createConnection()
       const source = yield* createSource()
       const destination = yield* createDestination()
-      const moved = yield* told((command) =>
+      const moved = yield* concernedBy((command) =>
         connections.update(team, id, change({ source_id: source.id, destination_id: destination.id }), command)
       )
       expect(moved.record.source.id).toBe(source.id)
@@ -264,10 +264,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
       const { id, source_id } = yield* createConnection()
       const changes: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
         connections.update(team, id, change({ rules: [{ type: "delay", delay: 1 }] })),
-        connections.turn(team, id, "pause"),
-        connections.turn(team, id, "unpause"),
-        connections.turn(team, id, "disable"),
-        connections.turn(team, id, "enable"),
+        connections.switch(team, id, "pause"),
+        connections.switch(team, id, "unpause"),
+        connections.switch(team, id, "disable"),
+        connections.switch(team, id, "enable"),
         connections.delete(team, id)
       ]
       let version = (yield* versionOf(source_id)) ?? 0
@@ -287,18 +287,18 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
       const { destination_id, id, source_id } = yield* createConnection()
       const others = yield* Effect.forEach([1, 2, 3], () => createConnection({ source_id, destination_id }))
       const round = [
-        sources.turn(team, source_id, "disable"),
-        connections.turn(team, id, "disable"),
-        destinations.turn(team, destination_id, "disable"),
+        sources.switch(team, source_id, "disable"),
+        connections.switch(team, id, "disable"),
+        destinations.switch(team, destination_id, "disable"),
         connections.update(team, id, change({ rules: [{ type: "delay", delay: 7 }] })),
         ...others.map((other) => connections.update(team, other.id, change({ description: "busy" }))),
-        destinations.turn(team, destination_id, "enable"),
-        sources.turn(team, source_id, "enable"),
-        connections.turn(team, id, "enable")
+        destinations.switch(team, destination_id, "enable"),
+        sources.switch(team, source_id, "enable"),
+        connections.switch(team, id, "enable")
       ]
       yield* Effect.forEach(Array.from({ length: 6 }), () => Effect.all(round, { concurrency: "unbounded" }))
       // Whoever was last, no marker is left without its cause.
-      yield* sources.turn(team, source_id, "enable")
+      yield* sources.switch(team, source_id, "enable")
       const rows = yield* sql<{ off: boolean; disabled_by: string | null }>`
         select disabled_at is not null as off, disabled_by from connections where source_id = ${source_id}`
       expect(rows.length).toBe(4)

@@ -142,7 +142,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", 
         const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
           destinations.get(teamId, id),
           destinations.update(teamId, id, change({})),
-          destinations.turn(teamId, id, "disable"),
+          destinations.switch(teamId, id, "disable"),
           destinations.delete(teamId, id)
         ]
         for (const call of calls) {
@@ -167,15 +167,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", 
         ([row]) => row?.at?.toISOString() ?? null
       )
       expect(yield* cancelBefore).toBe(null)
-      const disabled = yield* destinations.turn(team, id, "disable")
+      const disabled = yield* destinations.switch(team, id, "disable")
       expect(yield* cancelBefore).toBe(disabled.disabled_at)
-      expect(yield* destinations.turn(team, id, "disable")).toStrictEqual(disabled)
+      expect(yield* destinations.switch(team, id, "disable")).toStrictEqual(disabled)
       expect(yield* versionOf(source_id)).toBe(version + 1)
-      const enabled = yield* destinations.turn(team, id, "enable")
+      const enabled = yield* destinations.switch(team, id, "enable")
       expect(enabled.disabled_at).toBe(null)
       // What waited meanwhile does not come back.
       expect(yield* cancelBefore).toBe(enabled.updated_at)
-      expect(yield* destinations.turn(team, id, "enable")).toStrictEqual(enabled)
+      expect(yield* destinations.switch(team, id, "enable")).toStrictEqual(enabled)
       expect(yield* versionOf(source_id)).toBe(version + 2)
     })
   )
@@ -201,7 +201,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", 
       expect(yield* versions).toStrictEqual([2, 2, 3, 1])
       yield* destinations.update(team, destination.id, change({ type: "MOCK_API" }))
       expect(yield* versions).toStrictEqual([3, 3, 3, 1])
-      yield* destinations.turn(team, destination.id, "disable")
+      yield* destinations.switch(team, destination.id, "disable")
       expect(yield* versions).toStrictEqual([4, 4, 3, 1])
       yield* destinations.delete(team, destination.id)
       expect(yield* versions).toStrictEqual([5, 5, 3, 1])

@@ -14,7 +14,7 @@ import type { Step } from "@tidegate/workflows/Definition"
 import * as ControlPlane from "./controlPlane.ts"
 import { isWaiting } from "./isWaiting.ts"
 
-const { createConnection, createSource, otherTeam, team, told, unique, versionOf } = ControlPlane
+const { createConnection, createSource, otherTeam, team, concernedBy, unique, versionOf } = ControlPlane
 
 const world = Layer.mergeAll(Filters.layer, Workflows.layer).pipe(Layer.provideMerge(ControlPlane.layer))
 
@@ -378,7 +378,7 @@ layer(world, { excludeTestServices: true })("Filters in SQL", (it) => {
       const filters = yield* Filters
       const { id } = yield* create()
       yield* createConnection({ rules: [link(id)] })
-      const { cancelled, destinations } = yield* told((command) =>
+      const { cancelled, destinations } = yield* concernedBy((command) =>
         filters.update(team, id, change({ path: "/" }), command)
       )
       expect({ cancelled, destinations }).toStrictEqual({ cancelled: [], destinations: [] })

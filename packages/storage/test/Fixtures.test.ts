@@ -68,7 +68,7 @@ layer(world, { excludeTestServices: true })("Fixture", (it) => {
       })
       expect(replay.message.body.length).toBe(64)
       // Counted with what it stores: once, however often it comes.
-      const routing = { shardOf: () => 1, lineOf: () => null }
+      const routing = { shardOf: () => 1, orderingKeyOf: () => null }
       const { created_at } = yield* storeReplay(replay, routing)
       yield* storeReplay(replay, routing)
       expect(yield* fixtureOf(mine, fixture.id)).toMatchObject({

@@ -22,7 +22,7 @@ const held = () => {
       ends.push(end)
       return end.await
     },
-    lanes: 2,
+    concurrency: 2,
     maxItems: 100,
     maxBytes: 100,
     sizeOf: () => 1,

@@ -2,17 +2,18 @@ import type { PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids"
-import { currentActions, loadAction, pinnedActions, readActionPace } from "@tidegate/storage/workflows/Actions"
+import { loadAction, readActionPace } from "@tidegate/storage/workflows/Actions"
+import { currentActions, pinnedActions } from "@tidegate/storage/workflows/ActionVersions"
 import { backlogs } from "@tidegate/storage/delivery/Backlog"
 import { cancelPending } from "@tidegate/storage/delivery/CancelPending"
 import * as Database from "@tidegate/storage/Database"
 import { readDeliverySettings } from "@tidegate/storage/delivery/DeliverySettings"
 import { storeHold } from "@tidegate/storage/delivery/DestinationHolds"
 import { dueRows, dueWork, noteStarts, pendingEvents, recentStarts } from "@tidegate/storage/delivery/DeliveryRows"
-import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/delivery/OrderingKeys"
+import { firstOfKeys, nextKeys, nextPosition, waitsForKey } from "@tidegate/storage/delivery/OrderingKeys"
 import { lookUpRequest } from "@tidegate/storage/LookedUp"
 import { migrate } from "@tidegate/storage/Migrations"
-import { noteTurns, readTurns } from "@tidegate/storage/delivery/RatePermits"
+import { readPermits, storePermits } from "@tidegate/storage/delivery/RatePermits"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/delivery/RoutingJobs"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/delivery/ProxyExchanges"
 import { readRoutedSource, weighRoutedSource } from "@tidegate/storage/delivery/RoutedSource"
@@ -23,12 +24,14 @@ import { dueRuns, partsOf, readRunning, readVersion } from "@tidegate/storage/wo
 import { readValue } from "@tidegate/storage/workflows/TeamValues"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/control/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
-import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
+import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
+import type { RequestRecord } from "../src/journal/RequestRecord.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
 import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
 import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
-import { type Basis, type Settled, settleCommit } from "../src/journal/RoutingStatement.ts"
+import { routingCommit } from "../src/journal/RoutingStatement.ts"
+import type { Basis, DecidedJob } from "../src/journal/RoutingRecord.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
 
@@ -89,11 +92,11 @@ export const fill = Effect.fnUntraced(function* (count: number) {
     select 1, ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now()
     from generate_series(1, ${count}::int) i`
   yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
-    select 'evt_' || ${base} || ${salt} || 'l' || lpad(i::text, 9, '0'), 1, ${destination}, ${lined}, ${sql.literal(inLine)},
-      'key-' || i % 100, ${sql.literal(nextPlace)}, now() from generate_series(1, ${count}::int) i`
+    select 'evt_' || ${base} || ${salt} || 'l' || lpad(i::text, 9, '0'), 1, ${destination}, ${lined}, ${sql.literal(waitsForKey)},
+      'key-' || i % 100, ${sql.literal(nextPosition)}, now() from generate_series(1, ${count}::int) i`
   yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, ordering_key, place)
     select 1, ${lined}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now(), 'key-' || i % 100,
-      ${sql.literal(nextPlace)} from generate_series(1, ${count}::int) i`
+      ${sql.literal(nextPosition)} from generate_series(1, ${count}::int) i`
   yield* sql`insert into dedupe_keys (connection_id, key, request_id, expires_at)
     select ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'req', now() + interval '1 hour'
     from generate_series(1, ${count}::int) i`
@@ -157,7 +160,7 @@ const attempt = (eventId: string) =>
   })
 
 /** A route that a transformation and a deduplicate rule have passed. */
-const settledAs = (eventId: string): Settled => {
+const decidedAs = (eventId: string): DecidedJob => {
   const requestId = sibling(prefixes.request, eventId)
   return {
     requestId,
@@ -190,19 +193,19 @@ const settledAs = (eventId: string): Settled => {
 }
 
 /** A route that nothing has changed. */
-const plainAs = (eventId: string): Settled => ({
-  ...settledAs(eventId),
+const plainAs = (eventId: string): DecidedJob => ({
+  ...decidedAs(eventId),
   execution: null,
   transformed: null,
   opens: null
 })
 
 /** A route that a transformation has failed on. */
-const ignoredAs = (eventId: string): Settled => {
-  const { requestId } = settledAs(eventId)
+const ignoredAs = (eventId: string): DecidedJob => {
+  const { requestId } = decidedAs(eventId)
   const ignoredId = newId(prefixes.ignoredEvent, Date.now())
   return {
-    ...settledAs(eventId),
+    ...decidedAs(eventId),
     counted: true,
     fate: { kind: "ignored", ignoredId, cause: "TRANSFORMATION_FAILED", meta: "[]" },
     requestId,
@@ -213,7 +216,7 @@ const ignoredAs = (eventId: string): Settled => {
 
 const basis: Basis = { sourceId: "src", version: 1, transformation: { id: "trs", mark: "1" } }
 
-const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis: Basis | null = null) => ({
+const results = (connectionId: string, decided: ReadonlyArray<DecidedJob>, basis: Basis | null = null) => ({
   connectionId,
   destinationId: destination,
   shard: 1,
@@ -221,7 +224,7 @@ const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis
   isTunnel: false,
   basis,
   inOrder: connectionId === lined,
-  settled
+  decided
 })
 
 /** A request of the time of that event, and the event that it becomes. */
@@ -327,27 +330,24 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   },
   "the first of 20 lines": {
     file: "delivery/OrderingKeys.ts",
-    run: () => firstOfLines({ shard: 1, destinationId: destination, connectionId: lined }, keys, 5)
+    run: () => firstOfKeys({ shard: 1, destinationId: destination, connectionId: lined }, keys, 5)
   },
   "the next 20 lines": {
     file: "delivery/OrderingKeys.ts",
-    run: () => nextLines({ shard: 1, destinationId: destination, connectionId: lined }, "key-2", 20)
+    run: () => nextKeys({ shard: 1, destinationId: destination, connectionId: lined }, "key-2", 20)
   },
   "the team of a connection": { file: "delivery/RoutingJobs.ts", run: () => teamOfConnection(connection) },
   "settling 20 pending routes of two connections, and 20 that were ignored": {
     file: "journal/RoutingStatement.ts",
     run: (events) => {
-      const settled = events.map(settledAs)
+      const decided = events.map(decidedAs)
       const half = events.length >> 1
-      const both = [
-        settlement(connection, settled.slice(half)),
-        settlement(otherConnection, settled.slice(0, half), basis)
-      ]
+      const both = [results(connection, decided.slice(half)), results(otherConnection, decided.slice(0, half), basis)]
       return Effect.andThen(
-        committing(settleCommit(both)),
+        committing(routingCommit(both)),
         Effect.andThen(
-          committing(settleCommit([settlement(connection, events.map(ignoredAs))])),
-          committing(settleCommit([settlement(lined, events.map(plainAs))]))
+          committing(routingCommit([results(connection, events.map(ignoredAs))])),
+          committing(routingCommit([results(lined, events.map(plainAs))]))
         )
       )
     }
@@ -380,9 +380,12 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   },
   "a saved action to call": { file: "workflows/Actions.ts", run: () => loadAction("tm", "act_1") },
   "the pace of a saved action": { file: "workflows/Actions.ts", run: () => readActionPace("act_1") },
-  "saved actions as they are": { file: "workflows/Actions.ts", run: () => currentActions("tm", ["act_1", "act_2"]) },
+  "saved actions as they are": {
+    file: "workflows/ActionVersions.ts",
+    run: () => currentActions("tm", ["act_1", "act_2"])
+  },
   "saved actions as they were": {
-    file: "workflows/Actions.ts",
+    file: "workflows/ActionVersions.ts",
     run: () => pinnedActions("tm", [{ id: "act_1", revision: 1 }])
   },
   "a request that a step looks up": {
@@ -397,10 +400,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     file: "workflows/ActionHolds.ts",
     run: () => storeActionHold("tm", "act_1", Date.now() + 60_000, Date.now())
   },
-  "what steps have used of a rate": { file: "delivery/RatePermits.ts", run: () => readTurns("tm", "act_1") },
+  "what steps have used of a rate": { file: "delivery/RatePermits.ts", run: () => readPermits("tm", "act_1") },
   "noting what steps use of a rate": {
     file: "delivery/RatePermits.ts",
-    run: () => noteTurns({ team_id: "tm", id: "act_1", before: "a", next: "a", until: new Date() })
+    run: () => storePermits({ team_id: "tm", id: "act_1", before: "a", next: "a", until: new Date() })
   },
   "a value of a team": { file: "workflows/TeamValues.ts", run: () => readValue("tm", "key") },
   "the limit of a source": { file: "delivery/SourcePeriods.ts", run: () => readIngestSettings("src_1") },

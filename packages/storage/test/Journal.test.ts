@@ -6,7 +6,7 @@ import { next } from "@tidegate/runtime/TestSignal"
 import * as Database from "@tidegate/storage/Database"
 import { type Accepted, Journal, type Recorded } from "@tidegate/storage/Journal"
 import type { AttemptRecord } from "../src/journal/AttemptStatement.ts"
-import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
+import type { RequestRecord } from "@tidegate/storage/journal/RequestRecord"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
 import { attemptRecord } from "./attempts.ts"
@@ -138,7 +138,7 @@ layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
         return {
           ...of,
           ignored: [{ id, connectionId: other, cause: "FILTERED" as const, meta: '["body"]' }],
-          pending: [{ connectionId: third, shard: 7, line: null }]
+          pending: [{ connectionId: third, shard: 7, ordering: null }]
         }
       }
       const rejected = () =>

@@ -12,12 +12,14 @@ import { countLimited } from "@tidegate/storage/delivery/SourcePeriods"
 import { parseSecretKeys, Secrets } from "@tidegate/storage/secrets/Secrets"
 import { derivedId, prefixes, seededId } from "@tidegate/model/Ids"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/delivery/ProxyExchanges"
-import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
+import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
+import type { RequestRecord } from "../src/journal/RequestRecord.ts"
 import { type AttemptRecord, attemptCommit } from "../src/journal/AttemptStatement.ts"
 import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
 import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
-import { type Basis, type SettlementRecord, type Settled, settleCommit } from "../src/journal/RoutingStatement.ts"
+import { routingCommit } from "../src/journal/RoutingStatement.ts"
+import type { Basis, DecidedJob, RoutingResults } from "../src/journal/RoutingRecord.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
 
@@ -64,8 +66,8 @@ const everything = (i: number): Partial<RequestRecord> => ({
   events: [plainEvent(i), { ...plainEvent(i), id: eventId(i), connectionId: "lined", orderingKey: "key" }],
   ignored: [{ id: `ign_${i}`, connectionId: "ignoring", cause: "FILTERED", meta: `[{"rule":${i}}]` }],
   pending: [
-    { connectionId: "slow", shard: 8, line: null },
-    { connectionId: "slow and lined", shard: 9, line: { key: i === 0 ? null : "key" } }
+    { connectionId: "slow", shard: 8, ordering: null },
+    { connectionId: "slow and lined", shard: 9, ordering: { key: i === 0 ? null : "key" } }
   ],
   runs: [{ id: `wfr_${i}`, workflowId: "workflow", shard: 10, version: 4, steps: 5 }]
 })
@@ -147,7 +149,7 @@ const failedRun: Partial<RunTransition> = {
   resources: "{}"
 }
 
-const settled = (i: number, given: Partial<Settled> = {}): Settled => ({
+const decided = (i: number, given: Partial<DecidedJob> = {}): DecidedJob => ({
   requestId: requestId(i),
   counted: true,
   fate: { kind: "event", eventId: eventId(i), dueAt: at + i },
@@ -157,12 +159,12 @@ const settled = (i: number, given: Partial<Settled> = {}): Settled => ({
   ...given
 })
 
-const ignoring: Partial<Settled> = {
+const ignoring: Partial<DecidedJob> = {
   fate: { kind: "ignored", ignoredId: "ign_1", cause: "DUPLICATE", meta: `{"of":"req_0"}` },
   opens: { key: "dedupe key", expiresAt: at + 3_600_000 }
 }
 
-const transforming: Partial<Settled> = {
+const transforming: Partial<DecidedJob> = {
   execution: {
     id: "txe_1",
     transformationId: "transformation",
@@ -187,7 +189,7 @@ const transforming: Partial<Settled> = {
   }
 }
 
-const settlement = (routes: ReadonlyArray<Settled>, given: Partial<SettlementRecord> = {}): SettlementRecord => ({
+const results = (routes: ReadonlyArray<DecidedJob>, given: Partial<RoutingResults> = {}): RoutingResults => ({
   connectionId: "connection-0",
   destinationId: "destination-0",
   isTunnel: false,
@@ -195,7 +197,7 @@ const settlement = (routes: ReadonlyArray<Settled>, given: Partial<SettlementRec
   now: at + 100,
   basis: null,
   inOrder: false,
-  settled: routes,
+  decided: routes,
   ...given
 })
 
@@ -255,26 +257,23 @@ const batches: Readonly<Record<string, Commit>> = {
   "a run that has failed": runCommit([run(0, failedRun)]),
   "runs that are alike": runCommit(upTo(3).map((i) => run(i))),
   "runs that are unlike": runCommit([run(0, { moves: false }), run(1, { ...failedRun, moves: false })]),
-  "a route that becomes an event": settleCommit([settlement([settled(0)])]),
-  "a route of each kind, in order": settleCommit([
-    settlement(
-      [settled(0), settled(1, ignoring), settled(2, transforming), settled(3, { fate: { kind: "dropped" } })],
-      {
-        inOrder: true,
-        basis
-      }
-    )
+  "a route that becomes an event": routingCommit([results([decided(0)])]),
+  "a route of each kind, in order": routingCommit([
+    results([decided(0), decided(1, ignoring), decided(2, transforming), decided(3, { fate: { kind: "dropped" } })], {
+      inOrder: true,
+      basis
+    })
   ]),
-  "a route that is transformed": settleCommit([settlement([settled(0, transforming)], { basis })]),
-  "routes of several connections": settleCommit([
-    settlement([settled(0), settled(1), settled(0)], { basis }),
-    settlement([settled(2, { ...transforming, counted: false })], {
+  "a route that is transformed": routingCommit([results([decided(0, transforming)], { basis })]),
+  "routes of several connections": routingCommit([
+    results([decided(0), decided(1), decided(0)], { basis }),
+    results([decided(2, { ...transforming, counted: false })], {
       connectionId: "connection-1",
       destinationId: "destination-1",
       isTunnel: true,
       basis: { ...basis, transformation: null }
     }),
-    settlement([settled(3, ignoring)], { connectionId: "connection-2", basis })
+    results([decided(3, ignoring)], { connectionId: "connection-2", basis })
   ]),
   "an exchange with an upstream": exchangeCommit([exchange(0)]),
   "exchanges with an upstream": exchangeCommit([
@@ -409,7 +408,7 @@ it.effect("Writes beside the journal send exactly the recorded statements and pa
     }).pipe(Effect.provide(yield* recording(sent)))
     yield* storeReplays([replay(0), replay(1)], {
       shardOf: (id) => id.length,
-      lineOf: () => "key"
+      orderingKeyOf: () => "key"
     }).pipe(
       Effect.provide(yield* recording(sent, replayAnswers)),
       Effect.provide(Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) }))

@@ -50,7 +50,7 @@ layer(world, { excludeTestServices: true })("Transactions that lose a conflict w
     }),
     "disable a destination": Effect.gen(function* () {
       const { id } = yield* createDestination()
-      return (yield* Destinations).turn(team, id, "disable")
+      return (yield* Destinations).switch(team, id, "disable")
     }),
     "create a connection": Effect.gen(function* () {
       const source_id = (yield* createSource()).id
@@ -60,7 +60,7 @@ layer(world, { excludeTestServices: true })("Transactions that lose a conflict w
     }),
     "pause a connection": Effect.gen(function* () {
       const { id } = yield* createConnection()
-      return (yield* Connections).turn(team, id, "pause")
+      return (yield* Connections).switch(team, id, "pause")
     }),
     "create a transformation that exists": Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())

@@ -3,11 +3,11 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import * as Database from "@tidegate/storage/Database"
-import { Journal, type Settlement, type SettlementOutcome } from "@tidegate/storage/Journal"
+import { Journal, type RoutingCommit, type RoutingOutcome } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { freshDatabase } from "../../../test/postgres.ts"
-import type { Settled } from "../src/journal/RoutingStatement.ts"
+import type { DecidedJob } from "../src/journal/RoutingRecord.ts"
 import { requestRecord } from "./requests.ts"
 
 const team = "tm_demo"
@@ -35,7 +35,7 @@ const world = Journal.layer.pipe(
 /** A request that waits for the slow rules of these connections. */
 const waiting = Effect.fnUntraced(function* (...of: ReadonlyArray<string>) {
   const journal = yield* Journal
-  const pending = of.map((connectionId) => ({ connectionId, shard: 1, line: null }))
+  const pending = of.map((connectionId) => ({ connectionId, shard: 1, ordering: null }))
   const record = requestRecord(
     { teamId: team, sourceId: source, events: [], pending },
     { connection: first, destination }
@@ -44,7 +44,7 @@ const waiting = Effect.fnUntraced(function* (...of: ReadonlyArray<string>) {
   return record.id
 })
 
-const event = (requestId: string, connection: string, change: Partial<Settled> = {}): Settled => ({
+const event = (requestId: string, connection: string, change: Partial<DecidedJob> = {}): DecidedJob => ({
   requestId,
   counted: true,
   fate: { kind: "event", eventId: derivedId(prefixes.event, requestId, connection), dueAt: Date.now() },
@@ -54,7 +54,7 @@ const event = (requestId: string, connection: string, change: Partial<Settled> =
   ...change
 })
 
-const ignored = (requestId: string, connection: string, meta = "[]"): Settled =>
+const ignored = (requestId: string, connection: string, meta = "[]"): DecidedJob =>
   event(requestId, connection, {
     fate: {
       kind: "ignored",
@@ -64,17 +64,17 @@ const ignored = (requestId: string, connection: string, meta = "[]"): Settled =>
     }
   })
 
-const settle = (connectionId: string, settled: ReadonlyArray<Settled>, change: Partial<Settlement> = {}) =>
+const commit = (connectionId: string, decided: ReadonlyArray<DecidedJob>, change: Partial<RoutingCommit> = {}) =>
   Effect.flatMap(Journal, (journal) =>
-    Effect.callback<SettlementOutcome>((resume) =>
-      journal.settle({
+    Effect.callback<RoutingOutcome>((resume) =>
+      journal.commitRouting({
         connectionId,
         destinationId: destination,
         shard: 1,
         now: Date.now(),
         isTunnel: false,
         basis: null,
-        settled,
+        decided,
         bytes: 512,
         inOrder: false,
         isOwned: () => true,
@@ -109,14 +109,14 @@ layer(world, { excludeTestServices: true })("Commits of routing jobs", (it) => {
       const before = journal.stats().statements
       const outcomes = yield* Effect.all(
         [
-          settle(first, [event(id, first), event(other, first)]),
-          settle(second, [ignored(id, second)]),
-          settle(third, [event(id, third, { fate: { kind: "dropped" } })])
+          commit(first, [event(id, first), event(other, first)]),
+          commit(second, [ignored(id, second)]),
+          commit(third, [event(id, third, { fate: { kind: "dropped" } })])
         ],
         together
       )
       expect(journal.stats().statements - before).toBe(1)
-      const made = outcomes.map((outcome) => (outcome.kind === "settled" ? Array.from(outcome.made) : outcome.kind))
+      const made = outcomes.map((outcome) => (outcome.kind === "committed" ? Array.from(outcome.made) : outcome.kind))
       expect(made).toStrictEqual([
         [id, other].map((one) => derivedId(prefixes.event, one, first)),
         [derivedId(prefixes.ignoredEvent, id, second)],
@@ -132,13 +132,13 @@ layer(world, { excludeTestServices: true })("Commits of routing jobs", (it) => {
       const id = yield* waiting(...connections)
       const outcomes = yield* Effect.all(
         [
-          settle(first, [event(id, first)]),
-          settle(second, [ignored(id, second, "{not JSON")]),
-          settle(third, [event(id, third)])
+          commit(first, [event(id, first)]),
+          commit(second, [ignored(id, second, "{not JSON")]),
+          commit(third, [event(id, third)])
         ],
         together
       )
-      expect(outcomes.map(({ kind }) => kind)).toStrictEqual(["settled", "failed", "settled"])
+      expect(outcomes.map(({ kind }) => kind)).toStrictEqual(["committed", "failed", "committed"])
       expect(yield* stored(id)).toStrictEqual({ pending: 1, events: [first, third].toSorted(), counts: [2, 0] })
     })
   )
@@ -149,16 +149,16 @@ layer(world, { excludeTestServices: true })("Commits of routing jobs", (it) => {
       const basis = { sourceId: source, version: 1, transformation: null }
       const outcomes = yield* Effect.all(
         [
-          settle(first, [event(id, first)], { basis }),
-          settle(second, [event(id, second)], { basis: { ...basis, version: 2 } }),
-          settle(third, [event(id, third)], { isOwned: () => false })
+          commit(first, [event(id, first)], { basis }),
+          commit(second, [event(id, second)], { basis: { ...basis, version: 2 } }),
+          commit(third, [event(id, third)], { isOwned: () => false })
         ],
         together
       )
-      expect(outcomes.map(({ kind }) => kind)).toStrictEqual(["settled", "stale", "withdrawn"])
+      expect(outcomes.map(({ kind }) => kind)).toStrictEqual(["committed", "stale", "withdrawn"])
       expect(yield* stored(id)).toMatchObject({ pending: 2, events: [first] })
       const missing = { ...basis, transformation: { id: "trs_missing", mark: "1" } }
-      expect((yield* settle(second, [event(id, second)], { basis: missing })).kind).toBe("stale")
+      expect((yield* commit(second, [event(id, second)], { basis: missing })).kind).toBe("stale")
     })
   )
 
@@ -169,17 +169,17 @@ layer(world, { excludeTestServices: true })("Commits of routing jobs", (it) => {
       const opening = (id: string, expiresAt: number) => event(id, first, { opens: { key: ids[0], expiresAt } })
       const outcomes = yield* Effect.all(
         [
-          settle(first, [opening(ids[0], 2_000)]),
-          settle(first, [opening(ids[0], 3_000)]),
-          settle(first, [opening(ids[1], 1_000)])
+          commit(first, [opening(ids[0], 2_000)]),
+          commit(first, [opening(ids[0], 3_000)]),
+          commit(first, [opening(ids[1], 1_000)])
         ],
         together
       )
-      expect(outcomes.map((outcome) => (outcome.kind === "settled" ? outcome.made.size : outcome.kind))).toStrictEqual([
-        1, 0, 1
-      ])
-      const again = yield* settle(first, [opening(ids[1], 9_000)])
-      expect(again).toStrictEqual({ kind: "settled", made: new Set() })
+      expect(
+        outcomes.map((outcome) => (outcome.kind === "committed" ? outcome.made.size : outcome.kind))
+      ).toStrictEqual([1, 0, 1])
+      const again = yield* commit(first, [opening(ids[1], 9_000)])
+      expect(again).toStrictEqual({ kind: "committed", made: new Set() })
       const windows = yield* sql`select request_id, expires_at from dedupe_keys where key = ${ids[0]}`
       expect(windows).toStrictEqual([{ request_id: ids[0], expires_at: new Date(2_000) }])
     })
@@ -192,7 +192,7 @@ layer(world, { excludeTestServices: true })("Commits of routing jobs", (it) => {
       yield* sql`update pending_routes set counted = false where request_id = any(${[...ids]})`
       yield* sql`update requests set events_count = 0 where id = any(${[...ids]})`
       expect(yield* stored(ids[0])).toMatchObject({ pending: 1, counts: [0, 0] })
-      yield* settle(first, [event(ids[0], first, { counted: false }), { ...ignored(ids[1], first), counted: false }])
+      yield* commit(first, [event(ids[0], first, { counted: false }), { ...ignored(ids[1], first), counted: false }])
       expect(yield* stored(ids[0])).toMatchObject({ pending: 0, counts: [1, 0] })
       expect(yield* stored(ids[1])).toMatchObject({ pending: 0, counts: [0, 1] })
     })

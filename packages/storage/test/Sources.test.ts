@@ -8,7 +8,7 @@ import type { SourceFields } from "@tidegate/resources/Source"
 import { Sources } from "../src/control/Sources.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
-const { createConnection, createSource, otherTeam, sourceFields, team, told, versionOf } = ControlPlane
+const { createConnection, createSource, otherTeam, sourceFields, team, concernedBy, versionOf } = ControlPlane
 
 /** A change of what is stored that leaves the rest, its secrets included. */
 const change = (fields: Partial<SourceFields>) => (stored: SourceFields) =>
@@ -222,7 +222,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
         const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
           sources.get(teamId, id),
           sources.update(teamId, id, change({})),
-          sources.turn(teamId, id, "disable"),
+          sources.switch(teamId, id, "disable"),
           sources.delete(teamId, id)
         ]
         for (const call of calls) {
@@ -257,9 +257,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       const paused = yield* createConnection({ source_id: source.id, paused_at: new Date(1_000) })
       const off = yield* createConnection({ source_id: source.id })
       const bystander = yield* createConnection()
-      yield* connections.turn(team, off.id, "disable")
+      yield* connections.switch(team, off.id, "disable")
 
-      const disabled = yield* told((command) => sources.turn(team, source.id, "disable", command))
+      const disabled = yield* concernedBy((command) => sources.switch(team, source.id, "disable", command))
       expect(disabled.record.status).toBe("disabled")
       expect([...disabled.cancelled].sort()).toStrictEqual([open.id, paused.id].sort())
       expect([...disabled.destinations].sort()).toStrictEqual(
@@ -272,17 +272,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
 
       // Again: nothing happens, but those concerned are told again.
       const version = yield* versionOf(source.id)
-      const again = yield* told((command) => sources.turn(team, source.id, "disable", command))
+      const again = yield* concernedBy((command) => sources.switch(team, source.id, "disable", command))
       expect({ ...again, destinations: [] }).toStrictEqual({ ...disabled, cancelled: [], destinations: [] })
       expect([...again.destinations].sort()).toStrictEqual([...disabled.destinations].sort())
       expect(yield* versionOf(source.id)).toBe(version)
 
-      const enabled = yield* told((command) => sources.turn(team, source.id, "enable", command))
+      const enabled = yield* concernedBy((command) => sources.switch(team, source.id, "enable", command))
       expect(enabled.record.disabled_at).toBe(null)
       expect((yield* connections.get(team, open.id)).disabled_at).toBe(null)
       expect((yield* connections.get(team, paused.id)).disabled_at).toBe(null)
       expect((yield* connections.get(team, off.id)).disabled_at).not.toBe(null)
-      yield* sources.turn(team, source.id, "enable")
+      yield* sources.switch(team, source.id, "enable")
       expect(yield* versionOf(source.id)).toBe((version ?? 0) + 1)
     })
   )
@@ -292,9 +292,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       const sources = yield* Sources
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
-      yield* sources.turn(team, source_id, "disable")
-      yield* connections.turn(team, id, "disable")
-      yield* sources.turn(team, source_id, "enable")
+      yield* sources.switch(team, source_id, "disable")
+      yield* connections.switch(team, id, "disable")
+      yield* sources.switch(team, source_id, "enable")
       expect((yield* connections.get(team, id)).disabled_at).not.toBe(null)
     })
   )
@@ -304,10 +304,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       const sources = yield* Sources
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
-      const off = yield* told((command) => sources.update(team, source_id, change({ disabled: true }), command))
+      const off = yield* concernedBy((command) => sources.update(team, source_id, change({ disabled: true }), command))
       expect(off.cancelled).toStrictEqual([id])
       expect((yield* connections.get(team, id)).disabled_at).not.toBe(null)
-      const renamed = yield* told((command) =>
+      const renamed = yield* concernedBy((command) =>
         sources.update(team, source_id, change({ description: "still off" }), command)
       )
       expect(renamed.record.disabled_at).toBe(off.record.disabled_at)
@@ -322,7 +322,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       const sources = yield* Sources
       const connections = yield* Connections
       const connection = yield* createConnection()
-      expect(yield* told((command) => sources.delete(team, connection.source_id, command))).toStrictEqual({
+      expect(yield* concernedBy((command) => sources.delete(team, connection.source_id, command))).toStrictEqual({
         record: undefined,
         cancelled: [connection.id],
         destinations: [connection.destination_id]
@@ -339,9 +339,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       expect(yield* versionOf(id)).toBe(1)
       yield* sources.update(team, id, change({ description: "changed" }))
       expect(yield* versionOf(id)).toBe(2)
-      yield* sources.turn(team, id, "disable")
+      yield* sources.switch(team, id, "disable")
       expect(yield* versionOf(id)).toBe(3)
-      yield* sources.turn(team, id, "enable")
+      yield* sources.switch(team, id, "enable")
       expect(yield* versionOf(id)).toBe(4)
       yield* sources.delete(team, id)
       expect(yield* versionOf(id)).toBe(5)
@@ -361,7 +361,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
             () => createConnection({ source_id: source.id, destination_id: destination.id }),
             { concurrency: 4 }
           ),
-          sources.turn(team, source.id, "disable")
+          sources.switch(team, source.id, "disable")
         ],
         { concurrency: "unbounded" }
       ).pipe(Effect.map(([made]) => made))
@@ -371,7 +371,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       expect(rows.length).toBe(made.length)
       for (const row of rows) expect(row.off).toBe(row.disabled_by === "source")
       expect(yield* versionOf(source.id)).toBe(1 + made.length + 1)
-      yield* sources.turn(team, source.id, "enable")
+      yield* sources.switch(team, source.id, "enable")
       const [off] = yield* sql<{ count: number }>`
         select count(*)::int4 as count from connections where source_id = ${source.id} and disabled_at is not null`
       expect(off?.count).toBe(0)

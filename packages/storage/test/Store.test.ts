@@ -6,13 +6,14 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { source, type SourceFields } from "@tidegate/resources/Source"
 import { Connections } from "../src/control/Connections.ts"
 import { Sources } from "../src/control/Sources.ts"
-import { type Command, makeStore } from "../src/control/Store.ts"
+import { makeStore } from "../src/control/MakeStore.ts"
+import type { Command } from "../src/control/Store.ts"
 import { Transformations } from "../src/control/Transformations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 /** What every store does with commands, shown on those there are. */
 
-const { createConnection, createSource, sourceFields, team, told, unique, versionOf } = ControlPlane
+const { createConnection, createSource, sourceFields, team, concernedBy, unique, versionOf } = ControlPlane
 
 const world = Transformations.layer.pipe(Layer.provideMerge(ControlPlane.layer))
 
@@ -38,12 +39,12 @@ layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id } = yield* createConnection()
-      const paused = yield* connections.turn(team, id, "pause", { id: "pause" })
+      const paused = yield* connections.switch(team, id, "pause", { id: "pause" })
       expect(paused.paused_at).not.toBeNull()
-      expect(yield* connections.turn(team, id, "pause", { id: "pause" })).toEqual(paused)
-      const resumed = yield* connections.turn(team, id, "unpause", { id: "resume" })
+      expect(yield* connections.switch(team, id, "pause", { id: "pause" })).toEqual(paused)
+      const resumed = yield* connections.switch(team, id, "unpause", { id: "resume" })
       expect(resumed.paused_at).toBeNull()
-      expect(yield* connections.turn(team, id, "pause", { id: "pause" })).toEqual(resumed)
+      expect(yield* connections.switch(team, id, "pause", { id: "pause" })).toEqual(resumed)
     })
   )
 
@@ -52,7 +53,9 @@ layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
       const sources = yield* Sources
       const connection = yield* createConnection()
       const remove = (id: string) =>
-        told(({ settle }) => sources.delete(team, connection.source_id, { id, ...(settle ? { settle } : {}) }))
+        concernedBy(({ afterCommit }) =>
+          sources.delete(team, connection.source_id, { id, ...(afterCommit ? { afterCommit } : {}) })
+        )
       const first = yield* remove("delete")
       expect(first.cancelled).toEqual([connection.id])
       // The first may have ended before it had told anybody.
@@ -85,7 +88,7 @@ layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
       })
       const { id } = yield* createSource()
       const name = unique("renamed")
-      const settle = () =>
+      const afterCommit = () =>
         Effect.gen(function* () {
           // Somebody else sees it: it is committed, and no row is locked.
           const [row] = yield* Effect.orDie(
@@ -93,7 +96,7 @@ layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
           )
           seen.push(`settled ${row?.name}`)
         })
-      const exit = yield* Effect.exit(store.update(team, id, change({ name }), { id: "c", settle }))
+      const exit = yield* Effect.exit(store.update(team, id, change({ name }), { id: "c", afterCommit }))
       expect(Exit.isFailure(exit)).toBe(true)
       expect(seen[0]).toBe(`settled ${name}`)
       expect(seen).toContain("read")
@@ -106,8 +109,8 @@ layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
       const sources = yield* Sources
       const { source_id } = yield* createConnection()
       const late = fail("QUEUE_UNAVAILABLE", "a destination does not answer")
-      const disable = (settle: NonNullable<Command["settle"]>) =>
-        sources.turn(team, source_id, "disable", { id: "off", settle })
+      const disable = (afterCommit: NonNullable<Command["afterCommit"]>) =>
+        sources.switch(team, source_id, "disable", { id: "off", afterCommit })
       expect(yield* Effect.flip(disable(() => Effect.fail(late)))).toBe(late)
       let concerned: ReadonlyArray<string> = []
       const answer = yield* disable((all) => Effect.sync(() => void (concerned = all.destinations)))

@@ -209,7 +209,7 @@ layer(world, { excludeTestServices: true })("Transformations in SQL", (it) => {
         connections: users.map((user) => user.id).slice(0, 10)
       })
       // A disabled connection may be enabled again, so it still counts; a deleted one does not, nor one without the rule.
-      yield* connections.turn(team, first.id, "disable")
+      yield* connections.switch(team, first.id, "disable")
       for (const user of users.slice(1, 6)) yield* connections.delete(team, user.id)
       for (const user of users.slice(6)) {
         yield* connections.update(team, user.id, (stored) => Result.succeed({ ...stored, rules: [] }))

@@ -263,7 +263,7 @@ layer(world, { excludeTestServices: true })("Workflows in SQL", (it) => {
       const workflows = yield* Workflows
       const destination = yield* newDestination()
       const { id } = yield* create({ steps: [send("to_it", destination.id)], edges: [begin("to_it")] })
-      yield* destinations.turn(team, destination.id, "disable")
+      yield* destinations.switch(team, destination.id, "disable")
       expect((yield* workflows.get(team, id)).capabilities).toMatchObject({
         runtime_executable: false,
         runtime_issue: { code: "workflow_resource_disabled", step_id: "to_it", step_number: 1, field: "resource_id" }
@@ -392,7 +392,7 @@ layer(world, { excludeTestServices: true })("Workflows in SQL", (it) => {
           steps: [...steps, last],
           edges: [...edges, { source_type: "step", source_step_id: "two_", target_step_id: "three" }]
         })
-        yield* (yield* Destinations).turn(team, destination.id, "disable")
+        yield* (yield* Destinations).switch(team, destination.id, "disable")
         const asked = listing([sound.id, hindered.id], { orderBy: "created_at", limit: 10 })
         const statements: Array<readonly [string, ReadonlyArray<unknown>]> = []
         const { models } = yield* Effect.provideService(

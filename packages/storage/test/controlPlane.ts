@@ -118,10 +118,10 @@ export const createConnection = Effect.fnUntraced(function* (fields: Partial<Con
 })
 
 /** A command's answer, with whom it said that it concerns: the ids of those whose events it cancels. */
-export const told = Effect.fnUntraced(function* <A, E, R>(run: (command: Command) => Effect.Effect<A, E, R>) {
+export const concernedBy = Effect.fnUntraced(function* <A, E, R>(run: (command: Command) => Effect.Effect<A, E, R>) {
   let concerned: Concerned = { destinations: [], cancelled: [] }
   const record = yield* run({
-    settle: (all) =>
+    afterCommit: (all) =>
       Effect.sync(() => {
         concerned = all
       })

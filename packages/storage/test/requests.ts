@@ -1,5 +1,5 @@
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
-import type { RequestRecord } from "../src/journal/AcceptStatement.ts"
+import type { RequestRecord } from "../src/journal/RequestRecord.ts"
 
 /** The record of a request that has just been accepted, and becomes one event. */
 export const requestRecord = (

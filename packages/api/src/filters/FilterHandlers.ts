@@ -5,7 +5,7 @@ import { maxTrialBody } from "@tidegate/model/BodyLimits"
 import { fail } from "@tidegate/model/GatewayError"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { filter } from "@tidegate/resources/Filter"
-import { filterTrialBody, type FilterTrial, tried } from "@tidegate/resources/FilterTest"
+import { filterTestBody, type FilterTestMessage, tried } from "@tidegate/resources/FilterTest"
 import { Filters } from "@tidegate/storage/control/Filters"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import { Api } from "../contract/Api.ts"
@@ -26,10 +26,10 @@ export const layer = HttpApiBuilder.group(
       narrowed: () => Effect.succeed({ counts: false })
     })
 
-    const conditionsOf = Effect.fnUntraced(function* (team_id: string, { filter }: FilterTrial) {
+    const conditionsOf = Effect.fnUntraced(function* (team_id: string, { filter }: FilterTestMessage) {
       return "id" in filter ? (yield* read(filters.get(team_id, filter.id))).conditions : filter.conditions
     })
-    const requestOf = Effect.fnUntraced(function* (team_id: string, { request }: FilterTrial) {
+    const requestOf = Effect.fnUntraced(function* (team_id: string, { request }: FilterTestMessage) {
       if (!("id" in request)) return request
       const { data } = yield* reading(RequestReads.detail(team_id, request.id))
       if (data === null || data === undefined) {
@@ -41,7 +41,7 @@ export const layer = HttpApiBuilder.group(
     return handled.handleRaw("test", ({ request }: WithBody) =>
       Effect.gen(function* () {
         const { id: team_id } = yield* CurrentTeam
-        const trial = yield* Effect.fromResult(filterTrialBody.judge(yield* readJsonObject(request, maxTrialBody)))
+        const trial = yield* Effect.fromResult(filterTestBody.judge(yield* readJsonObject(request, maxTrialBody)))
         const conditions = yield* conditionsOf(team_id, trial)
         const work = tried(conditions, yield* requestOf(team_id, trial))
         return yield* Effect.flatMap(inSlices(work), Effect.fromResult)

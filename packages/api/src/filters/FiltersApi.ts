@@ -1,7 +1,7 @@
 import { HttpApiEndpoint } from "effect/http-api"
 import { answeringPayloads, executing } from "@tidegate/model/Permission"
 import { filter } from "@tidegate/resources/Filter"
-import { explanationExample, FilterTest, filterTrialBody, trialExample } from "@tidegate/resources/FilterTest"
+import { explanationExample, FilterTest, filterTestBody, filterTestExample } from "@tidegate/resources/FilterTest"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Lists from "../contract/Lists.ts"
@@ -11,7 +11,7 @@ import * as Parameters from "../contract/Parameters.ts"
 export class FiltersApi extends groupOf(filter, { list: Lists.filters }, [
   HttpApiEndpoint.post("test", "/filters/test", {
     query: Parameters.onlyTeam,
-    payload: filterTrialBody.described,
+    payload: filterTestBody.described,
     success: FilterTest
   }).annotateMerge(
     operation({
@@ -19,7 +19,7 @@ export class FiltersApi extends groupOf(filter, { list: Lists.filters }, [
       permission: answeringPayloads(executing),
       summary: "Try conditions, or a stored filter, on a request",
       description: "Nothing is stored. The answer says of each operator whether it matched. At most 256 KiB.",
-      body: trialExample,
+      body: filterTestExample,
       answer: explanationExample,
       errors: ["EMPTY_FILTER", "RULE_INVALID", "NOT_FOUND", "PAYLOAD_UNAVAILABLE"]
     })

@@ -97,7 +97,7 @@ export const underOneName = Effect.fnUntraced(function* <Query extends object, N
   if (first === undefined) return undefined
   const other = others.find((name) => query[name] !== query[first])
   if (other === undefined) return query[first]
-  return yield* invalid([{ path: other, message: `is another name of ${first}, which says something else` }])
+  return yield* invalid([{ path: other, message: `is an alias of ${first}, which has another value` }])
 })
 
 interface Window {

@@ -10,6 +10,7 @@ import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { Api } from "../contract/Api.ts"
 import { asked, askOwner, ownersOf, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
+import { warningsOf } from "../workflows/DefinitionWarnings.ts"
 
 /** The workflow's actor saves it together with its source. A new workflow goes the same way. */
 export const layer = HttpApiBuilder.group(
@@ -26,8 +27,7 @@ export const layer = HttpApiBuilder.group(
         const { message, workflow_id } = yield* Effect.fromResult(judged)
         const actor = workflow_id === null ? yield* fresh : yield* owner(workflow_id)
         const saved = yield* askOwner(actor.Save({ ...(yield* asked), command: randomUUID(), input: message }))
-        const { edges = [], steps = [], team_id } = saved.workflow
-        const warnings = warningsOfParts(saved, yield* store.warnings(team_id, { steps, edges }))
+        const warnings = warningsOfParts(saved, yield* warningsOf(store, saved.workflow))
         return warnings.length === 0 ? saved : { ...saved, warnings }
       })
     )

@@ -4,7 +4,7 @@ import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import { maxWorkflowTest, maxWorkflowValues } from "@tidegate/model/BodyLimits"
 import { fail } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { judgeWorkflowTrial } from "@tidegate/resources/WorkflowDryRun"
+import { judgeWorkflowDryRun } from "@tidegate/resources/WorkflowDryRun"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -27,7 +27,7 @@ export const layer = HttpApiBuilder.group(
     const tested = Effect.fnUntraced(function* ({ request }: WithBody, id: string | null) {
       const { id: team_id, role } = yield* CurrentTeam
       const written = yield* readJsonObject(request, maxWorkflowTest, maxWorkflowValues)
-      const input = yield* Effect.fromResult(judgeWorkflowTrial(written))
+      const input = yield* Effect.fromResult(judgeWorkflowDryRun(written))
       if (input.mode === "live" && role !== "owner") {
         yield* fail("ROLE_REQUIRED", "only owners of the team may really send for a test", { required: "owner" })
       }

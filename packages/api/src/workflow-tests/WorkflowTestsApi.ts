@@ -5,10 +5,10 @@ import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { at, ids } from "@tidegate/resources/ExampleIds"
 import { workflow } from "@tidegate/resources/Workflow"
 import {
-  unsavedTrialExample,
-  UnsavedTrialInput,
-  workflowTrialExample,
-  WorkflowTrialInput
+  unsavedDryRunExample,
+  UnsavedDryRunInput,
+  workflowDryRunExample,
+  WorkflowDryRunInput
 } from "@tidegate/resources/WorkflowDryRun"
 import { Authorization } from "../contract/Authorization.ts"
 import { operation } from "../contract/Operation.ts"
@@ -126,7 +126,7 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
     HttpApiEndpoint.post("test", "/workflows/:id/test", {
       params: Parameters.pathOf("workflow"),
       query: Parameters.onlyTeam,
-      payload: WorkflowTrialInput,
+      payload: WorkflowDryRunInput,
       success: WorkflowTest
     }).annotateMerge(
       operation({
@@ -134,14 +134,14 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
         permission,
         summary: "Try a workflow on a request",
         description,
-        body: workflowTrialExample,
+        body: workflowDryRunExample,
         answer,
         errors
       })
     ),
     HttpApiEndpoint.post("testUnsaved", "/workflows/test", {
       query: Parameters.onlyTeam,
-      payload: UnsavedTrialInput,
+      payload: UnsavedDryRunInput,
       success: WorkflowTest
     }).annotateMerge(
       operation({
@@ -149,7 +149,7 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
         permission,
         summary: "Try a graph that is not stored on a request",
         description,
-        body: unsavedTrialExample as never,
+        body: unsavedDryRunExample as never,
         answer: Object.assign({}, answer, { workflow_id: null, workflow_version: 0 }),
         errors
       })

@@ -19,6 +19,7 @@ import { readJsonObject } from "../handlers/JsonBody.ts"
 import { listing } from "../handlers/Listing.ts"
 import { pageOf, searchOf, statesOf, valuesOf } from "../handlers/ListInput.ts"
 import { handle } from "../handlers/Resource.ts"
+import { warningsOf } from "./DefinitionWarnings.ts"
 
 type Query = Schema.Struct.Type<typeof Lists.workflows.query>
 
@@ -41,7 +42,7 @@ export const layer = HttpApiBuilder.group(
     const { owner } = ownersOf(prefixes.workflow, "workflow", client)
     const handled = yield* handle(handlers, workflow, Lists.workflows, store, client, {
       narrowed,
-      warningsOf: ({ edges = [], steps = [], team_id }) => store.warnings(team_id, { steps, edges })
+      warningsOf: (workflow) => warningsOf(store, workflow)
     })
     return handled
       .handle(

@@ -10,16 +10,16 @@ const sweepEveryMs = 1_000
 export const verdictOf = ({ calls, windowMs }: Limit, aheadMs: number): Verdict => {
   const share = windowMs / calls
   const used = aheadMs + share
-  const told = { limit: calls, windowMs }
+  const common = { limit: calls, windowMs }
   return used <= windowMs + rounding
     ? {
-        ...told,
+        ...common,
         allowed: true,
         remaining: Math.floor((windowMs - used + rounding) / share),
         resetMs: used,
         retryMs: 0
       }
-    : { ...told, allowed: false, remaining: 0, resetMs: aheadMs, retryMs: used - windowMs }
+    : { ...common, allowed: false, remaining: 0, resetMs: aheadMs, retryMs: used - windowMs }
 }
 
 /**
@@ -64,11 +64,11 @@ export class Allowances {
   }
 
   /** Adopts the verdict of another process or of Redis about a call made at `nowMs`. Never lowers a key's count. */
-  learn(key: string, nowMs: number, told: Verdict, limit: Limit = this.limit): void {
+  learn(key: string, nowMs: number, verdict: Verdict, limit: Limit = this.limit): void {
     const known = this.wholeAt.get(key)
     if (known === undefined && !this.makeRoom(nowMs)) return
-    const taken = told.allowed ? limit.windowMs / limit.calls : 0
-    this.wholeAt.set(key, nowMs + Math.max(this.ahead(known ?? 0, nowMs) + taken, told.resetMs))
+    const taken = verdict.allowed ? limit.windowMs / limit.calls : 0
+    this.wholeAt.set(key, nowMs + Math.max(this.ahead(known ?? 0, nowMs) + taken, verdict.resetMs))
   }
 
   /** Milliseconds from now until a time. If the clock was set back, nobody waits for more than a window. */

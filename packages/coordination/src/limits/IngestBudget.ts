@@ -9,11 +9,11 @@ const smallestShare = 64
  * Ingress processes that got no answer ask again within this time (ms). Until then a new owner does not know what they have used
  * on their own.
  */
-const settlingMs = 2_000
+const reportingMs = 2_000
 
 /** What an ingress process reports. Its counts are totals since it started, so a repeated report is counted once. */
 export interface Report {
-  /** The id of the ingress process. */
+  /** The id of the ingress process. The names of this member and of `told` are those of the message between processes. */
   readonly door: string
   /** Requests that it has accepted. */
   readonly used: number
@@ -35,7 +35,8 @@ export interface Lease {
   readonly share: number
 }
 
-interface Door {
+/** What is known of an ingress process. */
+interface Reporter {
   /** Requests that it has reported. */
   used: number
   /** Requests that it has leased beyond that, and requests up to which it may go on without an answer. */
@@ -66,9 +67,9 @@ export class IngestBudget {
   readonly leaseMs: number
   #used = 0
   #held = 0
-  #settlesAt = Number.NEGATIVE_INFINITY
+  #reportedBy = Number.NEGATIVE_INFINITY
   #endsAt = Number.NEGATIVE_INFINITY
-  readonly #doors = new Map<string, Door>()
+  readonly #reporters = new Map<string, Reporter>()
 
   constructor(limit: number, periodMs: number) {
     this.limit = limit
@@ -88,9 +89,9 @@ export class IngestBudget {
   }
 
   /** Ingress processes that have a lease. */
-  doors(now: number): number {
+  reporters(now: number): number {
     this.#forget(now)
-    return this.#doors.size
+    return this.#reporters.size
   }
 
   /** Starts a new period. */
@@ -101,59 +102,59 @@ export class IngestBudget {
   /** Continues a period of an earlier owner. All that it leased counts as used: what was really used is not known. */
   takeOver(endsAt: number, leased: number, now: number): void {
     this.#start(endsAt, leased)
-    this.#settlesAt = now + settlingMs
+    this.#reportedBy = now + reportingMs
   }
 
   #start(endsAt: number, used: number): void {
     this.#endsAt = endsAt
     this.#used = used
-    this.#settlesAt = Number.NEGATIVE_INFINITY
+    this.#reportedBy = Number.NEGATIVE_INFINITY
     this.#held = 0
-    for (const door of this.#doors.values()) {
-      door.held = 0
-      door.reach = 0
+    for (const reporter of this.#reporters.values()) {
+      reporter.held = 0
+      reporter.reach = 0
     }
   }
 
   /** Counts a report, and replaces the reporter's lease with a new one. */
   lease({ door: id, reach, told, used, wanted }: Report, now: number): Lease {
     this.#forget(now)
-    const known = this.#doors.get(id)
+    const known = this.#reporters.get(id)
     // Reports that were answered are counted already, by this owner or an earlier one.
     this.#used = Math.max(0, this.#used + used - Math.max(told, known?.used ?? 0))
     if (known !== undefined) this.#held -= known.held
     const needed = Math.max(1, wanted)
     const before = known?.demand ?? needed
     const demand = before + latest * (needed - before)
-    const door: Door = { used, held: 0, reach: 0, wanted: needed, demand, heardAt: now }
-    this.#doors.set(id, door)
+    const reporter: Reporter = { used, held: 0, reach: 0, wanted: needed, demand, heardAt: now }
+    this.#reporters.set(id, reporter)
 
-    const part = door.wanted / this.#sum("wanted")
+    const part = reporter.wanted / this.#sum("wanted")
     const most = Math.min(
-      Math.max(door.wanted, Math.ceil(this.limit / smallestShare)),
+      Math.max(reporter.wanted, Math.ceil(this.limit / smallestShare)),
       Math.ceil(this.limit / largestShare)
     )
     const spare = Math.max(0, this.limit - this.leased(now))
-    if (now < this.#settlesAt && reach !== null) {
+    if (now < this.#reportedBy && reach !== null) {
       // Until all have reported, each continues with its earlier lease: together those are within the limit.
-      door.reach = Math.min(reach, spare)
-      door.held = Math.min(most, door.reach)
+      reporter.reach = Math.min(reach, spare)
+      reporter.held = Math.min(most, reporter.reach)
     } else {
       // What an ingress process was allowed to reach is not given to others before it has reported.
       const unreached = this.limit - this.#used - this.#sum("reach")
-      door.held = Math.min(most, Math.ceil(spare / (2 * this.#doors.size)))
+      reporter.held = Math.min(most, Math.ceil(spare / (2 * this.#reporters.size)))
       // The reach of a process that reports for the first time is no larger than its lease: it is not known yet which others have
       // requests, and it may not ask again soon. The same holds for a small limit, because demand is an estimate in whole
       // requests, and each of them is a large part of such a limit.
       const isKnown = known !== undefined && this.limit >= smallestShare
-      const further = isKnown ? Math.floor(part * (spare - door.held)) : 0
-      door.reach = Math.max(door.held, Math.min(door.held + further, unreached))
+      const further = isKnown ? Math.floor(part * (spare - reporter.held)) : 0
+      reporter.reach = Math.max(reporter.held, Math.min(reporter.held + further, unreached))
     }
-    this.#held += door.held
+    this.#held += reporter.held
     // At least one, so that an ingress process that stays without an answer still accepts some.
     return {
-      budget: door.held,
-      reach: door.reach,
+      budget: reporter.held,
+      reach: reporter.reach,
       share: Math.max(1, Math.floor((demand / this.#sum("demand")) * this.limit))
     }
   }
@@ -167,16 +168,16 @@ export class IngestBudget {
 
   #sum(what: "wanted" | "demand" | "reach"): number {
     let sum = 0
-    for (const door of this.#doors.values()) sum += door[what]
+    for (const reporter of this.#reporters.values()) sum += reporter[what]
     return sum
   }
 
   /** An ingress process that is silent for as long as a lease lasts has ended or is idle: its lease is free again. */
   #forget(now: number): void {
-    for (const [id, door] of this.#doors) {
-      if (now < door.heardAt + this.leaseMs) continue
-      this.#held -= door.held
-      this.#doors.delete(id)
+    for (const [id, reporter] of this.#reporters) {
+      if (now < reporter.heardAt + this.leaseMs) continue
+      this.#held -= reporter.held
+      this.#reporters.delete(id)
     }
   }
 }

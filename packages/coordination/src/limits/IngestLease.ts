@@ -30,7 +30,7 @@ export class IngestLease {
   #periodMs = 0
   /** Accepted requests, and how many of them have been reported; both are never reset. */
   #used = 0
-  #told = 0
+  #reported = 0
   /** Requests accepted before the present period. */
   #before = 0
   /** Upper bounds of `used`: by the lease, the addition while an answer is pending, and the bound without an answer. */
@@ -75,8 +75,8 @@ export class IngestLease {
   }
 
   /** Whether accepted requests still have to be reported after a missing answer. */
-  get isUntold(): boolean {
-    return this.#isUnheard && this.#used !== this.#told
+  get isUnreported(): boolean {
+    return this.#isUnheard && this.#used !== this.#reported
   }
 
   /** A request has arrived. Returns the lease request to send now; null: none. */
@@ -95,7 +95,7 @@ export class IngestLease {
     if (!isLow && !isHalfOver && !this.#isUnheard) return null
     this.#asked = {
       used: this.#used,
-      told: this.#told,
+      told: this.#reported,
       reach: this.#share === null ? null : Math.max(0, this.#reach - this.#used),
       wanted: this.#wanted(now)
     }
@@ -108,7 +108,7 @@ export class IngestLease {
     const { budget, leaseMs, reach, remainingMs, share } = leased
     this.#asked = null
     this.#isUnheard = false
-    this.#told = used
+    this.#reported = used
     this.#ceiling = used + budget
     this.#reach = used + reach
     this.#share = share
@@ -172,7 +172,7 @@ export class IngestLease {
     this.#credit = this.#largest
     this.#before = this.#used
     // Accepted requests of an earlier period need no report.
-    this.#told = this.#used
+    this.#reported = this.#used
     const share = this.#share ?? (this.#isUnheard ? this.#limit : 0)
     this.#ceiling = this.#used + share
     this.#reach = this.#ceiling

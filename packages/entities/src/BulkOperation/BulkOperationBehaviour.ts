@@ -1,17 +1,9 @@
 import { Clock, Context, Effect, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
-import {
-  cancelOperation,
-  createOperation,
-  liveTraffic,
-  type Made,
-  runOperation,
-  setOperationAside,
-  stepOperation,
-  stillWaiting,
-  teamOfOperation
-} from "@tidegate/storage/bulk/BulkOperations"
+import { cancelOperation, createOperation, runOperation } from "@tidegate/storage/bulk/BulkOperations"
+import { type Made, setOperationAside, stepOperation, teamOfOperation } from "@tidegate/storage/bulk/BulkSteps"
+import { liveTraffic, stillWaiting } from "@tidegate/storage/bulk/LiveTraffic"
 import { carryThrough } from "../CarryThrough.ts"
 import { actors } from "../dispatch/Dispatcher.ts"
 import { Hand, setAside } from "../InHand.ts"

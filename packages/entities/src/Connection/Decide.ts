@@ -4,7 +4,7 @@ import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import type { Deduplication } from "@tidegate/rules/Deduplication"
 import type { SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { Fate, Settled } from "@tidegate/storage/journal/RoutingStatement"
+import type { DecidedJob, Fate } from "@tidegate/storage/journal/RoutingRecord"
 import type { Database } from "@tidegate/storage/Database"
 import type { DedupeWindow } from "@tidegate/storage/delivery/RoutingJobs"
 import { Hand, setAside, type Weighed } from "../InHand.ts"
@@ -34,7 +34,7 @@ export interface Decider {
 }
 
 /** The decision about a request. Null: no decision now; the routing job stays, and the poller brings it back. */
-type Decided = Omit<Settled, "requestId" | "counted"> | null
+type Decided = Omit<DecidedJob, "requestId" | "counted"> | null
 
 const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
   kind: "ignored",
@@ -46,7 +46,7 @@ const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): 
 const nothing = { execution: null, transformed: null, opens: null }
 
 /** The decision when the connection no longer takes requests. */
-export const dropped = ({ counted, id }: PendingRequest): Settled => ({
+export const dropped = ({ counted, id }: PendingRequest): DecidedJob => ({
   requestId: id,
   counted,
   fate: { kind: "dropped" },
@@ -71,7 +71,7 @@ const decide = Effect.fnUntraced(function* (
   // The ignored event and the execution have the same id with another prefix.
   const eventId = derivedId(prefixes.event, id, connectionId)
   let { input } = request
-  let outcome: Omit<Settled, "requestId" | "counted" | "fate"> = nothing
+  let outcome: Omit<DecidedJob, "requestId" | "counted" | "fate"> = nothing
   if (slow.transform !== null) {
     if (transformation === null) return null
     const made = yield* Effect.option(transform(transformation, request, decider, eventId))
@@ -160,8 +160,8 @@ export const decideGroup = Effect.fnUntraced(function* (
   decider: Decider,
   { key, requests }: Group,
   stored: DedupeWindow | undefined
-): Effect.fn.Return<ReadonlyArray<Settled>, never, Sandbox | Database> {
-  const settled: Array<Settled> = []
+): Effect.fn.Return<ReadonlyArray<DecidedJob>, never, Sandbox | Database> {
+  const settled: Array<DecidedJob> = []
   let window = stored
   for (const request of requests) {
     const { counted, id: requestId, ingestedAt } = request

@@ -3,7 +3,7 @@ import { laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { type MessageHead, storedHeaders } from "@tidegate/model/Message"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { requestInput } from "@tidegate/rules/RequestInput"
-import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
+import type { RequestRecord } from "@tidegate/storage/journal/RequestRecord"
 import type { RoutingJobRow } from "@tidegate/storage/delivery/RoutingJobs"
 
 /** A request that waits for a connection's slow rules, with the data that rules see. */

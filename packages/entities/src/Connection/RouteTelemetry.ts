@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { Tracing } from "@tidegate/telemetry/Tracing"
 import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
-import type { Settled } from "@tidegate/storage/journal/RoutingStatement"
+import type { DecidedJob } from "@tidegate/storage/journal/RoutingRecord"
 import type { PendingRequest } from "./PendingRequest.ts"
 
 /** The metrics and log lines of a settled routing job. */
@@ -15,7 +15,7 @@ export const routeTelemetry = Effect.gen(function* () {
 
   /** `since`: when its settlement began (Unix ms). */
   return (
-    { execution, fate }: Settled,
+    { execution, fate }: DecidedJob,
     request: PendingRequest,
     place: { readonly connectionId: string; readonly destinationId: string },
     made: ReadonlySet<string>,

@@ -8,8 +8,8 @@ import { SharedBytes } from "@tidegate/runtime/SharedBytes"
 import { WeighedCache } from "@tidegate/runtime/WeighedCache"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
-import type { Settled } from "@tidegate/storage/journal/RoutingStatement"
-import { Journal, type SettlementOutcome } from "@tidegate/storage/Journal"
+import type { DecidedJob } from "@tidegate/storage/journal/RoutingRecord"
+import { Journal, type RoutingOutcome } from "@tidegate/storage/Journal"
 import { makeWindowReader, readPendingWork, teamOfConnection } from "@tidegate/storage/delivery/RoutingJobs"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { pinTransformation } from "@tidegate/storage/control/Transformations"
@@ -63,7 +63,7 @@ export interface RouteWork<R = Requirements> {
 }
 
 /** The approximate weight of a settlement in the journal, in bytes. */
-const bytesOf = (settled: ReadonlyArray<Settled>): number =>
+const bytesOf = (settled: ReadonlyArray<DecidedJob>): number =>
   settled.reduce(
     (sum, { execution, transformed }) =>
       sum + 512 + (transformed?.body?.length ?? 0) + (transformed?.headers.length ?? 0) + (execution?.logs.length ?? 0),
@@ -124,7 +124,7 @@ export const makeRouteWorker = Effect.gen(function* () {
     const announce = (
       destinationId: string,
       requests: ReadonlyArray<PendingRequest>,
-      settled: ReadonlyArray<Settled>,
+      settled: ReadonlyArray<DecidedJob>,
       made: ReadonlySet<string>,
       now: number
     ): void => {
@@ -152,15 +152,15 @@ export const makeRouteWorker = Effect.gen(function* () {
       by: RouteSettings | null,
       { destinationId, isTunnel }: Pick<Decider, "destinationId" | "isTunnel">,
       requests: ReadonlyArray<PendingRequest>,
-      settled: ReadonlyArray<Settled>
+      settled: ReadonlyArray<DecidedJob>
     ): void => {
       if (settled.length === 0) return requests.forEach(inbox.done)
       const now = clock.currentTimeMillisUnsafe()
       state.outstanding++
-      const done = (outcome: SettlementOutcome): void => {
+      const done = (outcome: RoutingOutcome): void => {
         state.outstanding--
         requests.forEach(inbox.done)
-        if (outcome.kind === "settled") announce(destinationId, requests, settled, outcome.made, now)
+        if (outcome.kind === "committed") announce(destinationId, requests, settled, outcome.made, now)
         else {
           forgetSettings()
           if (outcome.kind === "stale") state.more = true
@@ -174,7 +174,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         // Last, because a waiting fiber continues at once.
         if (state.outstanding === 0) changed.openUnsafe()
       }
-      journal.settle({
+      journal.commitRouting({
         connectionId,
         destinationId,
         isTunnel,
@@ -182,7 +182,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         now,
         basis: by?.basis ?? null,
         inOrder: requests.some((request) => request.inOrder),
-        settled,
+        decided: settled,
         bytes: bytesOf(settled),
         isOwned,
         done

@@ -10,7 +10,7 @@ import {
   type SandboxUnavailable,
   type TransformRequest
 } from "@tidegate/sandbox/Sandbox"
-import type { ExecutionRecord, TransformedData } from "@tidegate/storage/journal/RoutingStatement"
+import type { ExecutionRecord, TransformedData } from "@tidegate/storage/journal/RoutingRecord"
 import { isStorable } from "@tidegate/resources/Input"
 import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
 

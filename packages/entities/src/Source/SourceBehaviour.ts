@@ -65,7 +65,9 @@ export const layer = SourceEntity.toLayer(
     return SourceEntity.of({
       ...(yield* actorOf<typeof source, never>(source, sources, { settle, around })),
       RememberSecret: ({ payload: { secret, team_id } }) =>
-        around(carryThrough(sources.update(team_id, id, rememberSecret(Redacted.value(secret)), { settle }))),
+        around(
+          carryThrough(sources.update(team_id, id, rememberSecret(Redacted.value(secret)), { afterCommit: settle }))
+        ),
       Lease: ({ payload }) => carryThrough(query(limiter.lease(payload))),
       Take: ({ payload: { team_id } }) => carryThrough(query(limiter.take(team_id))),
       Health: ({ payload: { team_id } }) => carryThrough(health(team_id))

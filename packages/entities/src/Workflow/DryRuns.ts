@@ -3,7 +3,8 @@ import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
-import { mocksOf, storedSample, type WorkflowTrialInput } from "@tidegate/resources/WorkflowDryRun"
+import { checkDryRun } from "@tidegate/resources/workflow/DefinitionCheck"
+import { mocksOf, storedSample, type WorkflowDryRunInput } from "@tidegate/resources/WorkflowDryRun"
 import type { Database } from "@tidegate/storage/Database"
 import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowSamples"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
@@ -24,7 +25,7 @@ export interface Asked {
   readonly run_id: string
   /** Whether the test uses the stored workflow of that id, or a graph in the request. */
   readonly stored: boolean
-  readonly input: WorkflowTrialInput
+  readonly input: WorkflowDryRunInput
 }
 
 /** The result of a test, from which the answer is made. */
@@ -186,7 +187,8 @@ export const tryWorkflow = (
       const { input, run_id, stored, team_id } = asked
       const { about, edges, source_id, steps } = yield* subjectOf(id, asked)
       const mocks = mocksOf(input)
-      const compiled = yield* (yield* Workflows).compile(team_id, { steps, edges }, new Set(mocks.keys()))
+      const { facts: factsAbout } = yield* Workflows
+      const compiled = yield* query(checkDryRun({ steps, edges }, new Set(mocks.keys()), factsAbout(team_id)))
       for (const step of mocks.keys()) yield* positionOf(compiled, `mocks.${step}`.slice(0, 120), step)
       const only = (input.step_id ?? null) === null ? null : yield* positionOf(compiled, "step_id", input.step_id!)
       const now = yield* Clock.currentTimeMillis

@@ -6,7 +6,7 @@ import { RetriedStep } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
-import { workflowTrialMessage } from "@tidegate/resources/WorkflowDryRun"
+import { workflowDryRunMessage } from "@tidegate/resources/WorkflowDryRun"
 import { asked, carried, protocolOf } from "../Protocol.ts"
 
 /**
@@ -36,7 +36,7 @@ export const WorkflowEntity = protocolOf(workflow, [
       team_id: Schema.String,
       run_id: Schema.String,
       stored: Schema.Boolean,
-      input: carried(workflowTrialMessage)
+      input: carried(workflowDryRunMessage)
     },
     success: carried(WorkflowTest),
     error: GatewayError

@@ -128,7 +128,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     const now = yield* monotonic
     const remainingMs = budget?.remaining(now) ?? 0
     if (budget === null || remainingMs <= 0) return { limit, period, current: null }
-    return { limit, period, current: { leased: budget.leased(now), doors: budget.doors(now), remainingMs } }
+    return { limit, period, current: { leased: budget.leased(now), doors: budget.reporters(now), remainingMs } }
   })
 
   /** What is stored but not leased is free again for the next owner. */

@@ -3,7 +3,7 @@ import { Clock, Effect, Exit, Schedule, Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { Database } from "@tidegate/storage/Database"
-import { noteTurns, readTurns } from "@tidegate/storage/delivery/RatePermits"
+import { readPermits, storePermits } from "@tidegate/storage/delivery/RatePermits"
 
 /** Stored permits are valid for this time (ms); with long periods, for a part of the period. */
 const minLifeMs = 5_000
@@ -70,7 +70,7 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
   const maxAtOnce = Math.max(1, Math.floor((limit * lifeMs) / period))
 
   /** The value that SQL has. */
-  let text: string | null = yield* readTurns(team_id, id)
+  let text: string | null = yield* readPermits(team_id, id)
   let others = notedIn(text)
   /** Permits of this owner that were used, and those that are being used. */
   let own: ReadonlyArray<Noted> = []
@@ -114,12 +114,12 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
     open = null
     const after = textOf([...others, ...own, ...next])
     const until = new Date(now() + lifeMs + 2 * period)
-    if (yield* noteTurns({ team_id, id, before: text, next: after, until })) {
+    if (yield* storePermits({ team_id, id, before: text, next: after, until })) {
       text = after
       return true
     }
     const known = new Set((text ?? "").split("\n"))
-    text = yield* readTurns(team_id, id)
+    text = yield* readPermits(team_id, id)
     // Permits that this owner stored without learning of it were not used.
     others = notedIn(text).filter((one) => one.by !== by)
     pacer.remember(

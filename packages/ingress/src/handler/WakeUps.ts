@@ -8,9 +8,9 @@ import type { Decision } from "../Routing.ts"
 export const wakeActors = (dispatcher: Dispatcher["Service"], { input, record, request }: Decision): void => {
   if (record.pending.length > 0) {
     const pending = newRequest(record, request, input())
-    for (const { connectionId, line } of record.pending) {
+    for (const { connectionId, ordering } of record.pending) {
       // Events with an ordering key are read from SQL in their order.
-      if (line === null) dispatcher.route(connectionId, pending)
+      if (ordering === null) dispatcher.route(connectionId, pending)
       else dispatcher.wake(connectionId)
     }
   }

@@ -22,7 +22,7 @@ const fields = (description: string) =>
 const DeduplicateRule = Schema.Struct({
   type: Schema.Literal("deduplicate"),
   window: Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 3_600_000 })).annotate({
-    description: "Milliseconds from the first request, in which those that agree with it are ignored"
+    description: "The window in milliseconds: equal requests within it after the first are ignored"
   }),
   include_fields: fields("What must agree; with exclude_fields it cannot be used"),
   exclude_fields: fields("What need not agree"),
@@ -54,7 +54,7 @@ const InlineTransformRule = Schema.Struct({
   .check(closed)
   .annotate({
     identifier: "InlineTransformRule",
-    description: "Creates the transformation, or replaces the one of its name; the rule then names it by its id."
+    description: "Creates the transformation, or replaces the one with this name; the stored rule has its id."
   })
 
 const FilterRule = Schema.Struct({
@@ -65,24 +65,24 @@ const FilterRule = Schema.Struct({
   path: setting(TextCondition),
   filter_id: optional(
     Schema.String.check(Schema.isPattern(/^flt_[A-Za-z0-9_-]+$/u)).annotate({
-      description: "A stored filter, whose conditions the rule goes by; instead of its own",
+      description: "A stored filter whose conditions the rule uses, instead of its own",
       examples: [ids.filter]
     })
   ),
   filter_snapshot: optional(
     Schema.Struct({ name: Schema.String, hash: Schema.String, captured_at: Schema.String }).annotate({
-      description: "The version of the stored filter that the conditions are a copy of"
+      description: "The version of the stored filter from which the conditions are copied"
     })
   ),
   detached_from_filter: optional(
-    DetachedFilter.annotate({ description: "The stored filter that the conditions are of, which was deleted" })
+    DetachedFilter.annotate({ description: "The deleted filter from which the conditions were copied" })
   )
 })
   .check(closed, Schema.isMinProperties(2))
   .annotate({
     identifier: "FilterRule",
     description:
-      "Lets through what meets all that is given; filter_id or one of headers, body, query and path is needed."
+      "Passes requests that meet all conditions; filter_id or one of headers, body, query and path is required."
   })
 
 const DelayRule = Schema.Struct({
@@ -96,16 +96,16 @@ const DelayRule = Schema.Struct({
 
 const RetryRule = Schema.Struct({
   type: Schema.Literal("retry"),
-  strategy: optional(Schema.Literals(["linear", "exponential"]).annotate({ description: "exponential unless told" })),
+  strategy: optional(Schema.Literals(["linear", "exponential"]).annotate({ description: "Default: exponential" })),
   count: optional(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 })).annotate({
-      description: "Retries after the first attempt; 5 unless told"
+      description: "The number of retries after the first attempt (default: 5)"
     })
   ),
   interval: optional(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 604_800_000 })).annotate({
       description:
-        "Milliseconds to the first retry; with `exponential` each wait is twice the one before. 60000 unless told"
+        "Milliseconds to the first retry (default: 60000); with `exponential` each wait is twice the previous one"
     })
   ),
   response_status_codes: optional(
@@ -117,7 +117,7 @@ const RetryRule = Schema.Struct({
     )
       .check(Schema.isMinLength(1), Schema.isMaxLength(10))
       .annotate({
-        description: "Which answers are tried again; a leading ! excludes. Without it, every one that is not 2xx",
+        description: "Which response statuses are retried; a leading ! excludes (default: all that are not 2xx)",
         examples: [["429", "500-599", ">=500", "!501"]]
       })
   )
@@ -131,7 +131,7 @@ export const Rules = Schema.Array(
   .check(Schema.isMaxLength(50))
   .annotate({
     description:
-      "At most one of each type, but any number of filters. Kept in the order deduplicate, transform, filter, delay, retry.",
+      "At most one of each type, but any number of filters. Stored in the order deduplicate, transform, filter, delay, retry.",
     examples: [rules]
   })
 
@@ -147,6 +147,6 @@ export const ConnectionRecord = Schema.Struct({
   rules: Connection.fields.rules.pipe(describedAs(Schema.Array(ShownRule)))
 }).annotate({
   identifier: "Connection",
-  description: "A connection with its source and its destination in full; its rules stand in the order they work in.",
+  description: "A connection with its source and its destination; its rules are in the order in which they run.",
   examples: [example.record]
 })

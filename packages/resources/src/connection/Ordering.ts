@@ -13,7 +13,7 @@ const Key = Schema.String.annotate({ message: "must be a string" })
       { toJsonSchema: () => ({ maxLength: maxPathLength, pattern: String.raw`^(\$\.)?(body|headers|query)[.\[]` }) }
     )
   )
-  .annotate({ description: "A path to one value of the request as it came, in its body, headers or query" })
+  .annotate({ description: "A path to one value of the received request, in its body, headers or query" })
 
 /** An ordering as it is written. */
 export const OrderingWrite = Schema.NullOr(
@@ -23,14 +23,14 @@ export const OrderingWrite = Schema.NullOr(
       OnFailure.annotate({
         message: "must be one of block, skip",
         description:
-          "What those behind an event do that has failed and will be tried again: wait for it (`block`, the default), or go on (`skip`)"
+          "What later events do when an event has failed and will be retried: wait for it (`block`, the default), or continue (`skip`)"
       })
     )
   }).annotate({ identifier: "Ordering", examples: [ordering] })
 ).annotate({
   message: "must be an object with a key, or null",
   description:
-    "Events with the same value at `key` are delivered one at a time, in the order in which they came; null: in any order"
+    "Events with the same value at `key` are delivered one at a time, in order of receipt; null: in any order"
 })
 
 /** The ordering that is stored. */

@@ -41,7 +41,7 @@ const shown = (settings: Settings) =>
     return "needed" in one || one.default !== null ? schema : Schema.NullOr(schema)
   })
 
-const disabled = optional(Schema.Boolean.annotate({ description: "true: as if there were no auth" }))
+const disabled = optional(Schema.Boolean.annotate({ description: "true: requests are sent without authentication" }))
 
 const isBare = ({ settings }: OutboundAuthType): boolean => Object.keys(settings).length === 0
 
@@ -89,7 +89,7 @@ const writeOf = (row: Connector): Schema.Top => {
   return Schema.Struct({
     name: Name,
     description: optional(Description),
-    type: isDefault ? optional(type.annotate({ description: `${row.type} unless told` })) : type,
+    type: isDefault ? optional(type.annotate({ description: `Default: ${row.type}` })) : type,
     config: Object.values(row.settings).some((one) => "needed" in one) ? config : setting(config)
   })
     .check(alsoBeside("config"))
@@ -107,7 +107,7 @@ interface Config {
 
 export const DestinationWrite = Schema.Union(connectors.map(writeOf)).annotate({
   identifier: "DestinationWrite",
-  description: "By type. The members of config may also stand at the top level."
+  description: "The type selects the settings. Members of config may also be at the top level."
 }) as unknown as Schema.Codec<{
   readonly name: string
   readonly description?: string | null
@@ -151,7 +151,7 @@ export const DestinationPatch = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "DestinationPatch",
-    description: "What is given is merged into what is there; auth is replaced whole.",
+    description: "Members in the body are merged into the destination; auth is replaced as a whole.",
     examples: [{ config: { rate_limit: 5 } } as never]
   }) as unknown as Schema.Codec<{
   readonly name?: string

@@ -11,7 +11,7 @@ import { Mode, Proxy } from "./Proxy.ts"
 
 const responseBody = Schema.String.check(Characters.upTo(65_536)).annotate({
   description:
-    "May hold placeholders: {{body.<path>}} {{headers.<name>}} {{query.<name>}} {{path}} {{method}} {{request.id}}"
+    "May contain placeholders: {{body.<path>}} {{headers.<name>}} {{query.<name>}} {{path}} {{method}} {{request.id}}"
 })
 
 export const Response = Schema.Struct({
@@ -48,7 +48,7 @@ export const Response = Schema.Struct({
   .annotate({
     identifier: "CustomResponse",
     description:
-      "What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt."
+      "The answer to senders: of the first enabled rule that matches, otherwise `body`; without a body, the receipt."
   })
 
 /** A higher value is no limit: a process takes some thousands per second. */
@@ -56,7 +56,7 @@ const highestRate = 1_000_000_000
 const rateMessage = `must be a whole number from 1 to ${highestRate}, or null`
 
 export const RateLimit = Schema.Number.annotate({
-  description: "Requests that are accepted per `rate_limit_period`; null: no limit"
+  description: "The largest number of requests accepted per `rate_limit_period`; null: no limit"
 }).check(
   Schema.isInt({ message: rateMessage }).abort(),
   Schema.isBetween({ minimum: 1, maximum: highestRate }, { message: rateMessage })
@@ -95,18 +95,18 @@ export const settings = {
   ),
   rate_limit: optional(Schema.NullOr(RateLimit).annotate({ message: rateMessage })),
   rate_limit_period: optional(
-    Schema.NullOr(OneOf(RatePeriod.literals).annotate({ description: "second, where there is a limit" }))
+    Schema.NullOr(OneOf(RatePeriod.literals).annotate({ description: "Default: second, if there is a limit" }))
   )
 }
 
 export const members = {
   description: optional(Description),
-  status: optional(OneOf(["enabled", "disabled"]).annotate({ description: "enabled unless told" })),
+  status: optional(OneOf(["enabled", "disabled"]).annotate({ description: "Default: enabled" })),
   url: optional(
     Schema.NullOr(
       Schema.String.annotate({
         description:
-          "A second URL, below the ingress URL: 3 to 63 lower-case letters, digits and hyphens. Null: the id's alone"
+          "A second URL below the ingress URL: its last part has 3 to 63 lower-case letters, digits and hyphens. Null: only the URL with the id"
       })
     ).annotate({ message: "must be a string or null" })
   )

@@ -33,7 +33,7 @@ const between = (
 }
 
 const members = {
-  enabled: flag({ description: "true is mode proxy" }),
+  enabled: flag({ description: "true: mode is proxy" }),
   target_url: setting(
     Schema.String.check(Schema.makeFilter((text: string) => urlFault(text, longestUrl) ?? true)),
     "must be a string"
@@ -43,14 +43,14 @@ const members = {
   forward_credentials: flag({
     default: false,
     description:
-      "Whether the upstream gets the credential that the source verifies its senders by, too. Other credentials that a sender presents are always forwarded"
+      "Whether the credential by which the source verifies its senders is forwarded too. Other credentials of senders are always forwarded"
   }),
   timeout_ms: between(1_000, 30_000, {
-    description: "Milliseconds that the upstream may take",
+    description: "Time-out of the upstream in milliseconds",
     default: defaultTimeoutMs
   }),
   capture_response_bytes: between(0, maxCapturedBytes, {
-    description: "Bytes of the upstream's answer that are stored; the sender gets all of it",
+    description: "How many bytes of the upstream's response are stored; the sender gets all of it",
     default: maxCapturedBytes
   })
 }
@@ -63,13 +63,15 @@ export const Empty = Schema.Struct({}).pipe(
 const Shown = Schema.Struct({
   ...members,
   target_url: HttpUrl(longestUrl).annotate({ examples: ["https://api.example.com/base"] })
-}).annotate({ identifier: "ProxySettings", description: "The API whose answer the senders get." })
+}).annotate({ identifier: "ProxySettings", description: "The API whose response the senders get." })
 
 export const Proxy = Schema.NullOr(Schema.Struct(members))
   .annotate({ message: "must be an object or null" })
   .pipe(describedAs(Schema.Union([Shown, Empty, Schema.Null])))
 
-export const Mode = OneOf(["webhook", "proxy"]).annotate({ description: "webhook unless told, or proxy is enabled" })
+export const Mode = OneOf(["webhook", "proxy"]).annotate({
+  description: "Default: webhook, or proxy if `proxy` is enabled"
+})
 export type Mode = typeof Mode.Type
 
 interface Written {

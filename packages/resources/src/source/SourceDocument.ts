@@ -15,7 +15,7 @@ import { Empty } from "./Proxy.ts"
 
 const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })).annotate({
   description:
-    "Seconds that a timestamp may be old, and ahead, there 300 at most; 300 by default with a timestamp_header"
+    "The largest age of a timestamp in seconds; it may be as far in the future, but at most 300 (default with a timestamp_header: 300)"
 })
 
 const BasicAuth = Schema.Struct({
@@ -27,7 +27,9 @@ const BasicAuth = Schema.Struct({
 
 const ApiKeyAuth = Schema.Struct({
   api_key: secretText("What the sender presents"),
-  header_key: setting(HeaderName.annotate({ description: "The header it is in; x-api-key without a query_key" })),
+  header_key: setting(
+    HeaderName.annotate({ description: "The header that contains it (default without a query_key: x-api-key)" })
+  ),
   query_key: setting(Schema.String.check(Characters.between(1, 1024)))
 })
   .check(otherNames)
@@ -35,16 +37,22 @@ const ApiKeyAuth = Schema.Struct({
 
 const HmacAuth = Schema.Struct({
   webhook_secret_key: secretText("The secret shared with the sender"),
-  header_key: setting(HeaderName.annotate({ description: "The header of the signature", default: "x-signature" })),
+  header_key: setting(
+    HeaderName.annotate({ description: "The header that contains the signature", default: "x-signature" })
+  ),
   algorithm: setting(Schema.Literals(algorithms).annotate({ default: "sha256" })),
   encoding: setting(Schema.Literals(encodings).annotate({ default: "hex" })),
   prefix: setting(
     Schema.String.check(Schema.isPattern(/^(?:[\x21-\x7e][\x20-\x7e]{0,63})?$/u)).annotate({
-      description: "What stands before the signature",
+      description: "The text before the signature",
       examples: ["sha256="]
     })
   ),
-  timestamp_header: setting(HeaderName.annotate({ description: "With it, `{timestamp}.{body}` is signed" })),
+  timestamp_header: setting(
+    HeaderName.annotate({
+      description: "The header that contains the timestamp; with it, `{timestamp}.{body}` is signed"
+    })
+  ),
   tolerance_seconds: setting(tolerance)
 })
   .check(otherNames)
@@ -57,7 +65,7 @@ const hmac = { auth_type: Schema.Literal("HMAC"), auth: HmacAuth }
 
 const Open = Schema.Struct({ ...settings, ...noAuth }).annotate({
   identifier: "OpenSourceConfig",
-  description: "Accepts everybody."
+  description: "Accepts all senders."
 })
 const Basic = Schema.Struct({ ...settings, ...basic }).annotate({ identifier: "BasicAuthSourceConfig" })
 const ApiKey = Schema.Struct({ ...settings, ...apiKey }).annotate({ identifier: "ApiKeySourceConfig" })
@@ -117,7 +125,7 @@ const ofNoProvider = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?!(?:${providerTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
 ).annotate({
   description:
-    "WEBHOOK unless told. Any other name that is no provider's, and not nearly one; a vendor that the gateway does not know needs an auth_type"
+    "Default: WEBHOOK. Any other name that is not, and does not resemble, the name of a provider; for an unknown vendor auth_type is required"
 })
 
 const GenericWrite = Schema.Struct({
@@ -128,7 +136,7 @@ const GenericWrite = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "GenericSourceWrite",
-    description: "A source whose own settings say how its senders are verified.",
+    description: "A source whose settings define how its senders are verified.",
     examples: [example.body]
   })
 
@@ -137,7 +145,7 @@ const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof writte
   const Config = Schema.Struct({
     ...settings,
     auth_type: optional(
-      Schema.Literals([authType, "PROVIDER_SIGNATURE"]).annotate({ description: "May be left out: the type says it" })
+      Schema.Literals([authType, "PROVIDER_SIGNATURE"]).annotate({ description: "Optional: the type implies it" })
     ),
     auth: Auth
   }).annotate({ identifier: `${name}SourceConfig` })
@@ -156,8 +164,8 @@ const providerWrites = written.map(providerWrite)
 export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites]).annotate({
   identifier: "SourceWrite",
   description: [
-    "By type: a provider's type has the settings of that provider in config.auth.",
-    "The members of config may also stand at the top level, and settings of auth have other names that are taken for these."
+    "The type selects the settings: config.auth of a provider's type has the settings of that provider.",
+    "Members of config may also be at the top level. Settings of auth have aliases."
   ].join(" ")
 })
 
@@ -178,7 +186,8 @@ export const SourcePatch = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "SourcePatch",
-    description: "What is given is merged into what is there; auth, custom_response and proxy are replaced whole.",
+    description:
+      "Members in the body are merged into the source; auth, custom_response and proxy are replaced as a whole.",
     examples: [example.patch]
   })
 
@@ -213,7 +222,7 @@ const ShownConfig = Schema.Union([
   Schema.Struct({
     ...shown,
     auth_type: Schema.NullOr(Schema.Literal("HMAC")).annotate({
-      description: "null: nobody is verified, and auth is empty"
+      description: "Null: senders are not verified, and auth is empty"
     }),
     auth: shownAuth("HMAC", HmacAuth.fields)
   }),

@@ -16,7 +16,7 @@ import { ids } from "../ExampleIds.ts"
 type Fields = Schema.Struct.Fields
 
 const GraphId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{4,96}$/u)).annotate({
-  description: "4 to 96 letters, digits, _ and -; of one kind of step in all versions of the workflow"
+  description: "4 to 96 letters, digits, _ and -; it belongs to the same kind of step in all versions of the workflow"
 })
 
 const Values = Schema.Record(Schema.String, Schema.Json.annotate({ description: "A value, or a text with templates" }))
@@ -25,7 +25,7 @@ const InlineAction = Schema.Struct({
   provider_key: Schema.String.check(Characters.between(1, 96)),
   action_key: Schema.String.check(Characters.between(1, 96)),
   version: Schema.optionalKey(
-    Schema.String.check(Characters.between(1, 32)).annotate({ description: "1.0.0 unless told" })
+    Schema.String.check(Characters.between(1, 32)).annotate({ description: "Default: 1.0.0" })
   ),
   provider_account_id: setting(Schema.String.annotate({ description: "Null: there are no provider accounts yet" }))
 })
@@ -35,7 +35,7 @@ const InlineAction = Schema.Struct({
 const position = setting(
   Schema.Struct({ x: Schema.Finite, y: Schema.Finite })
     .check(closed)
-    .annotate({ description: "Where it is drawn, in pixels: no part of what runs" })
+    .annotate({ description: "Its position on the canvas in pixels, which runs ignore" })
 )
 
 /** Generated clients (openapi-fetch) lose a member that can only be null. */
@@ -87,14 +87,14 @@ const examples: { readonly [kind: string]: Schema.JsonObject } = {
 }
 
 /** What each kind is, and which resource it names. */
-const told: { readonly [kind: string]: string } = {
-  action: "Calls an action: a saved one by resource_id (act_…), or one that is written into the step.",
-  destination: "Sends to a destination (des_…), by its pacing, credentials and retries.",
+const descriptions: { readonly [kind: string]: string } = {
+  action: "Calls an action: a saved one by resource_id (act_…), or one in the step itself.",
+  destination: "Sends to a destination (des_…), with its rate limit, credentials and retries.",
   transformation: "Runs a transformation (trs_…).",
-  filter: "Goes on where its conditions hold, its own or those of a stored filter (flt_…).",
-  delay: "Waits: for an amount of a unit, or until a time. At most 31 days.",
+  filter: "Continues if its conditions match: its own or those of a stored filter (flt_…).",
+  delay: "Waits for an amount of a unit, or until a time. At most 31 days.",
   branch:
-    "Goes on by the paths that match: an edge names one by the port path_<key>. `paths` is another name of the kind."
+    "Continues on the paths that match: an edge selects one by the port path_<key>. `paths` is an alias of the kind."
 }
 
 const typeName = (kind: string): string => kind.charAt(0).toUpperCase() + kind.slice(1)
@@ -117,12 +117,12 @@ const stepOf = (row: StepKind<unknown>): Schema.Top => {
   const id = Schema.String.check(Schema.isPattern(new RegExp(`^${resource ?? ""}[A-Za-z0-9_:-]{1,92}$`, "u")))
   const taken =
     kind === "destination" || kind === "transformation"
-      ? `Of ${envelopeInputs.join(", ")}; what is left out is the trigger's`
-      : "Values, and templates like {{trigger.body.id}}, by the names of its inputs"
+      ? `${envelopeInputs.join(", ")}; absent ones have the trigger's values`
+      : "Values and templates such as {{trigger.body.id}}, by input name"
   return Schema.Struct({
     id: GraphId,
     kind: kind === "branch" ? Schema.Literals(["branch", "paths"]) : Schema.Literal(kind),
-    name: Schema.optionalKey(Schema.String.check(Characters.upTo(155)).annotate({ description: "For people" })),
+    name: Schema.optionalKey(Schema.String.check(Characters.upTo(155)).annotate({ description: "For display" })),
     resource_id: resource === null ? setting(none) : inline ? setting(id) : id,
     action: callsAction ? setting(InlineAction) : setting(none),
     action_revision_id: setting(Schema.String.annotate({ description: "Reserved" })),
@@ -133,7 +133,7 @@ const stepOf = (row: StepKind<unknown>): Schema.Top => {
     .check(closed)
     .annotate({
       identifier: `${typeName(kind)}Step`,
-      description: told[kind] ?? "",
+      description: descriptions[kind] ?? "",
       examples: [examples[kind]] as never
     })
 }
@@ -146,22 +146,20 @@ interface StepShown {
 
 export const WorkflowStep = Schema.Union(stepKinds.map(stepOf), { mode: "oneOf" }).annotate({
   identifier: "WorkflowStep",
-  description: "By kind. Every step needs an edge that leads to it."
+  description: "`kind` selects the form. Every step needs an edge that leads to it."
 }) as unknown as Schema.Codec<StepShown>
 
 const ofEdge = {
-  id: Schema.optionalKey(GraphId.annotate({ description: "Made of its place, unless told" })),
+  id: Schema.optionalKey(GraphId.annotate({ description: "Default: derived from its position" })),
   target_step_id: Schema.String.annotate({ description: "The step that it leads to" }),
-  target_port: Schema.optionalKey(Schema.Literal("in").annotate({ description: "in, the only one" })),
+  target_port: Schema.optionalKey(Schema.Literal("in").annotate({ description: "in: there is no other" })),
   mapping: setting(
     Values.annotate({
-      description: "Inputs of the step that it leads to, laid over those of the step when the edge is taken"
+      description: "Inputs of its target step, which override the step's own when the run follows the edge"
     })
   ),
-  condition: Schema.optionalKey(
-    Schema.Json.annotate({ description: "What has to hold, beside its port: conditions like those of a filter" })
-  ),
-  position: Schema.optionalKey(Schema.Int.annotate({ description: "Its place among the edges of one port" }))
+  condition: Schema.optionalKey(Schema.Json.annotate({ description: "Further conditions, like those of a filter" })),
+  position: Schema.optionalKey(Schema.Int.annotate({ description: "Its order among the edges of one port" }))
 }
 
 export const WorkflowEdge = Schema.Union(
@@ -175,16 +173,16 @@ export const WorkflowEdge = Schema.Union(
       .check(closed)
       .annotate({
         identifier: "TriggerEdge",
-        description: "From what starts the run.",
+        description: "An edge from the trigger.",
         examples: [{ source_type: "trigger", target_step_id: "only_paid" }]
       }),
     Schema.Struct({
       source_type: Schema.Literal("step"),
-      source_step_id: Schema.String.annotate({ description: "The step that it begins at" }),
+      source_step_id: Schema.String.annotate({ description: "The step where it starts" }),
       source_port: setting(
         Schema.String.annotate({
           description:
-            "How the step is left: out, error, matched, or path_<key> of a branch, where it has to be told. Its first unless told"
+            "The port of the step: out, error, matched, or path_<key> of a branch, for which it is required (default: its first port)"
         })
       ),
       ...ofEdge
@@ -192,7 +190,7 @@ export const WorkflowEdge = Schema.Union(
       .check(closed)
       .annotate({
         identifier: "StepEdge",
-        description: "From a step before.",
+        description: "An edge from an earlier step.",
         examples: [
           {
             source_type: "step",
@@ -204,7 +202,7 @@ export const WorkflowEdge = Schema.Union(
       })
   ],
   { mode: "oneOf" }
-).annotate({ identifier: "WorkflowEdge", description: "By where it begins." })
+).annotate({ identifier: "WorkflowEdge", description: "`source_type` selects the form." })
 
 export const WorkflowSteps = Schema.Array(WorkflowStep).check(Schema.isMaxLength(limits.steps))
 export const WorkflowEdges = Schema.Array(WorkflowEdge).check(Schema.isMaxLength(limits.edges))

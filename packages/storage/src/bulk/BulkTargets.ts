@@ -5,7 +5,8 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { cancelEvents } from "../delivery/CancelPending.ts"
 import { retryEvents } from "./EventRetry.ts"
 import * as Columns from "../journal/Columns.ts"
-import { exactly, originals, type Routing, storeReplays } from "./Replays.ts"
+import { exactly, originals } from "./Originals.ts"
+import { type Routing, storeReplays } from "./Replays.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
 
 /* What a bulk operation does to its targets, by its kind: one step, in the transaction that removes them from its list. */

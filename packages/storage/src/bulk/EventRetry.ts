@@ -8,7 +8,7 @@ import * as Columns from "../journal/Columns.ts"
 import { Rows } from "../journal/Rows.ts"
 import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
 import { writeFeed } from "../journal/FeedStatement.ts"
-import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
+import { nextPosition, waitsForKey } from "../delivery/OrderingKeys.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import { query } from "../Transaction.ts"
 
@@ -174,8 +174,8 @@ const make = (
     ), queued as (
       insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
       select c.id, c.team_id, c.shard, c.destination_id, c.connection_id,
-        case when c.ordering_key is null then c.due_at else ${sql.literal(inLine)} end, c.ordering_key,
-        case when c.ordering_key is not null then ${sql.literal(nextPlace)} end,
+        case when c.ordering_key is null then c.due_at else ${sql.literal(waitsForKey)} end, c.ordering_key,
+        case when c.ordering_key is not null then ${sql.literal(nextPosition)} end,
         case when c.ordering_key is not null then ${now}::timestamptz end
       from (select c.*, a.shard, a.due_at from created c join asked a on a.id = c.id order by a.nth) c
     ), fed as (

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { binLimits } from "@tidegate/model/PublicBin"
-import type { RequestRecord } from "../journal/AcceptStatement.ts"
+import type { RequestRecord } from "../journal/RequestRecord.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 
 /**

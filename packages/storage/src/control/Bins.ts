@@ -41,11 +41,11 @@ export interface NewBin {
 }
 
 /**
- * Creates a bin, unless `most` unclaimed bins exist: then it returns the time at which the first of them ends. Processes that
+ * Creates a bin, unless `max` unclaimed bins exist: then it returns the time at which the first of them ends. Processes that
  * create one at the same moment may each exceed the limit by one.
  */
 export const createBin = Effect.fnUntraced(function* (
-  most: number
+  max: number
 ): Effect.fn.Return<NewBin | Date, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const nowMs = yield* Clock.currentTimeMillis
@@ -58,7 +58,7 @@ export const createBin = Effect.fnUntraced(function* (
     with source as (
       insert into sources (id, team_id, name, type, config, created_at, updated_at)
       select ${id}, ${binsTeam}, ${binName(id)}, 'WEBHOOK', ${JSON.stringify(config)}::jsonb, ${now}, ${now}
-      where (select count(*) ${living}) < ${most}
+      where (select count(*) ${living}) < ${max}
       returning id
     )
     insert into public_bins (source_id, team_id, token_hash, minute, expires_at, created_at)

@@ -1,30 +1,31 @@
 import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Connection } from "@tidegate/model/Connection"
-import { fail, notFound } from "@tidegate/model/GatewayError"
+import { fail } from "@tidegate/model/GatewayError"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import { connection, type ConnectionFields } from "@tidegate/resources/Connection"
 import type { AnyResource } from "@tidegate/resources/Resource"
+import { connectionEnds } from "./ConnectionEnds.ts"
 import { type ConnectionState, transitions, write } from "./ConnectionState.ts"
 import { type DestinationRow, Destinations } from "./Destinations.ts"
 import { holdFilters, linkFilters } from "./FilterLinks.ts"
 import { gathered } from "../Gathered.ts"
-import { presentOf } from "./PresentOf.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { type SourceRow, Sources } from "./Sources.ts"
-import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
-import { holdTransformations, upsertTransformation } from "./TransformationLinks.ts"
+import { makeStore } from "./MakeStore.ts"
+import { nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+import { linkTransformations } from "./TransformationLinks.ts"
 
 /** A row of `connections`. */
 export interface ConnectionRow extends StoredRow, ConnectionState {
   readonly name: string
   readonly deleted_at: Date | null
-  readonly lines: Lines | null
+  readonly lines: AssignedBy | null
 }
 
 /** Where the ordering positions of a connection's events are assigned: at ingress only, or by the connection's actor too. */
-export type Lines = "door" | "actor"
+export type AssignedBy = "door" | "actor"
 
 /**
  * The connections of teams. Every change raises the version of the source (of both sources when the connection moves), so that
@@ -60,7 +61,11 @@ const columnsOf = (state: ConnectionState): Values =>
   Object.fromEntries(written.map((column) => [column, state[column]]))
 
 /** Where ordering positions are assigned from now on: see the column. */
-const linesOf = (before: Lines | null, ordering: Ordering | null, rules: ReadonlyArray<Rule>): Lines | null => {
+const assignedBy = (
+  before: AssignedBy | null,
+  ordering: Ordering | null,
+  rules: ReadonlyArray<Rule>
+): AssignedBy | null => {
   if (ordering === null || before === "actor") return before
   return rules.some(({ type }) => type === "deduplicate" || type === "transform") ? "actor" : "door"
 }
@@ -70,52 +75,7 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const sources = yield* Sources
   const destinations = yield* Destinations
-
-  /**
-   * Locks the destination against deletion until the transaction ends (null: the destination does not change). Then raises the
-   * versions of these sources, so that ingress routes again, and locks them. When the destination does not exist, no source is
-   * raised.
-   */
-  const heldEnds = (team_id: string, destination_id: string | null, source_ids: ReadonlyArray<string>) => sql`
-    held as materialized (
-      select 1 from destinations where id = ${destination_id} and ${presentOf(sql, team_id)} for share
-    ), concerned as materialized (
-      select id from sources where id = any(${source_ids}) and ${presentOf(sql, team_id)}
-        and (${destination_id}::text is null or exists (select from held))
-      order by id for update
-    )`
-  const raise = sql`update sources set version = version + 1 from concerned where sources.id = concerned.id`
-
-  /** Fails with the first one that does not exist. */
-  const holdEnds = Effect.fnUntraced(function* (
-    team_id: string,
-    destination_id: string | null,
-    source_ids: ReadonlyArray<string>
-  ) {
-    const [ends] = yield* sql<{ held: boolean; raised: ReadonlyArray<string> }>`
-      with ${heldEnds(team_id, destination_id, source_ids)}, raised as (${raise} returning sources.id)
-      select exists (select from held) as held, array(select id from raised) as raised`
-    if (destination_id !== null && ends?.held !== true) yield* notFound("destination", destination_id)
-    const missing = source_ids.find((id) => !ends?.raised.includes(id))
-    if (missing !== undefined) yield* notFound("source", missing)
-  })
-
-  /** Links the transformations of rules: those written inside a rule are stored, and all are locked against deletion. */
-  const linkTransformations = Effect.fnUntraced(function* (team_id: string, rules: ConnectionFields["rules"]) {
-    const linked: Array<Rule> = []
-    for (const rule of rules) {
-      if (rule.type !== "transform" || !("transformation" in rule)) {
-        linked.push(rule)
-        continue
-      }
-      const { code, env, name } = rule.transformation
-      const transformation_id = yield* upsertTransformation(sql, secrets, team_id, { name, code, env })
-      linked.push({ type: "transform", transformation_id })
-    }
-    const ids = linked.flatMap((rule) => ("transformation_id" in rule ? [rule.transformation_id] : []))
-    yield* holdTransformations(sql, team_id, ids)
-    return linked
-  })
+  const ends = connectionEnds(sql)
 
   const rowsOf = <Row extends StoredRow>(table: "sources" | "destinations") =>
     gathered((ids) =>
@@ -128,7 +88,7 @@ const make = Effect.gen(function* () {
   const destinationRows = yield* rowsOf<DestinationRow>("destinations")
 
   /** The sources, or the destinations, of connections by id. */
-  const ends =
+  const recordsOf =
     <Row extends StoredRow, R extends AnyResource>(
       read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Row>, SqlError.SqlError>,
       store: Store<R>,
@@ -150,8 +110,8 @@ const make = Effect.gen(function* () {
       if (rows.length === 0) return []
       const [sourceOf, destinationOf] = yield* Effect.all(
         [
-          ends(sourceRows, sources, { counts: false })(rows.map((row) => row.source_id)),
-          ends(destinationRows, destinations, { counts: true })(rows.map((row) => row.destination_id))
+          recordsOf(sourceRows, sources, { counts: false })(rows.map((row) => row.source_id)),
+          recordsOf(destinationRows, destinations, { counts: true })(rows.map((row) => row.destination_id))
         ],
         { concurrency: 2 }
       )
@@ -185,34 +145,38 @@ const make = Effect.gen(function* () {
       }
       if (rules !== before?.rules) yield* holdFilters(sql, team_id, rules)
       const held = destination_id === before?.destination_id ? null : destination_id
-      yield* holdEnds(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
+      yield* ends.hold(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
     }),
     // Filters and transformations of its rules need statements of their own before the row.
-    holding: (team_id, next) => {
+    alone: (team_id, next) => {
       const { destination_id, disabled_at, paused_at, rules, source_id } = next as unknown as ConnectionState
       if (disabled_at !== null && paused_at !== null) return null
       if (rules.some((rule) => rule.type === "transform" || "filter_id" in rule)) return null
       return {
-        rows: heldEnds(team_id, destination_id, [source_id]),
+        rows: ends.held(team_id, destination_id, [source_id]),
         areThere: sql`exists (select from concerned)`,
-        concerned: sql`${raise} and exists (select from made)`
+        concerned: sql`${ends.raise} and exists (select from made)`
       }
     },
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       const rules = next["rules"] as ConnectionFields["rules"] | undefined
       if (rules === undefined) return next
       const linked =
-        rules === before?.rules ? rules : yield* linkTransformations(team_id, yield* linkFilters(sql, team_id, rules))
+        rules === before?.rules
+          ? rules
+          : yield* linkTransformations(sql, secrets, team_id, yield* linkFilters(sql, team_id, rules))
       const ordering = next["ordering"] as ConnectionFields["ordering"]
       return {
         ...next,
         rules: JSON.stringify(linked),
         ordering: ordering === null ? null : JSON.stringify(ordering),
-        lines: linesOf(before?.lines ?? null, ordering, linked)
+        lines: assignedBy(before?.lines ?? null, ordering, linked)
       }
     }),
-    written: (row, next, at) => Result.map(write(next as unknown as ConnectionFields)(row, at), columnsOf),
-    turn: (row, to, at) => Result.map(transitions[to](row, at), (next) => (next === row ? null : columnsOf(next))),
+    transition: (row, asked, at) =>
+      typeof asked === "string"
+        ? Result.map(transitions[asked](row, at), (next) => (next === row ? null : columnsOf(next)))
+        : Result.map(write(asked as unknown as ConnectionFields)(row, at), columnsOf),
     remove: (_row, at) => Effect.succeed({ cancel_before: at }),
     // A destination loads an unknown connection with its first event, so nobody has to be notified about a new one.
     follow: (before, after) =>

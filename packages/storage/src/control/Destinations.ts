@@ -10,7 +10,8 @@ import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
 import { gathered } from "../Gathered.ts"
 import { noCounts, rollupBins, total } from "../retention/RollupBins.ts"
 import { Secrets } from "../secrets/Secrets.ts"
-import { type Concerned, makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { makeStore } from "./MakeStore.ts"
+import { type Concerned, nobody, type Store, type StoredRow } from "./Store.ts"
 import { refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
 
 /** A row of `destinations`. */
@@ -115,11 +116,13 @@ const make = Effect.gen(function* () {
     }),
     fields: (fields) => ({ ...fields, ...unsealed(fields) }),
     // Enabling cancels too: events that waited meanwhile do not come back.
-    turn: ({ disabled_at }, to, at) =>
+    transition: ({ disabled_at }, asked, at) =>
       Result.succeed(
-        (disabled_at !== null) === (to === "disable")
-          ? null
-          : { disabled_at: to === "disable" ? at : null, cancel_before: at }
+        typeof asked !== "string"
+          ? asked
+          : (disabled_at !== null) === (asked === "disable")
+            ? null
+            : { disabled_at: asked === "disable" ? at : null, cancel_before: at }
       ),
     remove: (row, at) => Effect.as(refuseUsedBySteps(sql, "destination", row), { cancel_before: at }),
     follow: Effect.fnUntraced(function* (before, after, at) {

@@ -6,10 +6,12 @@ import { filter, maxFilterConnections } from "@tidegate/resources/Filter"
 import { linkedRule } from "@tidegate/rules/StoredFilter"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Secrets } from "../secrets/Secrets.ts"
-import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { makeStore } from "./MakeStore.ts"
+import { nobody, type Store, type StoredRow } from "./Store.ts"
 import { overtaken } from "../Transaction.ts"
 import { namedBy, stepsNaming } from "../workflows/WorkflowLinks.ts"
-import { keepVersion, type WorkflowRow } from "../workflows/Workflows.ts"
+import type { WorkflowRow } from "../workflows/WorkflowRow.ts"
+import { keepVersion } from "../workflows/WorkflowVersions.ts"
 
 /** A row of `filters`. */
 export interface FilterRow extends StoredRow {

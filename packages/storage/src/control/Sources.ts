@@ -7,7 +7,8 @@ import { source, type SourceConfig } from "@tidegate/resources/Source"
 import { showAuth } from "../secrets/AuthColumn.ts"
 import type { Owner } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
-import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { makeStore } from "./MakeStore.ts"
+import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store.ts"
 import { loseSource } from "../workflows/WorkflowLinks.ts"
 
 type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
@@ -81,11 +82,13 @@ const make = Effect.gen(function* () {
     }
   })
 
-  /** Fails when another source of any team has the slug. */
-  const claimSlug = Effect.fnUntraced(function* ({ id, team_id }: Owner, slug: unknown) {
+  /** Fails when another source of any team has the slug. When the name is taken too, the store reports that instead. */
+  const claimSlug = Effect.fnUntraced(function* ({ id, team_id }: Owner, { name, slug }: Values) {
     if (slug === null) return
     const [holder] = yield* sql<SlugHolder>`
-      select id, team_id from sources where slug = ${slug} and deleted_at is null`
+      select id, team_id from sources where slug = ${slug} and deleted_at is null
+        and not exists (select from sources n where n.team_id = ${team_id} and n.name = ${name} and n.id <> ${id}
+          and n.deleted_at is null)`
     if (holder !== undefined && holder.id !== id) yield* urlTaken(holder, team_id)
   })
 
@@ -128,10 +131,12 @@ const make = Effect.gen(function* () {
   return yield* makeStore<SourceRow, typeof source>(source, {
     show: (rows) => Effect.forEach(rows, record),
     fields: (fields) => ({ ...fields, config: configOf(fields.config) }),
-    claim: (owner, before, next) =>
-      next["slug"] === undefined || next["slug"] === before?.slug ? Effect.void : claimSlug(owner, next["slug"]),
-    prepare: (_owner, before, next) =>
-      Effect.succeed(before === null ? next : { ...next, version: sql.literal("version + 1") }),
+    // The check of a slug reads other rows, which takes a transaction.
+    alone: (_team_id, { slug }) => (slug === null ? noRows : null),
+    prepare: Effect.fnUntraced(function* (owner, before, next) {
+      if (next["slug"] !== undefined && next["slug"] !== before?.slug) yield* claimSlug(owner, next)
+      return before === null ? next : { ...next, version: sql.literal("version + 1") }
+    }),
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       if (before === null) return nobody
       const cancelled = yield* followed(before, after, at, by)

@@ -2,7 +2,9 @@ import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import type { Rule } from "@tidegate/model/Rule"
 import type { Env } from "@tidegate/model/Transformation"
+import type { ConnectionFields } from "@tidegate/resources/Connection"
 import { presentOf } from "./PresentOf.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
 import { takePlace } from "../teams/TeamCounts.ts"
@@ -60,4 +62,26 @@ export const upsertTransformation = Effect.fnUntraced(function* (
           update transformations set code = ${code}, code_hash = ${hash}, env = ${sealed}, updated_at = ${at}
           where id = ${id} returning id`
   return written === undefined ? yield* overtaken("the name has been taken") : id
+})
+
+/** Links the transformations of rules: those written inside a rule are stored, and all are locked against deletion. */
+export const linkTransformations = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  secrets: Secrets["Service"],
+  team_id: string,
+  rules: ConnectionFields["rules"]
+): Effect.fn.Return<ReadonlyArray<Rule>, GatewayError | SqlError.SqlError> {
+  const linked: Array<Rule> = []
+  for (const rule of rules) {
+    if (rule.type !== "transform" || !("transformation" in rule)) {
+      linked.push(rule)
+      continue
+    }
+    const { code, env, name } = rule.transformation
+    const transformation_id = yield* upsertTransformation(sql, secrets, team_id, { name, code, env })
+    linked.push({ type: "transform", transformation_id })
+  }
+  const ids = linked.flatMap((rule) => ("transformation_id" in rule ? [rule.transformation_id] : []))
+  yield* holdTransformations(sql, team_id, ids)
+  return linked
 })

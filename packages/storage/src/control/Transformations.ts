@@ -5,10 +5,12 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { type Isolation, runtime, type Transformation } from "@tidegate/model/Transformation"
 import { transformation, type TransformationFields } from "@tidegate/resources/Transformation"
 import { HotSql } from "../Database.ts"
-import { noCounts, rollupBins, total } from "../retention/RollupBins.ts"
+import { binsByMeasure } from "../retention/RollupBins.ts"
+import { connectionsByTransformation, executionFields, executionMeasures } from "../reads/ExecutionCounts.ts"
 import { presentOf } from "./PresentOf.ts"
 import { Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
-import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { makeStore } from "./MakeStore.ts"
+import { nobody, type Store, type StoredRow } from "./Store.ts"
 import { isolationNow } from "../delivery/RoutingJobs.ts"
 import { openEnv, showEnv } from "./TransformationEnv.ts"
 import { refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
@@ -32,15 +34,6 @@ export interface LoadedTransformation extends TransformationFields {
   readonly code_hash: string
 }
 
-/** The number of runs in the last 24 hours, and of connections that name it. */
-interface Counts {
-  readonly successful: ReadonlyMap<string, ReadonlyArray<number>>
-  readonly failed: ReadonlyMap<string, ReadonlyArray<number>>
-  readonly connections: ReadonlyMap<string, number>
-}
-
-const uncounted: Counts = { successful: new Map(), failed: new Map(), connections: new Map() }
-
 /** SHA-256 of the code in hex; identifies a compiled copy. */
 export const codeHash = (code: string): string => hash("sha256", code, "hex")
 
@@ -53,7 +46,7 @@ const keptDays = 61
 const keptAtMost = 100
 
 const inUse = (id: string, users: ReadonlyArray<{ readonly id: string }>): GatewayError =>
-  fail("RESOURCE_IN_USE", "connections use the transformation: take it out of their rules first", {
+  fail("RESOURCE_IN_USE", "connections use the transformation: remove it from their rules first", {
     id,
     resource_type: "transformation",
     connections: users.map((user) => user.id)
@@ -77,22 +70,6 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
 
-  const count = Effect.fnUntraced(function* (ids: ReadonlyArray<string>): Effect.fn.Return<Counts, SqlError.SqlError> {
-    const nowMs = yield* Clock.currentTimeMillis
-    const rows = yield* sql<{ id: string; count: number }>`
-      select t.id, (
-        select count(*)::float8 from connections c
-        where c.team_id = t.team_id and c.deleted_at is null
-          and c.rules @> jsonb_build_array(jsonb_build_object('transformation_id', t.id))
-      ) as count
-      from transformations t where t.id = any(${[...ids]})`
-    return {
-      successful: yield* rollupBins(sql, ids, ["execution_successful"], nowMs),
-      failed: yield* rollupBins(sql, ids, ["execution_failed"], nowMs),
-      connections: new Map(rows.map((row) => [row.id, row.count]))
-    }
-  })
-
   /** Keeps the code that a workflow run may have begun with. */
   const keepCode = Effect.fnUntraced(function* ({ code, code_hash, id, team_id }: TransformationRow, at: Date) {
     yield* sql`
@@ -108,33 +85,31 @@ const make = Effect.gen(function* () {
   })
 
   return yield* makeStore<TransformationRow, typeof transformation>(transformation, {
-    show: Effect.fnUntraced(function* (rows, options) {
-      const counts = options.counts && rows.length > 0 ? yield* count(rows.map((row) => row.id)) : uncounted
+    show: Effect.fnUntraced(function* (rows, { counts }) {
+      const [first] = rows
+      if (first === undefined) return []
+      const ids = rows.map(({ id }) => id)
+      // Without counts there are no ids to count, so nothing is read.
+      const nowMs = yield* Clock.currentTimeMillis
+      const of = yield* binsByMeasure(sql, null, counts ? ids : [], executionMeasures, nowMs)
+      const users = counts ? yield* connectionsByTransformation(sql, first.team_id, ids) : new Map<string, number>()
       return yield* Effect.forEach(rows, (row) =>
-        Effect.map(showEnv(secrets, row), (env): Transformation => {
-          const successful = counts.successful.get(row.id) ?? noCounts()
-          const failed = counts.failed.get(row.id) ?? noCounts()
-          return {
-            id: row.id,
-            team_id: row.team_id,
-            name: row.name,
-            code: row.code,
-            env,
-            runtime,
-            code_hash: row.code_hash,
-            isolation: row.isolation,
-            isolation_reason: row.isolation !== "fresh" && row.pinned_hash === row.code_hash ? row.pinned_reason : null,
-            deleted_at: row.deleted_at?.toISOString() ?? null,
-            executions_24h_count: total(successful) + total(failed),
-            executions_24h_successful_count: total(successful),
-            executions_24h_failed_count: total(failed),
-            executions_24h_successful_bins: successful,
-            executions_24h_failed_bins: failed,
-            connections_count: counts.connections.get(row.id) ?? 0,
-            created_at: row.created_at.toISOString(),
-            updated_at: row.updated_at.toISOString()
-          }
-        })
+        Effect.map(showEnv(secrets, row), (env): Transformation => ({
+          id: row.id,
+          team_id: row.team_id,
+          name: row.name,
+          code: row.code,
+          env,
+          runtime,
+          code_hash: row.code_hash,
+          isolation: row.isolation,
+          isolation_reason: row.isolation !== "fresh" && row.pinned_hash === row.code_hash ? row.pinned_reason : null,
+          deleted_at: row.deleted_at?.toISOString() ?? null,
+          ...executionFields(of(row.id)),
+          connections_count: users.get(row.id) ?? 0,
+          created_at: row.created_at.toISOString(),
+          updated_at: row.updated_at.toISOString()
+        }))
       )
     }),
     prepare: (_owner, _before, next) =>

@@ -2,30 +2,30 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { HotSql } from "../Database.ts"
 import { connectionQueuesOf } from "./DeliveryRows.ts"
-import { inLine } from "./OrderingKeys.ts"
+import { waitsForKey } from "./OrderingKeys.ts"
 
-/** What waits for one destination. */
+/** The backlog of one destination. */
 export interface Backlog {
   readonly destinationId: string
-  /** Events that wait, paused ones included; `maxCounted` stands for that many or more. */
+  /** Waiting events, including paused ones; `maxCounted` means that many or more. */
   readonly waiting: number
   /**
-   * When the oldest of those that are not paused is, or was, due (Unix ms); null: all are paused. Where all wait in a line for the event before them, it
-   * is the oldest of some of them.
+   * The due time of the oldest event that is not paused (Unix ms); null: all are paused. If all wait for earlier events with
+   * their ordering keys, it is the oldest of some of them.
    */
   readonly oldestDue: number | null
 }
 
-/** Destinations that are looked at: those whose oldest event has been due for longest. */
+/** The largest number of destinations: those whose oldest event has been due for longest. */
 const maxDestinations = 100
-/** Events that are counted of each destination. */
+/** The largest number of events that are counted for a destination. */
 export const maxCounted = 5_000
-/** Rows that are looked at in the lines of a connection queue. */
-const maxInLine = 100
+/** The largest number of rows with ordering keys that are read for a connection queue. */
+const maxWithKeys = 100
 
 /**
- * The backlogs of these shards, those that are furthest behind first. What it costs is bounded whatever waits: one index probe for each connection queue,
- * as the poller does, a hundred rows of a connection queue that keeps an order, and at most half a million index entries.
+ * The largest backlogs of these shards, oldest first. Its cost is bounded: one index probe for each connection queue, as in the
+ * poller, a hundred rows for each connection queue with ordering keys, and at most half a million index entries.
  */
 export const backlogs = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>
@@ -42,9 +42,9 @@ export const backlogs = Effect.fnUntraced(function* (
           select d.ready_at from deliveries d
           where d.shard = lanes.shard and d.destination_id = lanes.destination_id and d.connection_id = lanes.connection_id
             and d.place is not null
-          order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${maxInLine}
+          order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${maxWithKeys}
         ) first
-      ) lined on lanes.due_at = ${sql.literal(inLine)}
+      ) lined on lanes.due_at = ${sql.literal(waitsForKey)}
       group by lanes.shard, lanes.destination_id order by oldest nulls last limit ${maxDestinations}
     )
     select behind.destination_id, behind.oldest, counted.waiting

@@ -4,16 +4,16 @@ import { HotSql } from "../Database.ts"
 import { isCancelled } from "./EventStatus.ts"
 import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
 
-/** Whose pending events. */
+/** The connection or destination of pending events. */
 export type PendingOf = { readonly connection_id: string } | { readonly destination_id: string }
 
 /**
- * Writes down what pending events already read: those of a connection or destination that are cancelled by it become
- * CANCELLED rows and leave the queue. `chunk` events at a time, each chunk one statement; answers how many in all.
+ * Stores a status that pending events already have: events that their connection or destination has cancelled become CANCELLED
+ * rows and leave the queue. It takes `chunk` events at a time, each chunk in one statement, and returns the number of all.
  *
- * It may be run at any time, by several at once, and be cut off. Rows that somebody else is writing are passed over: the
- * writer of an attempt sees to its event itself. An event whose delivery is on the wire is cancelled too; when that
- * attempt is recorded it has the last word.
+ * It may run at any time, several times at once, and may be interrupted. Rows that another statement is writing are skipped:
+ * the writer of an attempt updates its event itself. An event whose delivery is under way is cancelled too; the record of that
+ * attempt decides its final state.
  */
 export const cancelPending = Effect.fnUntraced(function* (
   of: PendingOf,
@@ -30,7 +30,7 @@ export const cancelPending = Effect.fnUntraced(function* (
   return total
 })
 
-/** The connections with events waiting for a destination; one that has been moved away since is among them. */
+/** The connections with waiting events of a destination, including one that was moved to another destination since. */
 const connectionQueuesOf = Effect.fnUntraced(function* (destinationId: string) {
   const sql = yield* HotSql
   const rows = yield* sql<{ connection_id: string }>`
@@ -62,7 +62,7 @@ const cancelledCounts = `(
   from doomed group by 1, 2, 3, 5, 6
 ) as c`
 
-/** Cancels the pending events that a select has locked, in one statement; answers their number. */
+/** Cancels the pending events that a select has locked, in one statement; returns their number. */
 export const cancelEvents = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   doomed: Statement.Fragment,

@@ -8,7 +8,7 @@ import * as Columns from "../journal/Columns.ts"
 import { Rows } from "../journal/Rows.ts"
 import { payloadGone } from "../Tables.ts"
 
-/** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
+/** The rows of a destination's delivery queue: `deliveries`, with the events and requests that they refer to. */
 
 export interface DueRow {
   readonly event_id: string
@@ -16,14 +16,14 @@ export interface DueRow {
 }
 
 /**
- * Due rows of a destination: of each connection queue the first `perLane` in due order, and as many more as are `known` of it. They cost one index probe
- * for each connection queue and one index entry for each row, however long the backlog is.
+ * Due rows of a destination: the first `perQueue` of each connection queue in due order, plus as many as are `known` of it.
+ * They cost one index probe for each connection queue and one index entry for each row, however long the backlog is.
  */
 export const dueRows = Effect.fnUntraced(function* (
   shard: number,
   destinationId: string,
   until: number,
-  perLane: number,
+  perQueue: number,
   known: ReadonlyMap<string, number>
 ): Effect.fn.Return<ReadonlyArray<DueRow>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
@@ -44,7 +44,7 @@ export const dueRows = Effect.fnUntraced(function* (
       select event_id from deliveries d
       where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = lanes.connection_id
         and d.due_at <= ${new Date(until)}
-      order by d.due_at, d.event_id limit ${perLane} + coalesce(known.events, 0)
+      order by d.due_at, d.event_id limit ${perQueue} + coalesce(known.events, 0)
     ) due
     where lanes.connection_id is not null`
 })
@@ -63,21 +63,21 @@ export interface PendingEventRow extends StoredHead {
   readonly root_event_id: string | null
   readonly retry_operation_id: string | null
   readonly request_id: string
-  /** What a transformation made of the request; null: it is sent as it came. */
+  /** The transformed payload; null: the request is sent unchanged. */
   readonly event_data_id: string | null
-  /** Sealed credentials, see `requests`. */
+  /** Encrypted credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
-  /** The key of the line it is or was in, and its place there: see `OrderingKeys.ts`. */
+  /** Its ordering key and its position, present or past: see `OrderingKeys.ts`. */
   readonly ordering_key: string | null
   readonly place: number | null
 }
 
 /**
- * What a delivery needs of these events, in the order given; the ones no longer pending are left out, those whose payload is
- * gone (retention removes them), and what comes after `bytes` of bodies (the first event always comes).
+ * The data for the deliveries of these events, in the given order. Without events that are no longer pending, events whose
+ * payload was removed by retention, and events beyond `bytes` of bodies (the first event is always included).
  */
 export const pendingEvents = Effect.fnUntraced(function* (
   eventIds: ReadonlyArray<string>,
@@ -130,8 +130,9 @@ const started = new Rows<readonly [event: string, at: number]>("s", [
 ])
 
 /**
- * Notes that these deliveries are under way, and since when (Unix ms), as a pace does before they start. A row that somebody else is writing is left
- * out: its attempt is being recorded. So this waits for nobody, and no two statements wait for each other.
+ * Stores that these deliveries are under way, and since when (Unix ms); rate-limited deliveries do the same before they start.
+ * A row that another statement is writing is skipped: its attempt is being recorded. So it never waits, and no two statements
+ * wait for each other.
  */
 export const noteStarts = Effect.fnUntraced(function* (
   starts: ReadonlyArray<readonly [event: string, at: number]>
@@ -146,8 +147,8 @@ export const noteStarts = Effect.fnUntraced(function* (
 })
 
 /**
- * When the destination has started deliveries since `since` (Unix ms), oldest first, in slices of `slice` ms: attempts
- * recorded, and paced deliveries that were marked and have not been. Both are found by when they were, whatever waits.
+ * The starts of deliveries of the destination since `since` (Unix ms), oldest first, in slices of `slice` ms: recorded
+ * attempts, and marked rate-limited deliveries without a recorded attempt. Both are found by their time, whatever the backlog.
  */
 export const recentStarts = Effect.fnUntraced(function* (
   shard: number,
@@ -172,8 +173,8 @@ export const recentStarts = Effect.fnUntraced(function* (
 })
 
 /**
- * `lanes (shard, destination_id, connection_id, due_at)`: every connection queue of these shards that has rows, with its earliest time. A loose index
- * scan: one probe for each connection queue, however many rows it has.
+ * `lanes (shard, destination_id, connection_id, due_at)`: all connection queues of these shards that have rows, each with its
+ * earliest time. A loose index scan: one probe for each connection queue, however many rows it has.
  */
 export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) => sql`
     with recursive lanes as (
@@ -191,23 +192,24 @@ export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyA
       ) next
     )`
 
-/** What is to be done for some shards. */
+/** The due work of some shards. */
 export interface DueWork {
-  /** With rows that are due and may be delivered: those of paused connections may not. */
+  /** Destinations with due rows of connections that are not paused. */
   readonly destinations: ReadonlyArray<string>
   readonly connections: ReadonlyArray<string>
-  /** Bulk operations that are not at their end. */
+  /** Bulk operations that are not finished. */
   readonly operations: ReadonlyArray<string>
-  /** With runs that are due and may go on: those of paused ones may not. */
+  /** Workflows that are not paused and have due runs. */
   readonly workflows: ReadonlyArray<string>
-  /** When the next connection queue or run comes due (Unix ms); infinite: none is waiting. */
+  /** When the next connection queue or run is due (Unix ms); infinite: none waits. */
   readonly next: number
 }
 
 /**
- * The destinations and connections of these shards that have had something to do since `before` (Unix ms): deliveries due, lines
- * (whose first may be waiting for its time: only their destination knows), pending routes. Of workflows also those with a run that comes due within
- * `ahead`, Unix ms: they are told a little before, so that the run goes on at its time. One statement, because it is asked for again and again, most often in vain.
+ * The due work of these shards since `before` (Unix ms): due deliveries, ordering keys (only the destination knows when their
+ * first event may start), routing jobs. It also includes workflows with a run that is due within `ahead` (Unix ms): they are
+ * woken a little earlier, so that the run continues on time. It is one statement, because it is sent often, and mostly finds
+ * nothing.
  */
 export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,

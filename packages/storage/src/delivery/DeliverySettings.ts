@@ -8,23 +8,23 @@ import type { DestinationConfig } from "@tidegate/resources/Destination"
 import { HotSql } from "../Database.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 
-/** A destination's row, as its actor needs it. */
+/** A destination with the settings that its actor needs. */
 export interface DeliveringDestination {
   readonly id: string
   readonly team_id: string
   readonly name: string
   readonly type: string
   readonly config: DestinationConfig
-  /** In the clear; null when it cannot be read, because its key is gone. */
+  /** Decrypted; null: its key is gone. */
   readonly auth: Schema.JsonObject | null
   readonly disabled_at: Date | null
   readonly cancel_before: Date | null
   readonly deleted_at: Date | null
-  /** Until when its target takes nothing more; null, or past: it does. */
+  /** Until when its target accepts no deliveries; null, or in the past: it accepts them. */
   readonly held_until: Date | null
 }
 
-/** A connection's row, as the destination's actor needs it. */
+/** A connection with the settings that the destination's actor needs. */
 export interface DeliveringConnection {
   readonly id: string
   readonly name: string
@@ -36,20 +36,20 @@ export interface DeliveringConnection {
   readonly resumed_at: Date | null
   readonly cancel_before: Date | null
   readonly ordering: Ordering | null
-  /** Whether events of it may be in line, also when it keeps no order any more. */
+  /** Whether its events may have ordering keys, even if it no longer has an ordering. */
   readonly has_lines: boolean
 }
 
-/** What a destination delivers by. */
+/** The settings for the deliveries of a destination. */
 export interface DeliverySettings {
   readonly destination: DeliveringDestination
-  /** Those that deliver here, and those that did: their waiting events still do, or have to be cancelled. */
+  /** Connections that deliver here, and earlier ones: their waiting events are still delivered, or have to be cancelled. */
   readonly connections: ReadonlyArray<DeliveringConnection>
 }
 
 const decode = Schema.decodeUnknownEffect(fromJsonText(Schema.JsonObject))
 
-/** Null when there is no such destination. `shard`: where its waiting rows are. */
+/** Null: there is no such destination. `shard`: the shard of its queue rows. */
 export const readDeliverySettings = Effect.fnUntraced(function* (
   id: string,
   shard: number

@@ -3,8 +3,8 @@ import type { SqlError } from "effect/sql"
 import { HotSql } from "../Database.ts"
 
 /**
- * Stores until when (Unix ms) a destination's target takes nothing more, unless what is stored is later. Whoever is not its owner any more
- * may write it all the same: it is what the target has said. Answers whether it is stored now.
+ * Stores until when (Unix ms) a destination's target accepts no deliveries, unless a later time is stored. A former owner may
+ * write it too, because it is what the target has answered. Returns whether it is stored.
  */
 export const storeHold = Effect.fnUntraced(function* (
   id: string,

@@ -4,12 +4,12 @@ import { type Owner, sealedColumn } from "../secrets/SealedColumn.ts"
 import { hashToken, Secrets } from "../secrets/Secrets.ts"
 
 /*
- * What a destination's actor has obtained from a provider of tokens, sealed: whoever takes the actor over goes on with it. Nobody asks a
- * provider without a claim, which is one row's and ends by the database's clock: two owners of a shard, of which one does not know yet
- * that it is none, must not use up one refresh token both.
+ * The tokens that a destination's actor has obtained from a provider, encrypted; the next owner of the actor continues with
+ * them. A process asks a provider only with a claim, which is in one row and ends by the database's clock. So two owners of a
+ * shard, one of which does not know yet that it has lost it, cannot both use one refresh token.
  */
 
-/** What a destination holds; empty when that cannot be read: then it is obtained anew. */
+/** The tokens of a destination; empty if they cannot be decrypted: then new ones are obtained. */
 type Held = Schema.JsonObject
 
 export const readTokens = Effect.fnUntraced(function* (
@@ -22,7 +22,10 @@ export const readTokens = Effect.fnUntraced(function* (
   return yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row?.held ?? null)
 })
 
-/** Takes the claim on a destination's tokens for so long; answers with what is held by then. Null: it is somebody else's, or the destination is gone. */
+/**
+ * Takes the claim on a destination's tokens for this time; returns the current tokens. Null: another process has the claim, or
+ * the destination is gone.
+ */
 export const claimTokens = Effect.fnUntraced(function* (
   owner: Owner,
   claim: string,
@@ -41,7 +44,7 @@ export const claimTokens = Effect.fnUntraced(function* (
   return row === undefined ? null : yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row.held)
 })
 
-/** Stores what is held from now on and gives the claim back; false: the claim is somebody else's by now, and nothing was stored. */
+/** Stores new tokens and releases the claim; false: another process has the claim by now, and nothing was stored. */
 export const storeTokens = Effect.fnUntraced(function* (
   owner: Owner,
   claim: string,
@@ -55,7 +58,10 @@ export const storeTokens = Effect.fnUntraced(function* (
   return rows.length > 0
 })
 
-/** Stores what a consent is begun with, in the place of one that was begun before. It is found by its state, which is not stored. */
+/**
+ * Stores the data of a started consent, and replaces an earlier one. It is found by a hash of its state, because the state
+ * itself is not stored.
+ */
 export const beginConsent = Effect.fnUntraced(function* (
   owner: Owner,
   state: string,
@@ -72,14 +78,14 @@ export const beginConsent = Effect.fnUntraced(function* (
     set consent = excluded.consent, state_hash = excluded.state_hash, consent_until = excluded.consent_until`
 })
 
-/** Whom somebody consents for. */
+/** The owner of a consent. */
 export interface ConsentFor extends Owner {
   readonly name: string
   readonly type: string
   readonly team_name: string
 }
 
-/** Whose consent waits for this state; null: nobody's. */
+/** The owner whose consent waits for this state; null: there is none. */
 export const awaitedBy = Effect.fnUntraced(function* (
   destinationId: string,
   state: string,
@@ -93,16 +99,18 @@ export const awaitedBy = Effect.fnUntraced(function* (
   return row ?? null
 })
 
-/** What has become of the consent of a state. */
+/** The state of a consent. */
 export type ConsentTaken =
-  /** What it was begun with: whoever is told so ends it, and nobody else. */
+  /** The data that it was started with: only the caller that gets it may end it. */
   | { readonly begun: Schema.JsonObject }
-  /** What it has led to. */
+  /** Its result. */
   | { readonly ended: Schema.JsonObject }
-  /** Somebody ends it just now, or has died of it. */
+  /** Another process is ending it, or has crashed meanwhile. */
   | "underWay"
 
-/** Takes the consent of a state, once; null: there is none, or its time is over. What it leads to is known by its state until then. */
+/**
+ * Takes the consent of a state, once; null: there is none, or it has expired. Until then its result can be read by its state.
+ */
 export const takeConsent = Effect.fnUntraced(function* (
   owner: Owner,
   state: string,
@@ -123,7 +131,7 @@ export const takeConsent = Effect.fnUntraced(function* (
   return Object.keys(consent).length === 0 ? null : { begun: consent }
 })
 
-/** Stores what has become of a consent that was taken; null: nothing, and its state is used up. */
+/** Stores the result of a taken consent; null: it has none, and its state cannot be used again. */
 export const settleConsent = Effect.fnUntraced(function* (
   owner: Owner,
   state: string,

@@ -4,65 +4,67 @@ import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 
 /**
- * Strict order per key: the events of one key of a connection wait in a line, each at its place. A place is taken by the statement that
- * stores what came, so what is stored after something else was answered stands behind it, whichever processes took them; of two
- * that were stored at once, either is first.
+ * Strict order by key: the events of a connection with the same ordering key are delivered one after the other, by their
+ * positions. The statement that stores an event or a routing job assigns the position. So what is stored after another one was
+ * answered comes after it, whichever processes received them; if two are stored at once, either may be first.
  */
 
-/** The `due_at` of a row that waits for the row before it in its line, and not for a time. */
-export const inLine = "timestamptz '9999-01-01 00:00:00+00'"
+/** The `due_at` of a row that waits for the previous event with its ordering key, and not for a time. */
+export const waitsForKey = "timestamptz '9999-01-01 00:00:00+00'"
 
-/** The next place, in any line. */
-export const nextPlace = "nextval('deliveries_place')"
+/** The next ordering position; positions increase over all keys. */
+export const nextPosition = "nextval('deliveries_place')"
 
-/** The lines of one connection at one destination. */
-export interface LinesOf {
+/** The ordering keys of one connection at one destination. */
+export interface KeysOf {
   readonly shard: number
   readonly destinationId: string
   readonly connectionId: string
 }
 
-/** One that is among the first of its line. */
-export interface LineRow {
+/** One of the first rows of its ordering key. */
+export interface OrderedRow {
   readonly ordering_key: string
   readonly event_id: string
   readonly place: number
-  /** When it may be tried for the first time (Unix ms); null: it has been, and is tried again by the clock. */
+  /** The earliest time of its first attempt (Unix ms); null: it had an attempt, and its retry has a time. */
   readonly ready_at: number | null
 }
 
-const rowsOf = (sql: Statement.Constructor, { connectionId, destinationId, shard }: LinesOf) => sql`
+const rowsOf = (sql: Statement.Constructor, { connectionId, destinationId, shard }: KeysOf) => sql`
     deliveries d where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = ${connectionId}
       and d.place is not null`
 
-const first = (sql: Statement.Constructor, of: LinesOf, perLine: number) => sql`
+const first = (sql: Statement.Constructor, of: KeysOf, perKey: number) => sql`
     select lines.ordering_key, head.event_id, head.place::float8 as place,
       (extract(epoch from head.ready_at) * 1000)::float8 as ready_at
     from lines cross join lateral (
       select d.event_id, d.place, d.ready_at from ${rowsOf(sql, of)} and d.ordering_key = lines.ordering_key
-      order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${perLine}
+      order by d.shard, d.destination_id, d.connection_id, d.ordering_key, d.place limit ${perKey}
     ) head`
 
-/** The first rows of these lines. One index probe a line, however long it is. */
-export const firstOfLines = Effect.fnUntraced(function* (
-  of: LinesOf,
+/** The first rows of these ordering keys. It costs one index probe for each key, however many rows the key has. */
+export const firstOfKeys = Effect.fnUntraced(function* (
+  of: KeysOf,
   keys: ReadonlyArray<string>,
-  perLine: number
-): Effect.fn.Return<ReadonlyArray<LineRow>, SqlError.SqlError, HotSql> {
+  perKey: number
+): Effect.fn.Return<ReadonlyArray<OrderedRow>, SqlError.SqlError, HotSql> {
   if (keys.length === 0) return []
   const sql = yield* HotSql
-  return yield* sql<LineRow>`
-    with lines as (select * from unnest(${Columns.text(keys)}) as l (ordering_key)) ${first(sql, of, perLine)}`
+  return yield* sql<OrderedRow>`
+    with lines as (select * from unnest(${Columns.text(keys)}) as l (ordering_key)) ${first(sql, of, perKey)}`
 })
 
-/** The first row of each of the next `most` lines behind `after`, in the order of their keys. Two index probes a line. */
-export const nextLines = Effect.fnUntraced(function* (
-  of: LinesOf,
+/**
+ * The first row of each of the next `max` ordering keys after `after`, ordered by key. It costs two index probes for each key.
+ */
+export const nextKeys = Effect.fnUntraced(function* (
+  of: KeysOf,
   after: string,
-  most: number
-): Effect.fn.Return<ReadonlyArray<LineRow>, SqlError.SqlError, HotSql> {
+  max: number
+): Effect.fn.Return<ReadonlyArray<OrderedRow>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  return yield* sql<LineRow>`
+  return yield* sql<OrderedRow>`
     with recursive found as (
       (select d.ordering_key from ${rowsOf(sql, of)} and d.ordering_key > ${after}
         order by d.shard, d.destination_id, d.connection_id, d.ordering_key limit 1)
@@ -71,6 +73,6 @@ export const nextLines = Effect.fnUntraced(function* (
         order by d.shard, d.destination_id, d.connection_id, d.ordering_key limit 1)
       from found where found.ordering_key is not null
     ), lines as (
-      select ordering_key from found where ordering_key is not null limit ${most}
+      select ordering_key from found where ordering_key is not null limit ${max}
     ) ${first(sql, of, 1)}`
 })

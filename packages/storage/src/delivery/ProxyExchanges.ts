@@ -8,7 +8,7 @@ import { GroupCommit } from "../journal/GroupCommit.ts"
 import { committed } from "../journal/JournalTelemetry.ts"
 import { many, Rows } from "../journal/Rows.ts"
 
-/** What the upstream of a proxy source answered to one request. Times are Unix milliseconds. */
+/** The exchange of a proxy source with its upstream about one request. Times are Unix milliseconds. */
 export interface ProxyExchangeRecord {
   readonly requestId: string
   readonly teamId: string
@@ -16,18 +16,18 @@ export interface ProxyExchangeRecord {
   /** The URL that was called, with the forwarded path and query. */
   readonly targetUrl: string
   readonly httpMethod: string
-  /** Null when no answer came. */
+  /** Null: there was no response. */
   readonly responseStatus: number | null
-  /** JSON object, or null when no answer came. */
+  /** A JSON object; null: there was no response. */
   readonly responseHeaders: string | null
-  /** The first bytes of the body, as sent; null when no answer came. */
+  /** The first bytes of the body, as sent; null: there was no response. */
   readonly responseBody: Uint8Array | null
   readonly responseBodyTruncated: boolean
-  /** Why the caller did not get a whole answer; null when it did. */
+  /** Why the caller did not get a complete response; null: it did. */
   readonly errorCode: string | null
   readonly errorText: string | null
   readonly startedAt: number
-  /** When the status and the headers of the answer were there; null when none came. */
+  /** When the status and the headers of the response arrived; null: there was no response. */
   readonly respondedAt: number | null
   /** From `startedAt` to `respondedAt`, in milliseconds. */
   readonly responseLatency: number | null
@@ -37,29 +37,29 @@ export interface ProxyExchangeRecord {
 
 export interface ProxyExchangeStats {
   readonly written: number
-  /** Lost: refused by the database, or too much waited for it already. */
+  /** The number of lost exchanges: refused by the database, or too many were waiting. */
   readonly lost: number
-  /** Batches so far. */
+  /** The number of batches. */
   readonly batches: number
   readonly waiting: number
   readonly waitingBytes: number
 }
 
-/** What may wait for the database. */
+/** Limits of what waits for the database. */
 const maxBytes = 32 * 1024 * 1024
 const maxItems = 10_000
 
 const retryMs = 200
-/** How long closing waits for what has not been written. */
+/** How long closing waits for unwritten exchanges. */
 const flushMs = 3_000
 
 const bytesOf = (record: ProxyExchangeRecord): number =>
   512 + record.targetUrl.length + (record.responseHeaders?.length ?? 0) + (record.responseBody?.length ?? 0)
 
 /**
- * Writes the exchanges of proxy sources, one row each, in batches of what has gathered. Nobody waits for it: the caller
- * has its answer. The request and its events are safe in the journal; an exchange is the trace of a conversation that is
- * over, so it may be lost where keeping it would cost memory without limit. Every loss is logged.
+ * Writes the exchanges of proxy sources, one row each, in batches. Callers do not wait for it: they have their response. The
+ * request and its events are safe in the journal; an exchange is only a record of the past. It may be lost if keeping it would
+ * need unlimited memory. Every loss is logged.
  */
 export class ProxyExchanges extends Context.Service<
   ProxyExchanges,
@@ -100,7 +100,7 @@ insert into proxy_exchanges (${exchanges.names})
 select * from ${exchanges.from(1, many)}
 on conflict (id) do nothing`
 
-/** The commit of a batch; a request that has its exchange keeps that one. */
+/** The commit of a batch; a request that already has an exchange keeps it. */
 export const exchangeCommit = (
   records: ReadonlyArray<ProxyExchangeRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => ({
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context())
   let written = 0
   let lost = 0
-  /** Those lost because too much waited, as far as they have not been logged yet. */
+  /** Exchanges that were lost because too many waited, and that are not logged yet. */
   let dropped = 0
   let waiting = 0
   let closed = false
@@ -146,18 +146,18 @@ const make = Effect.gen(function* () {
               : Effect.andThen(Effect.sleep(retryMs), store(records))
             : isolate(records, error)
       }),
-      // A record that cannot even be sent is refused like one that the database refuses.
+      // A record that cannot be encoded is treated as one that the database refuses.
       Effect.catchDefect((cause) => isolate(records, cause))
     )
 
-  /** One record the database refuses must not take the others with it. */
+  /** A record that the database refuses must not affect the others. */
   const isolate = (records: ReadonlyArray<ProxyExchangeRecord>, cause: unknown): Effect.Effect<void> => {
     if (records.length === 1) return lose(records, cause)
     const half = records.length >> 1
     return Effect.andThen(store(records.slice(0, half)), store(records.slice(half)))
   }
 
-  /** Exchanges that are lost because too much waits are logged once per batch, not once each: they come in floods. */
+  /** Lost exchanges are logged once for each batch, not one by one, because there may be very many. */
   const logDropped = Effect.suspend(() => {
     if (dropped === 0) return Effect.void
     const count = dropped
@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
           })
         )
       ),
-    lanes: 1,
+    concurrency: 1,
     maxItems: 200,
     maxBytes: 4 * 1024 * 1024,
     parallelFrom: 1,
@@ -191,7 +191,7 @@ const make = Effect.gen(function* () {
       else onWritten = () => resume(Effect.void)
     }).pipe(
       Effect.timeoutOption(flushMs),
-      // What is still to be tried is given up, so that no fiber outlives its database.
+      // Remaining retries are given up, so that no fiber outlives its database.
       Effect.andThen(Effect.sync(() => (closed = true)))
     )
   )
@@ -203,7 +203,7 @@ const make = Effect.gen(function* () {
         return commits.add(exchange)
       }
       lost++
-      // The first of a flood is said at once, the others when the database answers again.
+      // The first loss is logged at once, the others when the database answers again.
       if (dropped++ === 0) run(Effect.logError("proxy exchanges are being dropped: too many wait for the database"))
     },
     stats: () => ({

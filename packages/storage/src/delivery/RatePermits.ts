@@ -3,12 +3,12 @@ import type { SqlError } from "effect/sql"
 import { HotSql } from "../Database.ts"
 
 /*
- * What steps have used of the rate of a destination, or of a saved action, as its actor notes it: a text, kept beside what steps have done
- * until nobody needs to know it.
+ * The rate permits that steps have used of a destination or a saved action, stored by its actor: a text beside the results of
+ * steps, deleted when it is no longer needed.
  */
 
-/** The text that was noted last; null: none, or it is over. */
-export const readTurns = Effect.fnUntraced(function* (
+/** The last stored text; null: there is none, or it has expired. */
+export const readPermits = Effect.fnUntraced(function* (
   team_id: string,
   id: string
 ): Effect.fn.Return<string | null, SqlError.SqlError, HotSql> {
@@ -18,8 +18,8 @@ export const readTurns = Effect.fnUntraced(function* (
   return row?.result ?? null
 })
 
-/** Notes a text in the place of `before`; false: somebody else has noted another one meanwhile, and nothing was written. */
-export const noteTurns = Effect.fnUntraced(function* (options: {
+/** Replaces the text `before`; false: another process has replaced it meanwhile, and nothing was written. */
+export const storePermits = Effect.fnUntraced(function* (options: {
   readonly team_id: string
   readonly id: string
   readonly before: string | null

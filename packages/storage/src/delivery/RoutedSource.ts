@@ -21,23 +21,26 @@ interface Settings {
     readonly id: string
     readonly destination_id: string
     readonly destination_type: string
-    /** Null: those of the source's connections before it are as many as are read at once. */
+    /** Null: the connections before it already have as many rules as are read at once. */
     readonly rules: ReadonlyArray<Rule> | null
     readonly ordering: Ordering | null
-    /** Requests have been put in line before slow rules: those that come now must not pass them, whatever the rules are by now. */
+    /**
+     * Ordering positions were assigned to routing jobs of earlier requests: later requests must not overtake them, whatever the
+     * rules are by now.
+     */
     readonly follows: boolean
   }>
-  /** What each accepted request begins a run of; those of a paused one wait. */
+  /** The workflows of which each accepted request starts a run; runs of paused workflows wait. */
   readonly workflows: ReadonlyArray<{ readonly id: string; readonly version: number; readonly steps: number }>
 }
 
-/** A source as requests are routed by it, all of one moment. */
+/** A source with the settings for routing, all of one moment. */
 export interface RoutedSource extends Settings {
   readonly version: number
   readonly disabled: boolean
-  /** When it ends, as long as it is a bin that nobody has claimed; null: it is none. */
+  /** When it expires, if it is an unclaimed bin; null: it is none. */
   readonly binExpiresAt: number | null
-  /** By what it verifies; a failure where that cannot be read. Who verifies by it has to fail closed. */
+  /** The settings for verification; a failure if they cannot be decrypted. The caller must fail closed then. */
   readonly auth: Result.Result<Schema.JsonObject, SecretUnreadable | Schema.SchemaError>
 }
 
@@ -50,16 +53,16 @@ interface Row extends Omit<Settings, "config"> {
   readonly auth: string | null
 }
 
-/** Of the rules of a source's connections that are read with it, in bytes of JSON. */
+/** The largest size of the rules of all connections that are read with a source, in bytes of JSON. */
 const maxRuleBytes = 4 * 1024 * 1024
 
-/** As they are stored, compressed, in bytes. What has no more is some hundred kilobytes when it is read, whatever it is. */
+/** The same as stored, compressed, in bytes. Up to this size they have at most some hundred kilobytes when they are read. */
 const lightSettings = 2_000
 const lightRules = 16_000
 
 const named = (sql: SqlClient.SqlClient, name: string) => (isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`)
 
-/** What reading the source of that id or slug costs, told without reading it; null: there is none. */
+/** The cost of reading the source with this id or slug, determined without reading it; null: there is none. */
 export const weighRoutedSource = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<{ readonly team_id: string; readonly isLight: boolean } | null, SqlError.SqlError, HotSql> {
@@ -73,7 +76,7 @@ export const weighRoutedSource = Effect.fnUntraced(function* (
   return row ?? null
 })
 
-/** The source of that id or slug; null: there is none. */
+/** The source with this id or slug; null: there is none. */
 export const readRoutedSource = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<RoutedSource | null, SqlError.SqlError, HotSql | Secrets> {

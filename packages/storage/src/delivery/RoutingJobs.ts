@@ -7,37 +7,37 @@ import { HotSql } from "../Database.ts"
 import { Rows } from "../journal/Rows.ts"
 import { GroupCommit } from "../journal/GroupCommit.ts"
 
-/** A request that waits for its connection's slow rules. */
+/** A routing job: a request that waits for the slow rules of its connection. */
 export interface RoutingJobRow extends StoredHead {
   readonly request_id: string
   readonly team_id: string
   readonly source_id: string
   readonly ingested_at: Date
-  /** Sealed credentials, see `requests`. */
+  /** Encrypted credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
   /** Null unless the request is a replay. */
   readonly retry_kind: string | null
-  /** Whether the request counts this route as an event already. */
+  /** Whether the counts of the request already include it as an event. */
   readonly counted: boolean
-  /** The line that its event goes into; null: none. */
+  /** The ordering key of its event; null: none. */
   readonly ordering_key: string | null
-  /** Null: its connection kept no order when it came. */
+  /** Null: its connection had no ordering when it was received. */
   readonly place: bigint | null
 }
 
-/** A connection as its pending routes are worked off by it. */
+/** A connection with the settings for its routing jobs. */
 export interface RoutedConnection {
   readonly team_id: string
   readonly destination_id: string
   readonly destination_type: string
   readonly source_id: string
-  /** The source's version; it counts every change of the connection, and of whether its destination takes anything. */
+  /** The source's version, which changes with the connection, and with whether its destination is enabled. */
   readonly version: number
   readonly rules: ReadonlyArray<Rule>
-  /** Whether a request may become an event on it: it and its destination are enabled. */
+  /** Whether requests may become events: the connection and its destination are enabled. */
   readonly routes: boolean
 }
 
@@ -49,14 +49,14 @@ export interface RoutedTransformation {
   readonly code_hash: string
   readonly isolation: Isolation
   readonly env: string | null
-  /** Another one after each change. */
+  /** A value that differs after each change. */
   readonly mark: string
 }
 
-/** Where a transformation's code runs, as an expression over its row: pinned code is, what was not asked for. */
+/** The isolation of a transformation's code, as an SQL expression over its row. Pinned code overrides the setting. */
 export const isolationNow = "case when isolation = 'fresh' or pinned_hash = code_hash then 'fresh' else 'sealed' end"
 
-/** The team of a connection, deleted or not; null when there is no such connection. It never changes. */
+/** The team of a connection, which may be deleted; null: there is no such connection. It never changes. */
 export const teamOfConnection = Effect.fnUntraced(function* (
   connectionId: string
 ): Effect.fn.Return<string | null, SqlError.SqlError, HotSql> {
@@ -65,10 +65,10 @@ export const teamOfConnection = Effect.fnUntraced(function* (
   return row?.team_id ?? null
 })
 
-/** What there is to do on a connection, and by which settings: all of one moment. */
+/** The routing jobs of a connection and its settings, all of one moment. */
 export interface PendingWork {
   readonly connection: RoutedConnection
-  /** Null when the rules name none, or one that is not there. */
+  /** Null: the rules name none, or one that does not exist. */
   readonly transformation: RoutedTransformation | null
   readonly waiting: ReadonlyArray<RoutingJobRow>
 }
@@ -85,9 +85,9 @@ interface SettingsRow extends Omit<RoutedConnection, "version"> {
 }
 
 /**
- * A connection with its pending routes, oldest first (by their places, where it keeps an order): so many, with bodies of so many bytes in all (the first always comes).
- * Null when there is no such connection. One statement, so that a change of the connection or its transformation that had
- * returned before one of these requests came is in what the request is worked off by.
+ * A connection with its routing jobs, oldest first (by their ordering positions, if it has an ordering): limited in number and
+ * in bytes of bodies (the first one is always included). Null: there is no such connection. It is one statement. So a change of
+ * the connection or its transformation that returned before one of these requests was received is already in the settings.
  */
 export const readPendingWork = Effect.fnUntraced(function* (
   connectionId: string,
@@ -140,7 +140,7 @@ export const readPendingWork = Effect.fnUntraced(function* (
   }
 })
 
-/** A window that a request has opened: later requests of that key are duplicates until then (Unix ms). */
+/** A deduplication window that a request has opened: later requests with that key are duplicates until then (Unix ms). */
 export interface DedupeWindow {
   readonly key: string
   readonly request_id: string
@@ -159,7 +159,7 @@ const wantedKeys = new Rows<{ readonly lookup: number; readonly connectionId: st
   ["key", "text", ({ key }) => key]
 ])
 
-/** The windows of these keys, for each lookup. */
+/** The windows of the keys of each lookup. */
 export const readDedupeWindows = Effect.fnUntraced(function* (
   lookups: ReadonlyArray<WindowLookup>
 ): Effect.fn.Return<ReadonlyArray<ReadonlyArray<DedupeWindow>>, SqlError.SqlError, HotSql> {
@@ -182,8 +182,8 @@ interface Asked extends WindowLookup {
 }
 
 /**
- * What reads the windows of a process's connections, of several by one statement. They have to be asked for after the pending routes
- * that they decide about are known: whoever else has stored results of some meanwhile has then committed the windows too.
+ * Reads deduplication windows for the connections of a process, several in one statement. Call it after the routing jobs have
+ * been read: another owner that has stored results of some of them has then committed their windows too.
  */
 export const makeWindowReader: Effect.Effect<
   (lookup: WindowLookup) => Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>,
@@ -200,7 +200,7 @@ export const makeWindowReader: Effect.Effect<
         })
       ),
     committed: () => {},
-    lanes: 2,
+    concurrency: 2,
     maxItems: 400,
     maxBytes: 1024 * 1024,
     parallelFrom: 24,

@@ -6,11 +6,11 @@ import { HotSql } from "../Database.ts"
 import { controlSlot } from "../retention/RollupBins.ts"
 import { configOf, type StoredConfig } from "../control/Sources.ts"
 
-/** What a source's requests are counted by. */
+/** The rate limit of a source's requests. */
 export interface IngestSettings {
   readonly team_id: string
   readonly version: number
-  /** Requests that are accepted in a period; null: all. */
+  /** The largest number of requests accepted in a period; null: unlimited. */
   readonly limit: number | null
   readonly period: RatePeriod
 }
@@ -28,19 +28,19 @@ export const readIngestSettings = Effect.fnUntraced(function* (
   return { team_id: row.team_id, version: Number(row.version), limit: rate_limit, period }
 })
 
-/** A period of a source, as whoever has taken it over counts in it. */
+/** A period of a source, for the process that has taken it over. */
 export interface SourcePeriod {
-  /** Whose it is: raised with each taking over, so that an earlier owner can no longer write. */
+  /** The number of its owner: it increases with each take-over, so that an earlier owner can no longer write. */
   readonly revision: bigint
-  /** What is noted as leased of it; of a new one, ahead of it. */
+  /** The number of leased requests; of a new period, leased in advance. */
   readonly leased: number
   readonly isNew: boolean
   readonly remainingMs: number
 }
 
 /**
- * Takes over the current period of a source; when it is over, or of another length, a new one begins with `ahead` leased already.
- * Times are the database's: processes are told how long a period still lasts, and need no clock in common.
+ * Takes over the current period of a source. If it is over or has another length, a new one starts with `ahead` requests
+ * leased. Times are those of the database: processes get the remaining time of a period, so their clocks need not agree.
  */
 export const takePeriod = Effect.fnUntraced(function* (options: {
   readonly source_id: string
@@ -67,7 +67,7 @@ export const takePeriod = Effect.fnUntraced(function* (options: {
   return { revision: row!.revision, leased: row!.leased, isNew: row!.is_new, remainingMs: row!.remaining }
 })
 
-/** Notes what is leased of a period, before it is; false: somebody else has taken the period over. */
+/** Stores the number of leased requests of a period before they are used; false: another process has taken over the period. */
 export const noteLeased = Effect.fnUntraced(function* (
   source_id: string,
   revision: bigint,
@@ -80,7 +80,7 @@ export const noteLeased = Effect.fnUntraced(function* (
   return rows.length > 0
 })
 
-/** Requests of a source that were over its limit, in a minute. */
+/** The number of requests of a source beyond its limit in a minute. */
 export interface Limited {
   readonly source_id: string
   readonly team_id: string
@@ -96,7 +96,7 @@ const limited = new Rows<Limited>("l", [
   ["n", "int8", ({ count }) => BigInt(count)]
 ])
 
-/** Counts requests that were over their source's limit: all that is stored of them. */
+/** Counts requests beyond their source's limit; nothing else of them is stored. */
 export const countLimited = Effect.fnUntraced(function* (
   rows: ReadonlyArray<Limited>
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {

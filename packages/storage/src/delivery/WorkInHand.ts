@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as Columns from "../journal/Columns.ts"
 
-/** The rows behind what processes have in hand: see the migration. */
+/** Heavy work that processes have begun: see the migration. */
 
 export type WorkKind = "run" | "route" | "event" | "bulk"
 
@@ -12,21 +12,21 @@ export interface Work {
   readonly team_id: string
 }
 
-/** Work that is taken in hand, and how many ends of processes it counts. */
+/** Begun work, and how many crashes of processes it is suspected of. */
 export interface Taken extends Pick<Work, "kind" | "id"> {
   readonly ends: number
 }
 
-/** How long what nobody comes back to is kept in mind. */
+/** How long a suspicion is kept if the work does not come back. */
 const forgotten = "7 days"
-/** A process that has not been seen for so long (ms) has died, or its database is out of its reach. */
+/** A process that has not been seen for this time (ms) has crashed, or it cannot reach the database. */
 const deadAfter = 6_000
-/** A death is forgotten so long after it could be found (ms), once somebody has heard of it: by then all that live have. */
-const toldFor = 10_000
-/** More rows of others than these are not looked at. */
+/** How long (ms) a crash is remembered after it can be noticed: by then all living processes have noticed it. */
+const rememberedMs = 10_000
+/** The largest number of rows of other processes that are read. */
 const maxRead = 10_000
 
-/** Says that the process lives; answers what others have in hand, and whether some have died lately. */
+/** Records that the process is alive. Returns the begun work of other processes, and whether some have crashed lately. */
 export const seeProcesses = Effect.fnUntraced(function* (
   process: string
 ): Effect.fn.Return<
@@ -39,14 +39,14 @@ export const seeProcesses = Effect.fnUntraced(function* (
   const dead = yield* sql`
     select id from processes where seen_at < now() - ${deadAfter}::int * interval '1 millisecond' limit 1`
   if (dead.length > 0) {
-    yield* sql`delete from processes where seen_at < now() - ${deadAfter + toldFor}::int * interval '1 millisecond'`
+    yield* sql`delete from processes where seen_at < now() - ${deadAfter + rememberedMs}::int * interval '1 millisecond'`
   }
   const others = yield* sql<Pick<Work, "kind" | "id">>`
     select kind, id from work_in_hand where process <> ${process} limit ${maxRead}`
   return { others, died: dead.length > 0 }
 })
 
-/** A clean end: nothing is suspected for it. */
+/** A clean shutdown: no work is suspected for it. */
 export const leaveProcesses = Effect.fnUntraced(function* (
   process: string
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
@@ -56,8 +56,8 @@ export const leaveProcesses = Effect.fnUntraced(function* (
 })
 
 /**
- * Takes work in hand, before it begins; answers how often other processes have ended with it. What another one had beside other work may
- * have been innocent, and counts once; what it had alone was the cause, and counts each time.
+ * Records work before it begins. Returns how many crashes of other processes it is suspected of. Work that ran beside other
+ * work may be innocent, and counts once; work that ran alone was the cause, and counts each time.
  */
 export const takeInHand = Effect.fnUntraced(function* (
   process: string,
@@ -76,7 +76,7 @@ export const takeInHand = Effect.fnUntraced(function* (
     returning kind, id, ends`
 })
 
-/** From here on, nothing else that is suspected is under way in the process. */
+/** From now on, no other suspected work is under way in the process. */
 export const haveAlone = Effect.fnUntraced(function* (
   process: string,
   { id, kind }: Pick<Work, "kind" | "id">,
@@ -86,7 +86,7 @@ export const haveAlone = Effect.fnUntraced(function* (
   yield* sql`update work_in_hand set alone = ${alone} where kind = ${kind} and id = ${id} and process = ${process}`
 })
 
-/** Work that has come to something without an end of the process. */
+/** Removes work that has ended without a crash. */
 export const outOfHand = Effect.fnUntraced(function* (
   process: string,
   works: ReadonlyArray<Pick<Work, "kind" | "id">>
@@ -98,7 +98,7 @@ export const outOfHand = Effect.fnUntraced(function* (
     where w.kind = t.kind and w.id = t.id and w.process = ${process}`
 })
 
-/** Work that was broken off, and not by its own doing: what is suspected of it stays so. Null: all of the process. */
+/** Releases work that was interrupted from outside: its suspicion stays. Null: all work of the process. */
 export const letGo = Effect.fnUntraced(function* (
   process: string,
   works: ReadonlyArray<Pick<Work, "kind" | "id">> | null

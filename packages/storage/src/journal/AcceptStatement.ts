@@ -1,87 +1,24 @@
 import type { PgTypes } from "@effect/sql-pg"
-import type { StoredHead } from "@tidegate/model/Message"
-import { inLine, nextPlace } from "../delivery/OrderingKeys.ts"
+import { nextPosition, waitsForKey } from "../delivery/OrderingKeys.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
 import { Groups, type Present } from "./Groups.ts"
+import type { IgnoredEvent, RequestRecord, RoutedEvent, RoutedRun, RoutingJob } from "./RequestRecord.ts"
 import { type Column, type Fields, insertInto, type Made, Rows, texts } from "./Rows.ts"
 
-/** An event that a request becomes on one connection. */
-export interface RoutedEvent {
-  readonly id: string
-  readonly connectionId: string
-  readonly destinationId: string
-  readonly shard: number
-  /** Unix ms; later than the request's time when a delay rule says so. */
-  readonly dueAt: number
-  /** The ordering key in whose line it waits; null: it waits for nobody. */
-  readonly orderingKey: string | null
-}
-
-export interface IgnoredEvent {
-  readonly id: string
-  readonly connectionId: string
-  readonly cause: "FILTERED" | "HANDSHAKE"
-  /** JSON. */
-  readonly meta: string
-}
-
-/** A connection whose slow rules decide later, and the shard its actor lives on. */
-export interface RoutingJob {
-  readonly connectionId: string
-  readonly shard: number
-  /** Null: its connection keeps no order. Else the line that its event will wait in; without a key in none. */
-  readonly line: { readonly key: string | null } | null
-}
-
-/** A run of a workflow that a request begins, and the shard that its actor lives on. */
-export interface RoutedRun {
-  readonly id: string
-  readonly workflowId: string
-  readonly shard: number
-  /** The version of the workflow that it runs by to its end. */
-  readonly version: number
-  readonly steps: number
-}
-
-/** A request as ingress wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
-export interface RequestRecord extends StoredHead {
-  readonly id: string
-  readonly teamId: string
-  readonly sourceId: string
-  /** The version of the source's snapshot that this routing was decided by. */
-  readonly version: number
-  readonly status: "accepted" | "rejected"
-  readonly verified: boolean
-  readonly rejectionCause: string | null
-  /** The credentials that its sender presented, sealed: headers and query have masks in their place. Null: none. */
-  readonly presented: string | null
-  readonly body: Uint8Array | null
-  readonly bodySize: number
-  readonly externalId: string | null
-  readonly originalIp: string | null
-  readonly ingestedAt: number
-  readonly events: ReadonlyArray<RoutedEvent>
-  readonly ignored: ReadonlyArray<IgnoredEvent>
-  readonly pending: ReadonlyArray<RoutingJob>
-  readonly runs: ReadonlyArray<RoutedRun>
-  /** How many of the events go through a tunnel. */
-  readonly cliEvents: number
-}
-
-/** A request of a batch. `pair`: the place of its (source, version) pair, from 1. */
+/** A request of a batch. `pair`: the number of its (source, version) pair, from 1. */
 interface Accepting {
   readonly pair: number
   readonly item: RequestRecord
 }
 
-/** What one of them becomes on a connection or a workflow. */
+/** An event, ignored event, routing job or run of such a request. */
 interface Becoming<A> extends Accepting {
   readonly of: A
 }
 
-/** How often something is counted under a key. */
+/** The number of records under a key and measure. */
 interface Count {
   readonly pair: number
   readonly key: string
@@ -93,9 +30,9 @@ interface Count {
   n: bigint
 }
 
-type Lined = RoutingJob & { readonly line: { readonly key: string | null } }
+type Ordered = RoutingJob & { readonly ordering: { readonly key: string | null } }
 
-/** What rows of different groups have of their request. */
+/** Columns of the request that rows of several groups have. */
 const v: Column<Accepting> = ["v", "int4", ({ pair }) => pair, []]
 const team: Column<Accepting> = ["team_id", "text", ({ item }) => item.teamId]
 const request: Column<Accepting> = ["request_id", "text", ({ item }) => item.id]
@@ -138,7 +75,7 @@ const pendingFields: Fields<Becoming<RoutingJob>> = [
   { counted: "true" }
 ]
 
-/** The rows of a batch, by what they become. `v` is the place of the row's (source, version) pair. */
+/** The rows of a batch by group. `v` is the number of the row's (source, version) pair. */
 const declared = {
   sources: new Rows<{ readonly pair: number; readonly id: string; readonly version: number }>("s", [
     ["v", "int4", ({ pair }) => pair],
@@ -191,10 +128,10 @@ const declared = {
     ...eventFields({ ordering_key: "key" }),
     ["key", "text", ({ of }) => of.orderingKey, []]
   ]),
-  linedPending: new Rows<Becoming<Lined>>("r", [
+  linedPending: new Rows<Becoming<Ordered>>("r", [
     ...pendingFields,
-    ["key", "text", ({ of }) => of.line.key, ["ordering_key"]],
-    { place: nextPlace }
+    ["key", "text", ({ of }) => of.ordering.key, ["ordering_key"]],
+    { place: nextPosition }
   ]),
   runs: new Rows<Becoming<RoutedRun>>("r", [
     v,
@@ -228,7 +165,7 @@ type Group = keyof typeof declared
 /** The row of a delivery queue that each event has. */
 const delivery = ["team_id", "shard", "destination_id", "connection_id"]
 
-/** What each group's rows become. */
+/** The inserts for the rows of each group. */
 const writes: {
   readonly [group in Exclude<Group, "sources">]: (rows: string, single: boolean) => ReadonlyArray<string>
 } = {
@@ -244,7 +181,11 @@ const writes: {
     declared.linedEvents.insertInto("events", rows),
     insertInto(
       "deliveries",
-      [{ event_id: "id" }, ...delivery, { due_at: inLine, ordering_key: "key", place: nextPlace, ready_at: "due_at" }],
+      [
+        { event_id: "id" },
+        ...delivery,
+        { due_at: waitsForKey, ordering_key: "key", place: nextPosition, ready_at: "due_at" }
+      ],
       rows
     ),
     writeFeed(rows, single)
@@ -257,13 +198,13 @@ const writes: {
   counts: (rows) => [writeCounts(rows)]
 }
 
-/** Rows whose (source, version) pair is not current are left out, and answered. */
+/** Rows whose (source, version) pair is not current are left out and returned. */
 const current = "v <> all ((select ords from stale)::int4[])"
 
 /**
- * One statement, hence one transaction: the requests with their events, queue rows, ignored events, routing jobs and
- * counts, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
- * row whose version is still current was routed by what holds now.
+ * One statement, so one transaction: the requests with their events, queue rows, ignored events, routing jobs and counts, as
+ * far as the batch has any. Its snapshot is taken after every configuration change that has returned. So a row whose version is
+ * still current was routed by the current configuration.
  */
 const statementFor = texts((present: Present<Group>): string => {
   const parts: Array<string> = []
@@ -287,11 +228,11 @@ with stale as materialized (
 select ords from stale`
 })
 
-/** Counts by (pair, key, measure, minute), gathered over a batch. */
+/** Counts of a batch by (pair, key, measure, minute). */
 class Counts {
   readonly #byKey = new Map<string, Count>()
 
-  /** A pair's source and its team are always the same, and so is a connection's destination. */
+  /** A pair always has the same source and team, and a connection the same destination. */
   add(
     { item, pair }: Accepting,
     key: string,
@@ -311,7 +252,7 @@ class Counts {
   }
 }
 
-/** The commit of a batch: its statement, and for each item the pair (1-based) that the answer names when it was stale. */
+/** The commit of a batch: its statement, and for each item the number of its pair, which the answer contains if it is stale. */
 export const acceptCommit = (
   items: ReadonlyArray<RequestRecord>
 ): {
@@ -347,7 +288,7 @@ export const acceptCommit = (
       counts.add(accepting, of.connectionId, item.sourceId, null, "ignored")
     }
     for (const of of item.pending) {
-      if (isLined(of)) rows.linedPending.push({ pair, item, of })
+      if (isOrdered(of)) rows.linedPending.push({ pair, item, of })
       else rows.pending.push({ pair, item, of })
     }
     for (const of of item.runs) rows.runs.push({ pair, item, of })
@@ -360,10 +301,10 @@ export const acceptCommit = (
   return { pairs, statement: statementFor(name, present), parameters }
 }
 
-/** What one request may become several of. */
+/** Groups in which one request may have several rows. */
 const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
 
-const isLined = (route: RoutingJob): route is Lined => route.line !== null
+const isOrdered = (route: RoutingJob): route is Ordered => route.ordering !== null
 
 /** Which of these requests are stored. */
 export const storedLookup = (

@@ -4,7 +4,7 @@ import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { type Given, Rows, texts } from "./Rows.ts"
 
-/** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
+/** A finished attempt, and the new state of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
   readonly id: string
   readonly teamId: string
@@ -25,24 +25,24 @@ export interface AttemptRecord {
   readonly requestedUrl: string
   readonly httpMethod: string
   readonly bulkRetryId: string | null
-  /** The tunnel's session that it went through; null: through none. */
+  /** The session of the tunnel that it went through; null: none. */
   readonly cliId: string | null
-  /** When the request had been prepared and was sent, and when its response was complete. */
+  /** When the request was sent, and when its response was complete. */
   readonly deliveredAt: number
   readonly respondedAt: number | null
   readonly deliveryLatency: number
   readonly finishedAt: number
-  /** Of a retry: the first event that it repeats. */
+  /** For a retry: the first event that it repeats. */
   readonly rootEventId: string | null
   /** When the event was created. */
   readonly eventCreatedAt: number
-  /** The next attempt's time, or null when this was the last. */
+  /** The time of the next attempt; null: this was the last one. */
   readonly retryAt: number | null
 }
 
 const minute = (at: number): number => at - (at % 60_000)
 
-/** The rows of a batch, of which the statement makes `e`: with what stands in the event of each. */
+/** The rows of a batch. The statement joins them with their events as `e`. */
 const attempts = new Rows<AttemptRecord>(
   "i",
   [
@@ -80,12 +80,12 @@ const attempts = new Rows<AttemptRecord>(
   ["http_method", "trigger", "bulk_retry_id", "successful", "error_code", "failure_message", "retry_at", "cli_id"]
 )
 
-/** Whose the attempt is stands in its event, which the statement has at hand. */
+/** Columns that the attempt takes from its event. */
 const ofEvent = ["team_id", "request_id", "connection_id", "source_id", "destination_id", "state", "cancelled_at"]
   .map((column) => `events.${column}`)
   .join(", ")
 
-/** How a batch is given, and whether some of it is retried or succeeded as a retry. */
+/** The form of a batch, whether some attempts are retried, and whether some retries have succeeded. */
 interface Shape {
   readonly given: Given
   readonly resolves: boolean
@@ -93,8 +93,9 @@ interface Shape {
 }
 
 /**
- * What retries that have succeeded make of the events before them: the first one, which failed or was cancelled, and the retries between that failed. All have
- * the same payload, and the target has it now. `first` is the place of the parameters: the ids of the first events, the least and the greatest.
+ * Resolves the events before successful retries: the first event, which failed or was cancelled, and failed retries in between.
+ * All have the same payload, and the target now has it. `first`: the number of the first parameter: the ids of the first
+ * events, the smallest and the largest.
  */
 const resolve = (first: number): string => `successes as materialized (
   select event_id, request_id, root_event_id, finished_at from e where successful and root_event_id is not null
@@ -112,10 +113,10 @@ const resolve = (first: number): string => `successes as materialized (
 ), `
 
 /**
- * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the counts. The
- * attempt number is the fence: only the attempt that follows the last recorded one is taken, so a repeated or
- * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
- * is a success (the target has it), a failure leaves it CANCELLED.
+ * One statement, so one transaction: the attempts, the new states of their events, the queue rows and the counts. The attempt
+ * number is the fence: only the attempt after the last recorded one is accepted, so a repeated or outdated write changes
+ * nothing. An event that was cancelled during its delivery keeps the attempt: after a success it is SUCCESSFUL, because the
+ * target has it; after a failure it stays CANCELLED.
  */
 const statementFor = texts(({ given, resolves, retries }: Shape): string => {
   const { width } = attempts
@@ -174,7 +175,7 @@ with e as (
 select event_id, state from e`
 })
 
-/** The commit of a batch: the statement, in the shape that is enough for it, and its parameters. */
+/** The commit of a batch: the statement in the smallest sufficient shape, and its parameters. */
 export const attemptCommit = (
   items: ReadonlyArray<AttemptRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {

@@ -23,12 +23,12 @@ const byType = { text, int2, int4, int8, bool, bytea, timestamptz }
 
 export type ColumnType = keyof typeof byType
 
-/** The array of a column of that type. */
+/** The array parameter of a column with this type. */
 export const column = (type: ColumnType, values: ReadonlyArray<unknown>): PgTypes.Parameter => byType[type](values)
 
 /**
- * The least and the greatest of some ids. A statement that names the rows it wants by `= any(ids)` names these too: by them the
- * planner knows the days that it need not look into, which it cannot by an array.
+ * The smallest and the largest of some ids. A statement that selects rows with `= any(ids)` also has these as bounds: with them
+ * the planner skips the partitions of other days, which it cannot do with an array.
  */
 export const bounds = (ids: ReadonlyArray<string>): readonly [first: string, last: string] => {
   let first = ids[0] ?? ""

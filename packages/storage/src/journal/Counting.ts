@@ -7,16 +7,19 @@ import { JournalSql } from "../Database.ts"
 import { addUpCommit } from "./CountStatement.ts"
 
 /**
- * Counts wait so long to be added up (ms), or until so many records have been counted: the longer, the fewer rows are written, and the
- * more has to be read by who asks for counts meanwhile.
+ * Counts are added up after this time (ms), or after this many counted records. A longer time means fewer written rows, but
+ * more rows to read for a count.
  */
 const afterMs = 5_000
-const most = 20_000
+const maxWaiting = 20_000
 
-/** Processes add up in slots of their own, so that they never wait for each other's rows; two that draw the same one may. */
+/**
+ * Each process adds up in its own slot, so that processes do not wait for each other's rows. Two processes that draw the same
+ * slot may wait for each other.
+ */
 const slots = 20_000
 
-/** Adds up all that batches have counted until now. Several at once share the work. */
+/** Adds up all present counts of batches. Several concurrent calls share the work. */
 export const addUp = (slot: number): Effect.Effect<void, SqlError.SqlError, JournalSql> =>
   Effect.gen(function* () {
     const { parameters, statement } = addUpCommit(slot)
@@ -28,8 +31,8 @@ export const addUp = (slot: number): Effect.Effect<void, SqlError.SqlError, Jour
   })
 
 /**
- * Adds up what others have left who did not come to it, and what is counted from now on, for as long as the scope lives. To be told of
- * the records that were counted; while there are none, it asks the database nothing.
+ * Adds up the counts that other processes have left, and then all later ones, while the scope lives. Returns a function to
+ * report counted records; without reports the database is not queried.
  */
 export const addingUp: Effect.Effect<(records: number) => void, never, JournalSql | Scope.Scope> = Effect.gen(
   function* () {
@@ -40,7 +43,7 @@ export const addingUp: Effect.Effect<(records: number) => void, never, JournalSq
     const counted = (records: number): void => {
       waiting += records
       some.openUnsafe()
-      if (waiting >= most) many.openUnsafe()
+      if (waiting >= maxWaiting) many.openUnsafe()
     }
     yield* Effect.forkScoped(
       Effect.gen(function* () {

@@ -1,6 +1,7 @@
 /**
- * A part of a statement: notes for those who follow events that these rows, each with `id` and `team_id`, are stored by this transaction: one row a
- * team. It has the id of its first event, by which it goes with the events' day. `single`: there is one row.
+ * A part of a statement. For streams of events it stores that these rows, each with `id` and `team_id`, are written by this
+ * transaction: one row for each team. The row has the id of its first event, so it is removed together with the events of that
+ * day. `single`: there is one row.
  */
 export const writeFeed = (rows: string, single = false): string =>
   single

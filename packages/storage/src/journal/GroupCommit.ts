@@ -3,38 +3,39 @@ import { GatheringTime } from "@tidegate/runtime/GatheringTime"
 import { passed } from "@tidegate/runtime/TestSignal"
 
 /**
- * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no fixed
- * window: at low load an item is committed alone and at once, under load the batches grow by themselves.
+ * Group commit: items that arrive while a commit is under way go into the next commit. There is no fixed window. With little
+ * load an item is committed alone and at once; under load the batches grow by themselves.
  *
- * While batches are small, commits run beside each other, so that nobody waits for a commit that is not his own; once they
- * grow, or commits become slow, another one starts only when enough has gathered to fill it, so that load lowers the statements per item.
+ * While batches are small, commits run concurrently, so that a caller waits only for its own commit. When batches grow or
+ * commits become slow, a further commit starts only when enough items wait to fill it. So load lowers the number of statements
+ * for each item.
  *
- * Where several processes share the load of a database, commits are slow and small: each process has a few senders, who come again right after their
- * commit, too late for the next one. So before the next one it gathers for as long as a commit takes.
+ * If several processes share the load of a database, commits are slow and small: each process has a few senders, which send
+ * again right after their commit and miss the next one. Therefore the next commit waits for as long as a commit takes.
  */
 export interface GroupCommitOptions<Item> {
-  /** Writes a batch and tells every item of it what became of it. Must not fail, and must answer every item. */
+  /** Writes a batch and answers every item of it. It must not fail. */
   readonly commit: (items: ReadonlyArray<Item>) => Effect.Effect<void>
-  /** Commits that may be under way at the same time. */
-  readonly lanes: number
+  /** The largest number of concurrent commits. */
+  readonly concurrency: number
   readonly maxItems: number
-  /** Told of each commit that is over: what was in it, in items and bytes, and how long it took. */
+  /** Called after each commit with its number of items, its bytes, and its duration. */
   readonly committed: (items: number, bytes: number, seconds: number) => void
   readonly maxBytes: number
   readonly sizeOf: (item: Item) => number
-  /** Runs a commit; supplied by the owner so that it runs in the owner's context. */
+  /** Runs a commit in the owner's context. */
   readonly run: (commit: Effect.Effect<void>) => void
-  /** Under load, another commit starts beside one under way when this many wait for it, and none is held back for more. */
+  /** Under load, a further commit starts when this many items wait, and it does not wait for more. */
   readonly parallelFrom: number
 }
 
-/** A batch of fewer items than this is no sign of load. */
+/** A smaller batch does not count as load. */
 const smallBatch = 8
-/** So many times as long as the quickest commit is slow: two is usual without anything beside it. */
+/** A commit that takes this many times as long as the fastest one is slow. A factor of two is usual even without other load. */
 const slowFrom = 2
-/** How long (ms) after a commit there still are commits. */
+/** For this time (ms) after a commit, commits count as recent. */
 const recentMs = 250
-/** After a batch of fewer items nobody waits for company: too little would come. */
+/** After a smaller batch the next commit does not wait: too few items would arrive. */
 const worthHolding = 4
 
 export class GroupCommit<Item> {
@@ -42,17 +43,17 @@ export class GroupCommit<Item> {
   #waiting: Array<Item> = []
   readonly #gathering = new GatheringTime()
   #scheduled = false
-  /** Ends the time for which the next commit is held back. */
+  /** The timer that delays the next commit. */
   #held: NodeJS.Timeout | null = null
   #lastBatch = 0
   /** Commits under way. */
   #running = 0
-  /** Items handed in and not yet answered. */
+  /** Items that are not answered yet. */
   pendingItems = 0
   /** Their bytes. */
   pendingBytes = 0
   #endedAt = Number.NEGATIVE_INFINITY
-  /** Commits so far, and the items in them: statements per item is a figure worth watching. */
+  /** The number of commits, and of the items in them: statements per item is an important metric. */
   commits = 0
   items = 0
 
@@ -67,26 +68,26 @@ export class GroupCommit<Item> {
     this.#schedule()
   }
 
-  /** Whether commits take longer than they do with nothing beside them, and there are any: under way, or lately. */
+  /** Whether commits are slower than without other load, and some are under way or recent. */
   get isSlow(): boolean {
     return this.#gathering.timesSlower > slowFrom && (this.#running > 0 || performance.now() - this.#endedAt < recentMs)
   }
 
   #schedule(): void {
-    const { lanes, parallelFrom } = this.#options
-    if (this.#scheduled || this.#running === lanes) return
+    const { concurrency, parallelFrom } = this.#options
+    if (this.#scheduled || this.#running === concurrency) return
     const held = this.#waiting.length < parallelFrom ? this.#holding : 0
     if (held > 0) {
       if (this.#running === 0) this.#held ??= setTimeout(() => this.#soon(), held)
     } else this.#soon()
   }
 
-  /** For how long (ms) the next commit is held back. */
+  /** The delay (ms) of the next commit. */
   get #holding(): number {
     return this.#lastBatch < worthHolding ? 0 : this.#gathering.ms
   }
 
-  /** After what is readable in this turn of the event loop has been read, so that it shares the commit. */
+  /** Starts after the event loop has read what is readable now, so that this shares the commit. */
   #soon(): void {
     if (this.#held !== null) clearTimeout(this.#held)
     this.#held = null
@@ -98,8 +99,8 @@ export class GroupCommit<Item> {
   }
 
   #start(): void {
-    const { lanes, parallelFrom } = this.#options
-    while (this.#waiting.length > 0 && this.#running < lanes) {
+    const { concurrency, parallelFrom } = this.#options
+    while (this.#waiting.length > 0 && this.#running < concurrency) {
       const isLoaded = this.#lastBatch >= smallBatch || this.#holding > 0
       if (this.#running > 0 && isLoaded && this.#waiting.length < parallelFrom) return
       const batch = this.#take()

@@ -1,17 +1,17 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { Given, Rows } from "./Rows.ts"
 
-/** The groups that a batch has rows of, in their order, and how these are given. */
+/** The groups in which a batch has rows, in order, and the form of each. */
 export type Present<Group> = ReadonlyArray<readonly [group: Group, given: Given]>
 
 interface BoundGroups<Group> {
   readonly present: Present<Group>
-  /** The same as a word. */
+  /** The same as a string, for the cache of texts. */
   readonly name: string
   readonly parameters: ReadonlyArray<PgTypes.Parameter>
 }
 
-/** Rows of several kinds that one statement is given, each of which a batch may have none of: the statement leaves out what there is none of. */
+/** Input rows of several kinds for one statement. A batch may have no rows of a kind; then the statement omits that part. */
 export class Groups<Of> {
   readonly #rows: { readonly [group in keyof Of]: Rows<Of[group]> }
   readonly #names: ReadonlyArray<keyof Of & string>
@@ -21,12 +21,12 @@ export class Groups<Of> {
     this.#names = Object.keys(rows) as Array<keyof Of & string>
   }
 
-  /** A list for the rows of each. */
+  /** An empty list for each group. */
   lists(): { readonly [group in keyof Of]: Array<Of[group]> } {
     return Object.fromEntries(this.#names.map((name) => [name, []])) as never
   }
 
-  /** The parameters of all rows. `isAlone`: whether a group is given as one row. */
+  /** The parameters of all rows. `isAlone`: whether a group has the form of a single row. */
   bind(
     lists: { readonly [group in keyof Of]: ReadonlyArray<Of[group]> },
     isAlone: (group: keyof Of) => boolean
@@ -44,7 +44,7 @@ export class Groups<Of> {
     return { present, name, parameters }
   }
 
-  /** The rows of each group as an item of FROM, and which parameter is the next. */
+  /** The rows of each group as an item of FROM, and the number of the next parameter. */
   from(present: Present<keyof Of & string>): {
     readonly rows: ReadonlyMap<keyof Of, string>
     readonly next: number

@@ -1,8 +1,8 @@
 import { Clock, Effect } from "effect"
 import { type Commit, metrics } from "@tidegate/telemetry/Metrics"
 import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
-import type { JournalStats, Recorded } from "../Journal.ts"
 import type { AttemptRecord } from "./AttemptStatement.ts"
+import type { Recorded } from "./Recording.ts"
 
 /** Counts the commits of one kind. */
 export const committed = (kind: Commit) => {
@@ -18,13 +18,20 @@ export const committed = (kind: Commit) => {
   }
 }
 
-export const watchWaiting = (stats: () => JournalStats): void => {
+/** What waits for its commit. */
+interface Waiting {
+  readonly waitingRequests: number
+  readonly waitingRequestBytes: number
+  readonly waitingAttempts: number
+}
+
+export const watchWaiting = (stats: () => Waiting): void => {
   metrics.journalWaiting.at("accept").readBy(() => stats().waitingRequests)
   metrics.journalWaiting.at("attempt").readBy(() => stats().waitingAttempts)
   metrics.journalWaitingBytes.readBy(() => stats().waitingRequestBytes)
 }
 
-/** What is told of each attempt once it is durable: here, because only then its outcome is true. */
+/** The metrics and the log line of an attempt, after its commit: before that its outcome is not certain. */
 export const attemptTelemetry = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())

@@ -1,7 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import { many, Rows } from "./Rows.ts"
 
-/** A paced delivery that is about to start, and when (Unix ms). */
+/** A rate-limited delivery that is about to start, and when (Unix ms). */
 export interface MarkRecord {
   readonly eventId: string
   readonly startedAt: number
@@ -17,7 +17,7 @@ update deliveries set started_at = m.at
 from ${marks.from(1, many)}
 where deliveries.event_id = any($1::text[]) and deliveries.event_id = m.id`
 
-/** Notes on the queue rows that their deliveries have started. */
+/** Stores the start of deliveries in their queue rows. */
 export const markCommit = (
   items: ReadonlyArray<MarkRecord>
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => ({

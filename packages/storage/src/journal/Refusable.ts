@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 
-/** A record that cannot even be sent is refused like one that the database refuses. */
+/** A record that cannot be encoded is treated as one that the database refuses. */
 export const refusable = <A>(commit: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
   Effect.catchDefect(commit, (cause) =>
     Effect.fail(

@@ -3,8 +3,9 @@ import { Statement } from "effect/sql"
 import * as Columns from "./Columns.ts"
 
 /**
- * A column of the rows that a statement is given: its name in the statement, its type, its value in a row, and the columns of the table that it is
- * written to. These are the one of its own name unless they are named; none: the statement needs it for something else.
+ * A column of a statement's input rows: its name in the statement, its type, its value in a row, and the columns of the table
+ * that it is written to (default: the one with its name). An empty list: it is not written; the statement needs it for
+ * something else.
  */
 export type Column<Row> = readonly [
   name: string,
@@ -13,13 +14,19 @@ export type Column<Row> = readonly [
   to?: ReadonlyArray<string>
 ]
 
-/** What is written to a column of a table that the rows do not give: what has the same name in the statement, or expressions by column. */
+/**
+ * A value for table columns that is not in the input rows: a column of the statement with the same name, or SQL expressions by
+ * column.
+ */
 export type Made = string | Readonly<Record<string, string>>
 
-/** What a table's rows are made of, in their order. */
+/** The columns of a table's rows, in order. */
 export type Fields<Row> = ReadonlyArray<Column<Row> | Made>
 
-/** How the rows of a batch are given: one row as plain values, or arrays; `uniform`: the columns that are mostly alike are single values. */
+/**
+ * The form of a batch's input: one row as scalar values, or arrays. `uniform`: columns that have one value in all rows are
+ * scalars.
+ */
 export interface Given {
   readonly single: boolean
   readonly uniform: boolean
@@ -29,13 +36,13 @@ const single: Given = { single: true, uniform: false }
 export const many: Given = { single: false, uniform: false }
 const alike: Given = { single: false, uniform: true }
 
-/** The rows of a batch as parameters, and how they are given. */
+/** The parameters of a batch, and their form. */
 export interface Bound {
   readonly given: Given
   readonly parameters: ReadonlyArray<PgTypes.Parameter>
 }
 
-/** One value of a type. */
+/** A scalar parameter of each type. */
 const scalars: { readonly [type in Columns.ColumnType]: (value: never) => PgTypes.Parameter } = {
   text: PgTypes.text,
   int2: PgTypes.int2,
@@ -52,7 +59,7 @@ const commas = Statement.join(", ", false)
 
 type Pair = readonly [to: string, expression: string]
 
-/** Columns of a table, each with what is written to it. `of`: what stands before the names of given columns. */
+/** The columns of a table with the expression for each. `of`: a prefix for the names of input columns. */
 const pairsOf = <Row>(fields: Fields<Row>, of = ""): ReadonlyArray<Pair> =>
   fields.flatMap((field): ReadonlyArray<Pair> => {
     if (typeof field === "string") return [[field, field]]
@@ -66,13 +73,13 @@ const insert = (table: string, pairs: ReadonlyArray<Pair>, from: string): string
     select ${pairs.map(([, expression]) => expression).join(", ")}
     from ${from}`
 
-/** A part of a statement: rows of `from` become rows of a table. */
+/** A part of a statement that inserts the rows of `from` into a table. */
 export const insertInto = (table: string, fields: ReadonlyArray<Made>, from: string): string =>
   insert(table, pairsOf(fields), from)
 
 /**
- * The rows that a statement is given, declared once: a column stands in one place, and the types of the parameters, the names in the text, what is
- * bound, and what is written to the rows' own table follow from it.
+ * The input rows of a statement, declared once: each column is in one place. The types of the parameters, the names in the
+ * text, the bound values and the insert list are derived from it.
  */
 export class Rows<Row> {
   /** The names of the columns, as the statement lists them. */
@@ -81,13 +88,13 @@ export class Rows<Row> {
   readonly width: number
   readonly #alias: string
   readonly #fields: Fields<Row>
-  /** Those that have a value for each row, and those that mostly have one for all. */
+  /** Columns with a value for each row, and columns that have one value in all rows of most batches. */
   readonly #each: ReadonlyArray<Column<Row>>
   readonly #uniform: ReadonlyArray<Column<Row>>
 
   /**
-   * `alias`: the name of the rows in the statement. `uniform`: the columns that have one value in all rows of most batches. Their parameters are the
-   * last, in this order.
+   * `alias`: the name of the rows in the statement. `uniform`: the columns that have one value in all rows of most batches.
+   * Their parameters are the last ones, in this order.
    */
   constructor(alias: string, fields: Fields<Row>, uniform: ReadonlyArray<string> = []) {
     this.#alias = alias
@@ -104,10 +111,10 @@ export class Rows<Row> {
   }
 
   /**
-   * The rows as an item of FROM, of the parameters that `bind` makes of them, which begin with `$first`: an array a column, or, of one row alone,
-   * plain values. Those the planner puts where they are used, so that nothing is taken apart, hashed and joined for one row: most commits of a
-   * gateway that is not busy are of one. Uniform columns are given as one value, because to take an array apart costs the server more than anything
-   * else that it does with most columns.
+   * The rows as an item of FROM. Their parameters are made by `bind`, and begin with `$first`: an array for each column, or
+   * scalars for a single row. The planner inlines scalars, so a single row needs no unnest, hash or join; most commits of a
+   * gateway with little load have one row. Uniform columns are scalars, because unnesting an array costs the server more than
+   * anything else that it does with most columns.
    */
   from(first: number, { single, uniform }: Given): string {
     const columns = [...this.#each, ...this.#uniform].map(([, type], index) => `$${first + index}::${type}`)
@@ -122,7 +129,7 @@ export class Rows<Row> {
     return uniform ? `(select given.*, ${columns.slice(arrays).join(", ")} from ${rows} as given)` : rows
   }
 
-  /** The parameters of these rows; `alone`: as those of one row. */
+  /** The parameters of these rows; `alone`: in the form of a single row. */
   bind(rows: ReadonlyArray<Row>, alone = rows.length === 1): Bound {
     const scalar = ([, type, of]: Column<Row>): PgTypes.Parameter => scalars[type](of(rows[0]!) as never)
     const array = ([, type, of]: Column<Row>): PgTypes.Parameter => Columns.column(type, rows.map(of))
@@ -134,7 +141,10 @@ export class Rows<Row> {
     }
   }
 
-  /** The rows as an item of FROM of a statement that is a template. `nth`: the name of a last column, which numbers them from 1. */
+  /**
+   * The rows as an item of FROM in a template statement. `nth`: the name of an additional last column, which numbers the rows
+   * from 1.
+   */
   unnest(sql: Statement.Constructor, rows: ReadonlyArray<Row>, nth?: string): Statement.Fragment {
     const arrays = commas(this.bind(rows, false).parameters.map((array) => sql`${array}`))
     const as =
@@ -152,12 +162,15 @@ export class Rows<Row> {
     })
   }
 
-  /** A part of a statement: these rows, which `from` has, become rows of their table. `of`: what stands before the names of the columns. */
+  /**
+   * A part of a statement that inserts these rows, read from `from`, into their table. `of`: a prefix for the names of the
+   * columns.
+   */
   insertInto(table: string, from: string, of = ""): string {
     return insert(table, pairsOf(this.#fields, of), from)
   }
 
-  /** What an update of their table sets. */
+  /** The assignments of an update of their table. */
   get assignments(): string {
     return pairsOf(this.#fields, `${this.#alias}.`)
       .map(([to, expression]) => `${to} = ${expression}`)
@@ -165,7 +178,10 @@ export class Rows<Row> {
   }
 }
 
-/** The texts of a statement by the shape of batches. Each is built once, when a batch first has its shape, so that PostgreSQL plans it once. */
+/**
+ * The texts of a statement, by the shape of batches. A text is built once, when a batch first has its shape, so PostgreSQL
+ * plans it once.
+ */
 export const texts = <Shape>(build: (shape: Shape) => string): ((name: string, shape: Shape) => string) => {
   const byName = new Map<string, string>()
   return (name, shape) => {

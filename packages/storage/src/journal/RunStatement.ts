@@ -3,42 +3,42 @@ import * as Columns from "./Columns.ts"
 import { minuteOfId, writeCounts } from "./CountStatement.ts"
 import { type Given, insertInto, Rows, texts } from "./Rows.ts"
 
-/** What a commit makes of a run of a workflow. Times are Unix milliseconds. */
+/** The changes of one commit to a workflow run. Times are Unix milliseconds. */
 export interface RunTransition {
   readonly id: string
   readonly teamId: string
-  /** Which part of the run this is, from 1. Of two that hand in the same, one is stored. */
+  /** The number of the journal entry, from 1. Of two commits with the same number one is stored. */
   readonly part: number
   readonly partId: string
   readonly at: number
   readonly status: "queued" | "running" | "succeeded" | "failed"
   readonly outcome: string | null
-  /** Step retries that were asked for, and 1. */
+  /** The number of requested step retries, plus 1. */
   readonly attempts: number
   readonly succeeded: number
   readonly failed: number
   readonly skipped: number
   readonly running: number
-  /** Characters of what its steps have given. */
+  /** The characters of its steps' outputs. */
   readonly kept: number
   readonly error: { readonly code: string; readonly message: string; readonly stepId: string | null } | null
   readonly startedAt: number | null
   readonly finishedAt: number | null
-  /** When it goes on; null: it is at its end. */
+  /** When it continues; null: it is finished. */
   readonly dueAt: number | null
-  /** Whether that is another time than before, or it carries something with it. */
+  /** Whether this time has changed, or `carried` is set. */
   readonly moves: boolean
-  /** What it needs of what may be gone by then; null: no more than before. */
+  /** Data that it needs later and that may be deleted by then; null: nothing new. */
   readonly carried: string | null
   /** JSON. */
   readonly steps: string
-  /** Of the part that begins it: what its steps name, as it was then. JSON. */
+  /** For the first journal entry: the resources that its steps name, as they are then. JSON. */
   readonly resources: string | null
   readonly outputs: string | null
   readonly previews: string | null
 }
 
-/** The rows of a batch. What is written of them is set in the run; the others are of the journal entry, and of the queue. */
+/** The rows of a batch. Columns with a target are set in the run; the others are for the journal entry and the queue. */
 const runs = new Rows<RunTransition>(
   "g",
   [
@@ -72,7 +72,7 @@ const runs = new Rows<RunTransition>(
   ["attempts", "failed", "error_code", "error_message", "error_step", "carried"]
 )
 
-/** The journal entry of each run that has moved. */
+/** Inserts the journal entry of each changed run. */
 const written = insertInto(
   "workflow_steps",
   [
@@ -89,7 +89,10 @@ const written = insertInto(
   "moved"
 )
 
-/** What is counted of runs, under their workflow: that one has begun, and how it ended and when (ms). One that ends again, ends again. */
+/**
+ * The counts of runs by workflow: started runs, ended runs by result, and their duration (ms). A run that ends again is counted
+ * again.
+ */
 const counts = writeCounts(`(
     select team_id, workflow_id as key_id, null::text as source_id, null::text as destination_id, measure,
       ${minuteOfId("moved.id")} as minute, sum(n)::int8 as n
@@ -101,16 +104,16 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** How a batch is given, and whether one of its runs goes on at another time than before. */
+/** The form of a batch, and whether one of its runs continues at another time than before. */
 interface Shape {
   readonly given: Given
   readonly moves: boolean
 }
 
 /**
- * One statement, hence one transaction, for runs of whatever workflows: their records, what their steps have come to, and when they go on.
- * A run that somebody else has taken on is left as it is, and is not among the ids that are answered. Queue rows are found by arrays: joined,
- * a plan that was made when there were few would read all of them.
+ * One statement, so one transaction, for runs of any workflows: their records, the results of their steps, and when they
+ * continue. A run that another process has continued stays as it is, and is not among the returned ids. Queue rows are found by
+ * arrays: with a join, a plan that was made when there were few rows would read all of them.
  */
 const statementFor = texts(
   ({ given, moves }: Shape): string => `

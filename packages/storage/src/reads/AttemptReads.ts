@@ -186,8 +186,8 @@ export const get = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   if (requestId !== undefined) {
     const events = (yield* eventsOfRequests(team, [requestId])).map((event) => event.id)
-    const [hinted] = yield* ofEvents(team, events, [sql`a.id = ${id}`], "asc", 1)
-    if (hinted !== undefined) return toAttempt(hinted)
+    const [expected] = yield* ofEvents(team, events, [sql`a.id = ${id}`], "asc", 1)
+    if (expected !== undefined) return toAttempt(expected)
   }
   const [row] = yield* sql<AttemptRow>`select * from attempts a where a.team_id = ${team} and a.id = ${id}`
   return row === undefined ? yield* notFound("attempt", id) : toAttempt(row)

@@ -68,7 +68,7 @@ export const readCursor = (key: FilterKey, text: string): Result.Result<Position
     window: { from: w[0], to: w[1] },
     back: b ?? false
   }
-  if (writeCursor(f, read) !== text) return Result.fail(fail("INVALID_CURSOR", "the cursor was changed on its way"))
+  if (writeCursor(f, read) !== text) return Result.fail(fail("INVALID_CURSOR", "the cursor was modified"))
   if (f !== key) return Result.fail(fail("INVALID_CURSOR", "the cursor belongs to a list with other filters"))
   return Result.succeed(read)
 }

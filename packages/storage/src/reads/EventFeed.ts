@@ -68,7 +68,7 @@ const readAfter = (key: FilterKey, text: string): Result.Result<Position, Gatewa
   if (Option.isNone(found)) return invalid("the cursor is not one that a feed returned")
   const { e, f, n, t, x } = found.value
   const position = { txid: x, entry: e, taken: n, at: t }
-  if (feedCursor(f, position) !== text) return invalid("the cursor was changed on its way")
+  if (feedCursor(f, position) !== text) return invalid("the cursor was modified")
   return f === key ? Result.succeed(position) : invalid("the cursor belongs to a feed with other filters")
 }
 
@@ -143,13 +143,10 @@ export const follow = Effect.fnUntraced(function* (
   }
   const start = yield* Effect.fromResult(readAfter(key, after))
   if (BigInt(start.txid) > BigInt(horizon.next)) {
-    return yield* fail("INVALID_CURSOR", "the cursor is of another database: begin anew, by after=now")
+    return yield* fail("INVALID_CURSOR", "the cursor belongs to another database: start again with after=now")
   }
   if (start.at < horizon.kept) {
-    return yield* fail(
-      "INVALID_CURSOR",
-      "what came behind the cursor is not all kept any more: begin anew, by after=now"
-    )
+    return yield* fail("INVALID_CURSOR", "events after the cursor are no longer stored: start again with after=now")
   }
   // After the horizon was read: a filter that gathers ids then finds all events of the entries below the horizon.
   const { driven, ids, residual } = yield* plan(team, filter, { lower: prefixes.event, upper: `${prefixes.event}~` })

@@ -20,7 +20,7 @@ import {
   type WindowedPage
 } from "./Paging.ts"
 import { eventsOfRequests, gatherAtMost, pendingEvents } from "./Relations.ts"
-import { countAll } from "./Rolled.ts"
+import { countAll } from "./Tally.ts"
 import { type Page, pick, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 

@@ -1,46 +1,32 @@
 import { Clock, Effect } from "effect"
-import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
-import type { EventMeasure } from "@tidegate/model/Metrics"
 import { prefixes } from "@tidegate/model/Ids"
+import type { EventMeasure } from "@tidegate/model/Metrics"
 import * as Columns from "../journal/Columns.ts"
 import { pairKey } from "../journal/CountStatement.ts"
 import { asksRows, type EventFilter, plan } from "./EventPlan.ts"
 import { eventTable } from "./EventRow.ts"
+import type { Buckets } from "./Buckets.ts"
 import {
-  bucketOf,
-  type Buckets,
+  type Bucket,
+  bucketsOf,
   countAtMost,
   type Counted,
-  countParts,
-  idsOf,
-  type Kept,
-  partsOfSeries,
+  countOf,
+  type Keys,
   readAtMost,
-  rolledPart,
-  rolledSeries,
-  rolledSum,
-  rowsPart,
-  signed,
-  stepsOf,
-  type Stretch,
-  together
-} from "./Rolled.ts"
-
-type Fragment = Statement.Fragment
+  type RowsOf
+} from "./Tally.ts"
+import { idsOf, type Stretch } from "./Window.ts"
 
 /*
  * Counts events. Finished events are counted by the rollups, or by the rows of `events` when the rollups do not cover the filter;
- * waiting events by the rows of `deliveries`. It is one statement, so that an event is in exactly one of them.
+ * waiting events by the rows of `deliveries`.
  */
 
 /** Pairs of sources and destinations to look up; for more, rows are counted. */
 const maxPairs = 500
-
-interface Keys {
-  readonly ids: ReadonlyArray<string>
-  readonly kept: Kept
-}
 
 /** The rollups that cover a filter: those of one kind of owner, or of pairs of sources and destinations; null: none. */
 const keysOf = (team: string, filter: EventFilter): Keys | null => {
@@ -60,7 +46,7 @@ const isEnded = (status: string): status is Ended => Object.hasOwn(measureOf, st
 /** Statuses that a pending event may have. */
 const isPending = (status: EventStatus): boolean => status !== "SUCCESSFUL" && status !== "FAILED"
 
-/** The events of a stretch of time that the filter's index finds, at most so many, and the conditions left to check on each. */
+/** The events of a stretch of time that the filter's index finds, at most `atMost` of them, and the conditions left to check on each. */
 const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, stretch: Stretch, atMost: number) {
   const sql = yield* SqlClient.SqlClient
   const { among, bounds, driven, residual } = yield* plan(team, filter, idsOf(prefixes.event, stretch))
@@ -82,7 +68,7 @@ const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, s
 })
 
 /**
- * The waiting events of a stretch with what determines their status, at most so many. Each is looked up by its id: a join would
+ * The waiting events of a stretch with what determines their status, at most `atMost` of them. Each is looked up by its id: a join would
  * read all events of the stretch for the few that wait.
  */
 const waitingOf = Effect.fnUntraced(function* (
@@ -119,6 +105,17 @@ const waitingOf = Effect.fnUntraced(function* (
   }
 })
 
+/** The rows of `events` as they are counted, of these states alone if any are named. */
+const storedOf =
+  (team: string, filter: EventFilter, states: ReadonlyArray<string> | null): RowsOf =>
+  (stretch, atMost) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { residual, rows } = yield* rowsOf(team, filter, stretch, atMost)
+      const state = states === null ? sql.literal("true") : sql`e.state = any(${Columns.text(states)})`
+      return { rows, matching: sql.and([state, ...residual]) }
+    })
+
 /** How many events a stretch has. */
 export const countEvents = Effect.fnUntraced(function* (
   team: string,
@@ -130,46 +127,26 @@ export const countEvents = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { statuses } = filter
   const ended = statuses.filter(isEnded)
-  const keys = keysOf(team, filter)
-  const measures = statuses.length === 0 ? ["created"] : ended.map((status) => measureOf[status])
-  const state = statuses.length === 0 ? sql.literal("true") : sql`e.state = any(${Columns.text(ended)})`
-
-  return yield* countParts(
-    { team, whole, rolled: keys?.kept ?? null, atMost },
-    Effect.fnUntraced(function* (parts) {
-      const made: Array<Fragment> = []
-      if (measures.length > 0) {
-        const { rolled } = parts
-        if (rolled !== null && keys !== null)
-          made.push(rolledPart(rolledSum(sql, team, keys.ids, measures, rolled), sql))
-        for (const [sign, stretch] of signed(parts)) {
-          const { residual, rows } = yield* rowsOf(team, filter, stretch, atMost)
-          made.push(rowsPart(sql, sign, rows, sql.and([state, ...residual])))
-        }
-      }
-      if (statuses.some(isPending)) {
-        const { matching, rows, status } = yield* waitingOf(team, filter, whole, atMost, now)
-        made.push(rowsPart(sql, 1, rows, sql.and([matching, sql`${status} = any(${Columns.text(statuses)})`])))
-      }
-      return made
-    })
-  )
+  const waiting: RowsOf = (stretch, max) =>
+    Effect.map(waitingOf(team, filter, stretch, max, now), ({ matching, rows, status }) => ({
+      rows,
+      matching: sql.and([matching, sql`${status} = any(${Columns.text(statuses)})`])
+    }))
+  const tally = {
+    team,
+    keys: keysOf(team, filter),
+    measures: statuses.length === 0 ? ["created"] : ended.map((status) => measureOf[status]),
+    rows: storedOf(team, filter, statuses.length === 0 ? null : ended),
+    ...(statuses.some(isPending) ? { waiting } : {})
+  }
+  return yield* countOf(tally, whole, atMost)
 })
 
 /** The events of a bucket by status. */
 export type EventBucket = Readonly<Record<Exclude<EventMeasure, "ignored_count">, number>>
 
-/** `kind` is a measure of the rollups, a stored state in lower case, or the status of a waiting event. */
-interface Row {
-  readonly kind: string
-  readonly bucket: number
-  readonly n: number
-  readonly examined: number
-}
-
-const fold = (rows: ReadonlyArray<Row>, statuses: ReadonlyArray<EventStatus>, steps: number): Array<EventBucket> => {
-  const found = Array.from({ length: steps }, () => new Map<string, number>())
-  for (const { bucket, kind, n } of rows) found[bucket - 1]?.set(kind, n)
+/** A kind is a measure of the rollups, a stored state in lower case, or the status of a waiting event. */
+const byStatus = (found: ReadonlyArray<Bucket>, statuses: ReadonlyArray<EventStatus>): ReadonlyArray<EventBucket> => {
   const has = (status: EventStatus): boolean => statuses.length === 0 || statuses.includes(status)
   return found.map((of) => {
     const n = (kind: string): number => of.get(kind) ?? 0
@@ -205,36 +182,24 @@ export const eventBuckets = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
   const { statuses } = filter
-  const keys = keysOf(team, filter)
-  const { bucket, joins } = bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)
-  const parts: Array<Fragment> = []
-  if (statuses.length === 0 || statuses.some(isEnded)) {
-    const { rolled, rows: older } = yield* partsOfSeries(buckets, keys?.kept ?? null)
-    if (rolled !== null && keys !== null) {
-      const measures = ["created", "successful", "failed", "cancelled"]
-      parts.push(rolledSeries(sql, team, keys.ids, measures, buckets, rolled))
-    }
-    if (older !== null) {
-      const { residual, rows } = yield* rowsOf(team, filter, older, atMost)
-      parts.push(sql`select lower(e.state) as kind, ${bucket} as bucket,
-        count(*) filter (where ${sql.and([sql.literal("true"), ...residual])})::float8 as n, count(*)::float8 as examined
-        from ${rows} ${joins} group by 1, 2`)
-    }
+  // A delivery is under way when its start is stored and no attempt was recorded after it.
+  const { status } = eventTable(sql, now)
+  const series = {
+    team,
+    keys: keysOf(team, filter),
+    measures: statuses.length === 0 || statuses.some(isEnded) ? ["created", "successful", "failed", "cancelled"] : [],
+    prefix: prefixes.event,
+    id: "e.id",
+    kind: sql.literal("lower(e.state)"),
+    rows: storedOf(team, filter, null),
+    ...(statuses.length === 0 || statuses.some(isPending)
+      ? {
+          waiting: (stretch: Stretch, max: number) => waitingOf(team, filter, stretch, max, now),
+          waitingKind: sql`case when ${status} = 'QUEUED' and q.started_at >= coalesce(q.ready_at, q.due_at) then 'PROCESSING'
+        else ${status} end`
+        }
+      : {})
   }
-  if (statuses.length === 0 || statuses.some(isPending)) {
-    const { matching, rows, status } = yield* waitingOf(team, filter, buckets, atMost, now)
-    // A delivery is under way when its start is stored and no attempt was recorded after it.
-    parts.push(sql`select case when ${status} = 'QUEUED' and q.started_at >= coalesce(q.ready_at, q.due_at) then 'PROCESSING'
-        else ${status} end as kind, ${bucket} as bucket,
-      count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined
-      from ${rows} ${joins} group by 1, 2`)
-  }
-  const rows = yield* sql<Row>`${together(sql, parts)}`.unprepared
-  const waits = ({ kind }: Row): boolean => kind === kind.toUpperCase()
-  const examined = (of: ReadonlyArray<Row>): number => of.reduce((sum, row) => sum + row.examined, 0)
-  if (examined(rows.filter((row) => !waits(row))) > atMost) return null
-  return {
-    buckets: fold(rows, statuses, stepsOf(buckets)),
-    partial: examined(rows.filter(waits)) > atMost
-  }
+  const found = yield* bucketsOf(series, buckets, atMost)
+  return found === null ? null : { buckets: byStatus(found.buckets, statuses), partial: found.partial }
 })

@@ -13,7 +13,7 @@ import {
   type WindowedPage
 } from "./Paging.ts"
 import { timeRange } from "./Relations.ts"
-import { countAll } from "./Rolled.ts"
+import { countAll } from "./Tally.ts"
 import { scan, toPage } from "./Scan.ts"
 import { appliedRange, idRange, parseWindow, timeOf, type WindowInput } from "./Window.ts"
 

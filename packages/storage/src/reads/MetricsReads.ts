@@ -14,7 +14,8 @@ import { eventBuckets } from "./EventTally.ts"
 import { ignoredBuckets } from "./IgnoredTally.ts"
 import type { RequestFilter } from "./RequestConditions.ts"
 import { requestBuckets } from "./RequestTally.ts"
-import { type Buckets, readAtMost } from "./Rolled.ts"
+import type { Buckets } from "./Buckets.ts"
+import { readAtMost } from "./Tally.ts"
 import { parseWindow, type WindowInput } from "./Window.ts"
 
 /** A request for a series. `measures` selects which measures to return (default: all). */

@@ -13,7 +13,7 @@ import { requestPayloads } from "./RequestPayloads.ts"
 import { anyBody, listedBody, type RequestRow, requestTable, toRequest } from "./RequestRow.ts"
 import { conditions, type Covered, isOfRejected, type RequestFilter } from "./RequestConditions.ts"
 import { countRequests } from "./RequestTally.ts"
-import { countAll } from "./Rolled.ts"
+import { countAll } from "./Tally.ts"
 import { type Drive, pick, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 

@@ -5,39 +5,30 @@ import * as Columns from "../journal/Columns.ts"
 import type { RequestMeasure } from "@tidegate/model/Metrics"
 import { likePrefix } from "./Relations.ts"
 import { conditions, isOfRejected, type RequestFilter } from "./RequestConditions.ts"
+import type { Buckets } from "./Buckets.ts"
 import {
-  bucketOf,
-  type Buckets,
+  bucketsOf,
   countAtMost,
   type Counted,
-  countParts,
-  idsOf,
-  partsOfSeries,
+  countOf,
+  type Keys,
   readAtMost,
-  rolledPart,
-  rolledSeries,
-  rolledSum,
-  rowsPart,
-  signed,
-  stepsOf,
-  type Stretch,
-  together
-} from "./Rolled.ts"
+  type RowsOf,
+  type Tally
+} from "./Tally.ts"
+import { idsOf, type Stretch } from "./Window.ts"
 
 type Fragment = Statement.Fragment
 
 /** Counts requests: by the rollups, or by the rows when the rollups do not cover the filter. */
 
-/** The ids whose rollups cover a filter; null: none do. */
-const keysOf = (team: string, filter: RequestFilter): ReadonlyArray<string> | null => {
+/** The rollups that cover a filter; null: none do. */
+const keysOf = (team: string, filter: RequestFilter): Keys | null => {
   const { connections, isRetry, operation, rejectionCauses = [], retryKind, search, sources, verified } = filter
   const others = [operation, verified, isRetry, retryKind, search]
   if (connections.length > 0 || rejectionCauses.length > 0 || others.some((value) => value !== undefined)) return null
-  return sources.length > 0 ? sources : [team]
+  return { ids: sources.length > 0 ? sources : [team], kept: "counts" }
 }
-
-const measuresOf = ({ status }: RequestFilter): ReadonlyArray<string> =>
-  status === undefined ? ["accepted", "rejected"] : [status]
 
 /** The requests of a stretch of time that an index finds, at most so many, and the conditions left to check on each. */
 const rowsOf = (
@@ -82,37 +73,24 @@ const rowsOf = (
   }
 }
 
+const tallyOf = (team: string, filter: RequestFilter): Tally => {
+  const { status } = filter
+  const rows: RowsOf = (stretch, atMost) =>
+    Effect.map(SqlClient.SqlClient, (sql) => rowsOf(sql, team, filter, stretch, atMost))
+  const measures = status === undefined ? ["accepted", "rejected"] : [status]
+  return { team, keys: keysOf(team, filter), measures, rows }
+}
+
 /** How many requests a stretch has. */
-export const countRequests = Effect.fnUntraced(function* (
+export const countRequests = (
   team: string,
   filter: RequestFilter,
   whole: Stretch,
   atMost: number = countAtMost
-): Effect.fn.Return<Counted, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
-  const keys = keysOf(team, filter)
-  return yield* countParts({ team, whole, rolled: keys === null ? null : "counts", atMost }, (parts) => {
-    const { rolled } = parts
-    const told = rolled === null || keys === null ? [] : [rolledSum(sql, team, keys, measuresOf(filter), rolled)]
-    return Effect.succeed([
-      ...told.map((sum) => rolledPart(sum, sql)),
-      ...signed(parts).map(([sign, stretch]) => {
-        const { matching, rows } = rowsOf(sql, team, filter, stretch, atMost)
-        return rowsPart(sql, sign, rows, matching)
-      })
-    ])
-  })
-})
+): Effect.Effect<Counted, SqlError.SqlError, SqlClient.SqlClient> => countOf(tallyOf(team, filter), whole, atMost)
 
 /** The requests of a bucket. */
 export type RequestBucket = Readonly<Record<RequestMeasure, number>>
-
-interface Row {
-  readonly kind: "accepted" | "rejected"
-  readonly bucket: number
-  readonly n: number
-  readonly examined: number
-}
 
 /** Requests by bucket. Null: too many rows would have to be read. */
 export const requestBuckets = Effect.fnUntraced(function* (
@@ -122,31 +100,11 @@ export const requestBuckets = Effect.fnUntraced(function* (
   atMost: number = readAtMost
 ): Effect.fn.Return<ReadonlyArray<RequestBucket> | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const keys = keysOf(team, filter)
-  const { rolled, rows: older } = yield* partsOfSeries(buckets, keys === null ? null : "counts")
-  const parts: Array<Fragment> = []
-  if (rolled !== null && keys !== null) {
-    parts.push(rolledSeries(sql, team, keys, measuresOf(filter), buckets, rolled))
-  }
-  if (older !== null) {
-    const { matching, rows } = rowsOf(sql, team, filter, older, atMost)
-    const { bucket, joins } = bucketOf(sql, sql.literal("r.id"), prefixes.request, buckets)
-    parts.push(sql`select r.status as kind, ${bucket} as bucket,
-      count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${rows} ${joins} group by 1, 2`)
-  }
-  const rows = yield* sql<Row>`${together(sql, parts)}`.unprepared
-  if (rows.reduce((sum, { examined }) => sum + examined, 0) > atMost) return null
-  const found = Array.from({ length: stepsOf(buckets) }, () => ({
-    accepted: 0,
-    rejected: 0
-  }))
-  for (const { bucket, kind, n } of rows) {
-    const of = found[bucket - 1]
-    if (of !== undefined) of[kind] = n
-  }
-  return found.map(({ accepted, rejected }) => ({
-    count: accepted + rejected,
-    accepted_count: accepted,
-    rejected_count: rejected
-  }))
+  const series = { ...tallyOf(team, filter), prefix: prefixes.request, id: "r.id", kind: sql.literal("r.status") }
+  const found = yield* bucketsOf(series, buckets, atMost)
+  if (found === null) return null
+  return found.buckets.map((bucket) => {
+    const { accepted, rejected } = { accepted: bucket.get("accepted") ?? 0, rejected: bucket.get("rejected") ?? 0 }
+    return { count: accepted + rejected, accepted_count: accepted, rejected_count: rejected }
+  })
 })

@@ -8,7 +8,7 @@ import type { Position } from "./Cursor.ts"
 import { largestPage } from "./PageSize.ts"
 import { cursorAfter, type PageRequest, positionOf } from "./Paging.ts"
 
-/** What a list of resources is narrowed to and ordered by. Empty lists narrow nothing. */
+/** The filters and the order of a list of resources. Empty lists are no filter. */
 export interface ResourceQuery extends PageRequest {
   readonly ids: ReadonlyArray<string>
   readonly name: string | undefined
@@ -43,7 +43,9 @@ const startOf = (query: ResourceQuery): Result.Result<Required<Start> | null, Ga
       : Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
   })
 
-/** The rows of a page, of a table whose records are as large as `weight` says of a row `t`. `more`: what narrows it beyond the query. */
+/**
+ * The rows of a page. `weight`: an SQL expression for the size of a record over a row `t`. `more`: conditions beyond the query.
+ */
 export const listRows = Effect.fnUntraced(function* <Row extends object>(
   sql: SqlClient.SqlClient,
   { outline = ["*"], plural, weight }: Pick<AnyResource, "outline" | "plural" | "weight">,
@@ -55,15 +57,15 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
   const { among, dir, ids, includeDisabled, limit, name, orderBy, paused, search } = query
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
   const beyond = sql.literal(dir === "asc" ? ">" : "<")
-  const [told, read] =
+  const [ordered, read] =
     orderBy === "name"
       ? [sql.literal("t.name"), (value: string) => sql`${value}`]
       : [
           sql.literal(`(extract(epoch from t.${orderBy}) * 1000000)::bigint::text`),
           (value: string) => sql`timestamptz 'epoch' + ${value}::bigint * interval '1 microsecond'`
         ]
-  // One row more than the limit tells that there are more. Rows are weighed one after the other, and none behind the last of the page: large values are
-  // stored apart, and weighing reads them.
+  // One row beyond the limit shows that there are more. Rows are weighed one after the other, and none after the last of the page,
+  // because weighing reads large values, which are stored apart.
   const weighed = (place: string) => sql`
     cross join lateral (
       select (${sql.literal(weight)})::bigint as weight from ${sql(plural)} t where t.id = ids[${sql.literal(place)}] offset 0
@@ -94,7 +96,7 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
       select p.place + 1, p.weight + w.weight from page p cross join listed ${weighed("p.place + 1")}
       where p.place < ${sql.literal(String(limit))} and p.weight + w.weight <= ${sql.literal(String(largestPage))}
     )
-    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, cardinality(ids)::int4 as listed, ${told} as ordered_by
+    select ${sql.literal(outline.map((column) => `t.${column}`).join(", "))}, cardinality(ids)::int4 as listed, ${ordered} as ordered_by
     from page p cross join listed join ${sql(plural)} t on t.id = ids[p.place]
     order by p.place`
   const last = found.at(-1)

@@ -1,22 +1,14 @@
 import { Clock, Effect } from "effect"
-import { SqlClient, SqlError, type Statement } from "effect/sql"
-import { idBound, type Prefix } from "@tidegate/model/Ids"
-import { isTimedOut } from "../Database.ts"
-import * as Columns from "../journal/Columns.ts"
+import { SqlClient, type SqlError } from "effect/sql"
 import { day } from "../retention/Partitions.ts"
 import { tables } from "../Tables.ts"
-import { idRange, type IdRange } from "./Window.ts"
+import type { Buckets } from "./Buckets.ts"
+import type { Stretch } from "./Window.ts"
+
+/** What a count may read from rollups, and what from rows. */
 
 const minute = 60_000
 const hour = 60 * minute
-
-/**
- * The largest number of rows read for a series that the rollups do not have: half a second of the database's time. For more, the
- * caller has to narrow the window.
- */
-export const readAtMost = 500_000
-/** When a complete count takes too long, counting stops at this number, and the result is a lower bound. */
-export const countAtMost = 100_000
 
 /** Since when (Unix ms, whole hours) the rollups are complete: by the hour, and by the minute. */
 export interface Since {
@@ -73,15 +65,6 @@ const seriesSince = Effect.fnUntraced(function* (
   return keptSince(row?.at ?? 0, now)
 })
 
-/** A stretch of time (Unix ms); its end is excluded. */
-export interface Stretch {
-  readonly from: number
-  readonly to: number
-}
-
-/** The ids of records made in it. */
-export const idsOf = (prefix: Prefix, { from, to }: Stretch): IdRange => idRange(prefix, { from, to: to - 1 })
-
 /**
  * The parts of a stretch: whole units of the rollups; rows that are added; and rows that are subtracted from a unit that is
  * mostly inside.
@@ -131,14 +114,6 @@ export const partsOf = (whole: Stretch, since: Since, now: number, removing: boo
     : { rolled: null, added: [whole], removed: [] }
 }
 
-/** The buckets of a series: `steps` of them, each `step` long (ms), starting at `from`. */
-export interface Buckets extends Stretch {
-  readonly step: number
-}
-
-/** The number of buckets. */
-export const stepsOf = ({ from, step, to }: Buckets): number => Math.round((to - from) / step)
-
 /** The parts of a series that are read from rows and from the rollups: whole buckets each, the rows before the rollups. */
 export interface SeriesParts {
   readonly rows: Stretch | null
@@ -162,147 +137,3 @@ export const partsOfSeries = Effect.fnUntraced(function* (
   if (kept === null) return { rows: { from, to }, rolled: null }
   return seriesParts(buckets, yield* seriesSince(yield* Clock.currentTimeMillis, kept))
 })
-
-/**
- * Rows (kind, bucket, n, examined) from the rollups of these keys in a stretch of the series; `kind` is a measure. Buckets count
- * from one.
- */
-export const rolledSeries = (
-  sql: SqlClient.SqlClient,
-  team: string,
-  keys: ReadonlyArray<string>,
-  measures: ReadonlyArray<string>,
-  { from, step }: Buckets,
-  told: Stretch
-): Statement.Fragment => sql`
-  select measure as kind, (floor(date_part('epoch', minute - ${new Date(from)}::timestamptz) / ${step / 1000}::float8))::int4 + 1 as bucket,
-    sum(count)::float8 as n, 0::float8 as examined
-  from counted
-  where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}
-    and minute >= ${new Date(told.from)} and minute < ${new Date(told.to)}
-  group by 1, 2`
-
-/** An SQL expression, and the joins that it needs. */
-export interface Bucketed {
-  readonly joins: Statement.Fragment
-  readonly bucket: Statement.Fragment
-}
-
-/** With at most this many buckets, a row's bucket is found in one step. */
-const fewBuckets = 64
-
-/**
- * An SQL expression for the bucket of an id. It compares the times in ids, which no time zone affects. The database searches text
- * arrays linearly, so many buckets are searched in two steps, first among groups: with 3,000 buckets a row needs 110 comparisons.
- */
-export const bucketOf = (
-  sql: SqlClient.SqlClient,
-  id: Statement.Fragment,
-  prefix: Prefix,
-  buckets: Buckets
-): Bucketed => {
-  const { from, step } = buckets
-  const steps = stepsOf(buckets)
-  const starts = Array.from({ length: steps }, (_, n) => idBound(prefix, from + n * step))
-  const within = (bounds: Statement.Fragment) => sql`width_bucket(${id}, ${bounds} collate "C")`
-  if (steps <= fewBuckets) return { joins: sql.literal(""), bucket: within(sql`${Columns.text(starts)}`) }
-  const size = Math.ceil(Math.sqrt(steps))
-  const groups = Array.from({ length: Math.ceil(steps / size) }, (_, n) => starts.slice(n * size, (n + 1) * size))
-  return {
-    // "offset 0" keeps the planner from computing each again wherever it is used.
-    joins: sql`
-      cross join lateral (select ${within(sql`${Columns.text(groups.map(([first]) => first!))}`)} as n offset 0) bucket_group
-      join (
-        select n, string_to_array(starts, ' ') as starts
-        from unnest(${Columns.text(groups.map((of) => of.join(" ")))}) with ordinality as g (starts, n) offset 0
-      ) grouped on grouped.n = bucket_group.n`,
-    bucket: sql`((bucket_group.n - 1) * ${size}::int4 + ${within(sql.literal("grouped.starts"))})`
-  }
-}
-
-/** An SQL expression for the counts of these keys in a stretch. */
-export const rolledSum = (
-  sql: SqlClient.SqlClient,
-  team: string,
-  keys: ReadonlyArray<string>,
-  measures: ReadonlyArray<string>,
-  { from, to }: Stretch
-): Statement.Fragment => sql`(
-  select coalesce(sum(count), 0)::float8 from counted
-  where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}
-    and minute >= ${new Date(from)} and minute < ${new Date(to)})`
-
-/** A number of rows; when it is not exact, it is a lower bound. */
-export interface Counted {
-  readonly total: number
-  readonly exact: boolean
-}
-
-/** More rows than any team has. */
-const all = 1_000_000_000
-
-/**
- * Counts all rows, within the time-out of a statement. After a time-out it counts up to a limit, and the result is a lower bound.
- */
-export const countAll = <E, R>(
-  count: (atMost: number) => Effect.Effect<Counted, E | SqlError.SqlError, R>
-): Effect.Effect<Counted, E | SqlError.SqlError, R> =>
-  Effect.catchIf(
-    count(all),
-    (error) => SqlError.isSqlError(error) && isTimedOut(error),
-    () => count(countAtMost)
-  )
-
-interface Sum {
-  readonly sign: number
-  readonly n: number
-  readonly examined: number
-}
-
-/** Rows (sign, n, examined) from the rollups. */
-export const rolledPart = (rolled: Statement.Fragment, sql: SqlClient.SqlClient): Statement.Fragment =>
-  sql`select 1 as sign, ${rolled} as n, 0::float8 as examined`
-
-/** The same from rows: those `from` that match. */
-export const rowsPart = (
-  sql: SqlClient.SqlClient,
-  sign: 1 | -1,
-  from: Statement.Fragment,
-  matching: Statement.Fragment
-): Statement.Fragment =>
-  sql`select ${sql.literal(String(sign))} as sign, count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${from}`
-
-/** Reads several parts in one statement, so that all are of the same moment. */
-export const together = (sql: SqlClient.SqlClient, parts: ReadonlyArray<Statement.Fragment>): Statement.Fragment =>
-  sql.join(" union all ", false)(parts)
-
-/**
- * Counts a stretch by its parts; `read` returns their statements. `rolled`: the rollups that cover the filter, if any do. When
- * too many rows would have to be subtracted from a unit, the unit is left out.
- */
-export const countParts = Effect.fnUntraced(function* <R>(
-  options: { readonly team: string; readonly whole: Stretch; readonly rolled: Kept | null; readonly atMost: number },
-  read: (parts: Parts) => Effect.Effect<ReadonlyArray<Statement.Fragment>, SqlError.SqlError, R>
-) {
-  const sql = yield* SqlClient.SqlClient
-  const { atMost, team, whole } = options
-  const now = yield* Clock.currentTimeMillis
-  const counted = Effect.fnUntraced(function* (parts: Parts) {
-    const found = yield* sql<Sum>`${together(sql, yield* read(parts))}`.unprepared
-    return {
-      total: found.reduce((sum, { n, sign }) => sum + sign * n, 0),
-      exact: found.every(({ examined }) => examined <= atMost)
-    } satisfies Counted
-  })
-  if (options.rolled === null) return yield* counted({ rolled: null, added: [whole], removed: [] })
-  const since = yield* rolledSince(team, now, options.rolled)
-  const parts = partsOf(whole, since, now, true)
-  const answer = yield* counted(parts)
-  return answer.exact || parts.removed.length === 0 ? answer : yield* counted(partsOf(whole, since, now, false))
-})
-
-/** The stretches of rows, with their signs. */
-export const signed = ({ added, removed }: Parts): ReadonlyArray<readonly [sign: 1 | -1, of: Stretch]> => [
-  ...added.map((of) => [1, of] as const),
-  ...removed.map((of) => [-1, of] as const)
-]

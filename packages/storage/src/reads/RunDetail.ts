@@ -21,7 +21,7 @@ import { namedResources } from "../workflows/RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { workflowOf } from "./RunReads.ts"
-import { type RunRow, tellParts } from "./RunRow.ts"
+import { type RunRow, visitEntries } from "./RunRow.ts"
 
 /** A run shows bodies up to this many bytes, as steps do. */
 const largestTrigger = 256 * 1024
@@ -229,8 +229,8 @@ export const get = Effect.fnUntraced(function* (
     where v.workflow_id = ${workflowId} and v.version = ${run.version}`
   const { edges = [], steps = [] } = stored ?? {}
   const reports = new StepReports(id, { steps, edges })
-  yield* tellParts([run], null, ({ created_at, part, steps: told }) =>
-    reports.take({ part, at: created_at.getTime(), steps: told })
+  yield* visitEntries([run], null, ({ created_at, part, steps: entry }) =>
+    reports.take({ part, at: created_at.getTime(), steps: entry })
   )
   const version: VersionEvidence = {
     number: run.version,

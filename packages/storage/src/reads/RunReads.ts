@@ -7,7 +7,7 @@ import { runOf } from "@tidegate/workflows/RunReport"
 import * as Columns from "../journal/Columns.ts"
 import { cutToLimit, resolvePage, type WindowedPage, windowedList } from "./Paging.ts"
 import { gatherAtMost, timeRange } from "./Relations.ts"
-import { partsInLists, reportsOf, type RunRow, runTable } from "./RunRow.ts"
+import { entriesInLists, reportsOf, type RunRow, runTable } from "./RunRow.ts"
 import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
 import { idRange } from "./Window.ts"
 
@@ -218,7 +218,7 @@ const shown = Effect.fnUntraced(function* (
       skipped_steps: run.skipped_steps,
       error_code: run.error_code,
       error_message: run.error_message,
-      steps: reports.get(run.id)?.summaries(row.parts <= partsInLists) ?? [],
+      steps: reports.get(run.id)?.summaries(row.parts <= entriesInLists) ?? [],
       started_at: run.started_at,
       finished_at: run.finished_at,
       created_at: run.created_at,

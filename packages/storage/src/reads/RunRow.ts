@@ -24,9 +24,9 @@ export const runTable = (sql: SqlClient.SqlClient): Table => ({
 })
 
 /** Limits of one read of journal entries. An entry has the changes of a run's steps, without their outputs. */
-const partsAtOnce = { rows: 500, bytes: 4 * 1024 * 1024 }
+const entriesAtOnce = { rows: 500, bytes: 4 * 1024 * 1024 }
 
-interface PartRow {
+interface EntryRow {
   readonly run_id: string
   readonly part: number
   readonly created_at: Date
@@ -37,10 +37,10 @@ interface PartRow {
  * Passes the journal entries of these runs to a function, in their order; `ends`: only that many of a run's first and last
  * entries; null: all. They are read and processed a few at a time.
  */
-export const tellParts = Effect.fnUntraced(function* (
+export const visitEntries = Effect.fnUntraced(function* (
   runs: ReadonlyArray<Pick<RunRow, "id" | "parts">>,
   ends: number | null,
-  tell: (row: PartRow) => void
+  visit: (row: EntryRow) => void
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const begun = runs.filter(({ parts }) => parts > 0)
   if (begun.length === 0) return
@@ -50,23 +50,23 @@ export const tellParts = Effect.fnUntraced(function* (
   const after = begun.map(({ parts }) => (ends === null ? 0 : Math.max(0, parts - ends)))
   let last = { run_id: "", part: 0 }
   for (;;) {
-    const rows = yield* sql<PartRow>`
+    const rows = yield* sql<EntryRow>`
       with listed as (
         select p.id, p.run_id, p.part, octet_length(p.steps) as size
         from unnest(${Columns.text(ids)}, ${Columns.int4(after)}) as r (id, after)
           join workflow_steps p on p.run_id = r.id and (p.part > r.after or p.part <= ${ends ?? 0})
         where p.id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
           and (p.run_id, p.part) > (${last.run_id} collate "C", ${last.part})
-        order by p.run_id, p.part limit ${partsAtOnce.rows}
+        order by p.run_id, p.part limit ${entriesAtOnce.rows}
       ), chosen as (
         select id, run_id, part, sum(size) over (order by run_id, part) - size as before from listed
       )
       select p.run_id, p.part, p.created_at, p.steps
       from chosen c cross join lateral (select * from workflow_steps s where s.id = c.id limit 1) p
-      where c.before < ${partsAtOnce.bytes} order by p.run_id, p.part`.unprepared
+      where c.before < ${entriesAtOnce.bytes} order by p.run_id, p.part`.unprepared
     for (const row of rows) {
       const since = performance.now()
-      tell(row)
+      visit(row)
       yield* yieldIfSpent(since)
     }
     const end = rows.at(-1)
@@ -106,7 +106,7 @@ export const outlinesOf = Effect.fnUntraced(function* (
 const nothing: Outline = { steps: [], edges: [] }
 
 /** In lists, at most this many of a run's first and last entries are read: those of a long run change little in between. */
-export const partsInLists = 200
+export const entriesInLists = 200
 
 /** The reports about the steps of each of these runs. */
 export const reportsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<RunRow>) {
@@ -117,7 +117,7 @@ export const reportsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<RunRow
     reports.set(id, new StepReports(id, outlines.get(`${workflow_id} ${version}`) ?? nothing))
     yield* yieldIfSpent(since)
   }
-  yield* tellParts(runs, partsInLists / 2, ({ created_at, part, run_id, steps }) =>
+  yield* visitEntries(runs, entriesInLists / 2, ({ created_at, part, run_id, steps }) =>
     reports.get(run_id)!.take({ part, at: created_at.getTime(), steps })
   )
   return reports

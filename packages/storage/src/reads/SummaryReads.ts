@@ -9,6 +9,7 @@ import type {
 } from "@tidegate/model/Metrics"
 import * as Columns from "../journal/Columns.ts"
 import { binsByMeasure, total } from "../retention/RollupBins.ts"
+import { connectionsByTransformation, executionFields, executionMeasures } from "./ExecutionCounts.ts"
 
 /*
  * What happened at some resources in the last 24 hours, counted by the minute. An unknown id, or one of another team, has zeros.
@@ -127,29 +128,14 @@ export const transformations = Effect.fnUntraced(function* (
   ids: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlyArray<TransformationMetrics>, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const of = yield* read(team, ids, ["execution_successful", "execution_failed"])
-  const rows = yield* sql<{ id: string; count: number }>`
-    select t.id, (
-      select count(*)::int4 from connections c
-      where c.team_id = ${team} and c.deleted_at is null
-        and c.rules @> jsonb_build_array(jsonb_build_object('transformation_id', t.id))
-    ) as count
-    from unnest(${Columns.text(ids)}) as t (id)`
-  const users = new Map(rows.map(({ count, id }) => [id, count]))
-  return ids.map((id) => {
-    const successful = of(id)("execution_successful")
-    const failed = of(id)("execution_failed")
-    return {
-      id,
-      transformation_id: id,
-      connections_count: users.get(id) ?? 0,
-      executions_24h_count: total(successful) + total(failed),
-      executions_24h_successful_count: total(successful),
-      executions_24h_failed_count: total(failed),
-      executions_24h_successful_bins: successful,
-      executions_24h_failed_bins: failed
-    }
-  })
+  const of = yield* read(team, ids, executionMeasures)
+  const users = yield* connectionsByTransformation(sql, team, ids)
+  return ids.map((id) => ({
+    id,
+    transformation_id: id,
+    connections_count: users.get(id) ?? 0,
+    ...executionFields(of(id))
+  }))
 })
 
 export const workflows = Effect.fnUntraced(function* (

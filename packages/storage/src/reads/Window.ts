@@ -61,3 +61,12 @@ export interface IdRange {
  */
 export const timeOf = ({ created_at, id }: { readonly id: string; readonly created_at: Date }): string =>
   new Date(idTime(id) ?? created_at).toISOString()
+
+/** A stretch of time (Unix ms); its end is excluded. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+}
+
+/** The ids of records made in it. */
+export const idsOf = (prefix: Prefix, { from, to }: Stretch): IdRange => idRange(prefix, { from, to: to - 1 })

@@ -131,7 +131,7 @@ const write = Effect.fnUntraced(function* (
     returning 1`)).length
 })
 
-const renewColumn = Effect.fnUntraced(function* (of: Column, tell: (soFar: Renewed) => Effect.Effect<void>) {
+const renewColumn = Effect.fnUntraced(function* (of: Column, report: (soFar: Renewed) => Effect.Effect<void>) {
   const { renew } = yield* Secrets
   const { column, table } = of
   const soFar = { table, column, renewed: 0, unreadable: 0 }
@@ -147,7 +147,7 @@ const renewColumn = Effect.fnUntraced(function* (of: Column, tell: (soFar: Renew
         soFar.unreadable += some.length - next.length
         if (next.length > 0) soFar.renewed += yield* write(of, next)
       }
-      if (found.length > 0) yield* tell({ ...soFar })
+      if (found.length > 0) yield* report({ ...soFar })
     })
   )
   return soFar
@@ -160,7 +160,7 @@ const renewColumn = Effect.fnUntraced(function* (of: Column, tell: (soFar: Renew
  * which `usesOfOldKeys` shows to be necessary.
  */
 export const renewAll = Effect.fnUntraced(function* (
-  tell: (soFar: Renewed) => Effect.Effect<void>
+  report: (soFar: Renewed) => Effect.Effect<void>
 ): Effect.fn.Return<ReadonlyArray<Renewed>, GatewayError, SqlClient.SqlClient | Secrets> {
-  return yield* Effect.forEach(sealedColumns, (column) => renewColumn(column, tell))
+  return yield* Effect.forEach(sealedColumns, (column) => renewColumn(column, report))
 })

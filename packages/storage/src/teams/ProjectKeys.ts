@@ -199,7 +199,8 @@ export const updateKey = Effect.fnUntraced(function* (
   return yield* transaction(sql)(
     Effect.gen(function* () {
       const row = yield* held(team_id, id)
-      if (row.status === "revoked") return yield* fail("PROJECT_KEY_REVOKED", "the key is revoked, which is for ever")
+      if (row.status === "revoked")
+        return yield* fail("PROJECT_KEY_REVOKED", "the key is revoked, and cannot be restored")
       const { execute_grants, name, rate_limit_per_minute, scopes, status } = yield* change(stored(row))
       const now = new Date(yield* Clock.currentTimeMillis)
       yield* sql`update project_api_keys set name = ${name}, status = ${status}, scopes = ${[...scopes]},

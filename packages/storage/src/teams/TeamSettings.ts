@@ -81,15 +81,15 @@ const faultsOf = (
   kept: { readonly payload: number | null; readonly record: number | null },
   { payloadDays, recordDays }: RetentionDefaults
 ) => {
-  const most = { payload_days: payloadDays, record_days: recordDays }
+  const max = { payload_days: payloadDays, record_days: recordDays }
   const beyond = (["payload_days", "record_days"] as const).flatMap((name) => {
     const days = asked[name] ?? null
-    return days === null || days <= most[name]
+    return days === null || days <= max[name]
       ? []
       : [
           {
             path: `retention.${name}`,
-            message: `must be at most ${most[name]}, which is what the operator lets a team keep`
+            message: `must be at most ${max[name]}, which is what the operator lets a team keep`
           }
         ]
   })

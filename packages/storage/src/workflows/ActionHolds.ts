@@ -3,12 +3,12 @@ import type { SqlClient, SqlError } from "effect/sql"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 
-/** Targets of one team that are stored as held. Of more, the hold is in the memory of a process alone. */
+/** The largest number of stored holds of one team. Further holds are only in the memory of a process. */
 const maxStored = 1_000
 
 /**
- * Stores until when (Unix ms) the target of a team's actions takes nothing more, unless what is stored is later. What is over makes room. Any process
- * may write it: it is what the target has said. Answers whether it is stored now.
+ * Stores until when (Unix ms) the target of a team's actions accepts no calls, unless a later time is stored. Expired holds are
+ * replaced. Any process may write it, because it is what the target has answered. Returns whether it is stored.
  */
 export const storeActionHold = Effect.fnUntraced(function* (
   team_id: string,
@@ -33,7 +33,7 @@ export const storeActionHold = Effect.fnUntraced(function* (
   return rows.length > 0
 })
 
-/** Until when saved actions are held, of those that are. */
+/** The ends of the holds of saved actions; an action without a hold is absent. */
 export const actionsHeld = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   team_id: string,

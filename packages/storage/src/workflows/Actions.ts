@@ -1,22 +1,18 @@
-import { createHash } from "node:crypto"
 import { Clock, Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
-import { formatterKey, sentToOf } from "@tidegate/actions/Providers"
-import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
 import { readJson } from "@tidegate/json/JsonText"
-import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import type { Action } from "@tidegate/model/Action"
-import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { action, type ActionConfig } from "@tidegate/resources/Action"
-import { type Looked, placesIn, shownInputs } from "@tidegate/workflows/WrittenCredentials"
-import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
+import { checkContent, contentOf, isSameContent, shownContent } from "@tidegate/resources/action/ActionContent"
 import { actionsHeld } from "./ActionHolds.ts"
+import { keepVersion } from "./ActionVersions.ts"
 import { HotSql } from "../Database.ts"
 import { presentOf } from "../control/PresentOf.ts"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
 import { Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
-import { makeStore, nobody, type Store, type StoredRow, type Values } from "../control/Store.ts"
+import { makeStore } from "../control/MakeStore.ts"
+import { nobody, type Store, type StoredRow, type Values } from "../control/Store.ts"
 import { refuseUsedBySteps, stepsNaming } from "./WorkflowLinks.ts"
 
 /** A row of `actions`. */
@@ -41,100 +37,8 @@ export class Actions extends Context.Service<Actions, Store<typeof action>>()("@
   )
 }
 
-/** The part of an action that a run is pinned to. */
-export const contentOf = ({
-  action_key,
-  config: { inputs, schema_version },
-  provider_key
-}: Pick<ActionRow, "provider_key" | "action_key" | "config">): SavedContent => ({
-  provider_key,
-  action_key,
-  version: schema_version,
-  inputs
-})
-
-const hashOf = (content: SavedContent): string =>
-  `sha256:${createHash("sha256").update(JSON.stringify(content)).digest("hex")}`
-
-/** Fails when no provider has the action, or it does not take these inputs. */
-const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Return<void, GatewayError> {
-  const catalog = yield* catalogFor([], new Map([["", content]]))
-  const found = catalog.saved?.("")?.action
-  const faults =
-    found === undefined
-      ? [{ path: "action_key", message: "no provider has this action: see GET /action-providers" }]
-      : (yield* inSlices(faultsOfInputs(found, content.inputs))).map(({ message, path }) => ({
-          path: `config.inputs.${path}`,
-          message
-        }))
-  if (faults.length > 0) yield* invalid(faults)
-})
-
-/**
- * Inputs must not contain credentials: everyone who may read the action sees them, and each version keeps them. Inputs that were
- * saved before this rule stay until they are changed, and are masked where they are shown.
- */
-const judgeInputs = Effect.fnUntraced(function* (
-  content: SavedContent,
-  kept: SavedContent | null
-): Effect.fn.Return<void, GatewayError> {
-  if (kept !== null && hashOf(kept) === hashOf(content)) return
-  const message =
-    "a credential is written out, and whoever reads the action would read it: give it in credentials, or take the value from the run by a template"
-  const places = placesIn(content.inputs, lookedAt(content.provider_key))
-  if (places.length > 0) yield* invalid(places.map((place) => ({ path: `config.inputs.${place}`, message })))
-})
-
-const lookedAt = (provider: string): Looked => (provider === formatterKey ? "looks" : "names and looks")
-
-/**
- * Credentials belong to the target of the saved inputs: the target is written out, and with another target they have to be
- * entered again. Fails closed: a user who may change an action may not read its credentials, and could otherwise have them sent
- * to a server of their own. `kept`: the previous target.
- */
-const judgeTarget = Effect.fnUntraced(function* (
-  content: SavedContent,
-  kept: SavedContent | null
-): Effect.fn.Return<void, GatewayError> {
-  const {
-    inputs: [input],
-    of
-  } = sentToOf(content)
-  const target = of(content.inputs)
-  if (target === null) {
-    const message = "must be written out, without templates in its host: the credentials are sent there"
-    yield* invalid([{ path: `config.inputs.${input}`, message }])
-  }
-  if (kept !== null && of(kept.inputs) !== target) {
-    const message = "must be written anew, whole: what is stored was for another address"
-    yield* invalid([{ path: "config.credentials", message }])
-  }
-})
-
-/** No run is older than this: no run uses a version that was replaced before. */
-const keptDays = 61
-/**
- * How many earlier versions of an action are kept, however often it is saved. A run that began with an older one fails at the
- * step.
- */
-const keptAtMost = 100
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-
-  const keepVersion = Effect.fnUntraced(function* (after: ActionRow, at: Date) {
-    const { id, team_id, version } = after
-    const content = contentOf(after)
-    yield* sql`
-      update action_versions set superseded_at = ${at} where action_id = ${id} and superseded_at is null`
-    yield* sql`
-      delete from action_versions where action_id = ${id} and (
-        superseded_at < ${at}::timestamptz - make_interval(days => ${keptDays})
-        or version <= ${version - keptAtMost}::int4)`
-    yield* sql`
-      insert into action_versions (action_id, version, team_id, schema_version, inputs, content_hash)
-      values (${id}, ${version}, ${team_id}, ${content.version}, ${JSON.stringify(content.inputs)}, ${hashOf(content)})`
-  })
 
   return yield* makeStore<ActionRow, typeof action>(action, {
     show: Effect.fnUntraced(function* (rows) {
@@ -159,7 +63,7 @@ const make = Effect.gen(function* () {
           credentials_configured: row.credentials !== null,
           schema_version: row.config.schema_version,
           schema_provenance: "catalog",
-          inputs: shownInputs(row.config.inputs, lookedAt(row.provider_key)),
+          inputs: shownContent(contentOf(row)),
           rate_limit: row.config.rate_limit,
           rate_limit_period: row.config.rate_limit_period
         },
@@ -176,25 +80,24 @@ const make = Effect.gen(function* () {
         action_key: next["action_key"] as string,
         config
       })
-      yield* judge(content)
-      yield* judgeInputs(content, before === null ? null : contentOf(before))
+      const stored = before === null ? null : contentOf(before)
       const isKept = next["credentials"] === undefined
       const holds = (isKept ? (before?.credentials ?? null) : next["credentials"]) !== null
-      if (holds) yield* judgeTarget(content, isKept && before !== null ? contentOf(before) : null)
-      const isSame = before !== null && hashOf(contentOf(before)) === hashOf(content)
-      const version = before === null ? 1 : isSame ? before.version : before.version + 1
+      yield* checkContent(content, stored, holds ? (isKept ? "stored" : "written") : "none")
+      const version =
+        before === null ? 1 : isSameContent(contentOf(before), content) ? before.version : before.version + 1
       return { ...next, version } satisfies Values
     }),
     // A workflow that comes to name it locks the action's row until its commit: a search after the lock finds that workflow.
     remove: (row) => Effect.as(refuseUsedBySteps(sql, "action", row), { credentials: null }),
-    createsMore: true,
+    alone: () => null,
     follow: Effect.fnUntraced(function* (before, after, at) {
-      // Another target may be meant, or another credential: what the last one has said is not held against it.
+      // Another target may be meant, or another credential: a pause that the last one asked for ends.
       if (before !== null) {
         yield* sql`delete from action_holds where team_id = ${after.team_id} and target = ${after.id}`
       }
       if (after.deleted_at !== null) yield* sql`delete from action_versions where action_id = ${after.id}`
-      else if (before?.version !== after.version) yield* keepVersion(after, at)
+      else if (before?.version !== after.version) yield* keepVersion(sql, after, contentOf(after), at)
       return nobody
     })
   })
@@ -209,7 +112,7 @@ export interface LoadedAction {
   readonly version: string
   readonly inputs: Schema.JsonObject
   readonly disabled: boolean
-  /** Until when its target takes nothing more (Unix ms), as it is stored; 0: nothing is. */
+  /** Until when its target accepts no calls (Unix ms), as stored; 0: none is stored. */
   readonly heldUntil: number
   readonly credentials: Credentials
   readonly rate_limit: number | null
@@ -265,62 +168,4 @@ export const readActionPace = Effect.fnUntraced(function* (
   if (row === undefined) return null
   const { rate_limit, rate_limit_period } = row.config
   return { team_id: row.team_id, limit: rate_limit, period: rate_limit_period ?? "second" }
-})
-
-/** A version of a saved action: a run that began with it uses it to its end. */
-export interface PinnedAction extends SavedContent {
-  readonly id: string
-  readonly name: string
-  /** The revision of the action. */
-  readonly revision: number
-  readonly content_hash: string
-  readonly updated_at: string
-}
-
-interface PinnedRow {
-  readonly id: string
-  readonly name: string
-  readonly provider_key: string
-  readonly action_key: string
-  readonly revision: number
-  readonly schema_version: string
-  readonly inputs: Schema.JsonObject
-  readonly content_hash: string
-  readonly updated_at: Date
-}
-
-const pinnedOf = ({ schema_version, updated_at, ...row }: PinnedRow): PinnedAction => ({
-  ...row,
-  version: schema_version,
-  updated_at: updated_at.toISOString()
-})
-
-/** The current versions of the saved actions with these ids, for a new run to be pinned to. */
-export const currentActions = Effect.fnUntraced(function* (
-  team_id: string,
-  ids: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyMap<string, PinnedAction>, SqlError.SqlError, HotSql> {
-  if (ids.length === 0) return new Map()
-  const hot = yield* HotSql
-  const rows = yield* hot<PinnedRow>`
-    select a.id, a.name, a.provider_key, a.action_key, v.version as revision, v.schema_version, v.inputs, v.content_hash, a.updated_at
-    from actions a join action_versions v on v.action_id = a.id and v.version = a.version
-    where a.id = any(${[...ids]}) and a.team_id = ${team_id} and a.deleted_at is null`
-  return new Map(rows.map((row) => [row.id, pinnedOf(row)]))
-})
-
-/** The versions that a run was pinned to. A missing one was deleted meanwhile. */
-export const pinnedActions = Effect.fnUntraced(function* (
-  team_id: string,
-  pins: ReadonlyArray<{ readonly id: string; readonly revision: number }>
-): Effect.fn.Return<ReadonlyMap<string, PinnedAction>, SqlError.SqlError, HotSql> {
-  if (pins.length === 0) return new Map()
-  const hot = yield* HotSql
-  const rows = yield* hot<PinnedRow>`
-    select a.id, a.name, a.provider_key, a.action_key, v.version as revision, v.schema_version, v.inputs, v.content_hash, a.updated_at
-    from unnest(${pins.map(({ id }) => id)}::text[], ${pins.map(({ revision }) => revision)}::int4[]) as pin (id, revision)
-      join action_versions v on v.action_id = pin.id and v.version = pin.revision
-      join actions a on a.id = v.action_id
-    where v.team_id = ${team_id}`
-  return new Map(rows.map((row) => [row.id, pinnedOf(row)]))
 })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { tellParts } from "../reads/RunRow.ts"
+import { visitEntries } from "../reads/RunRow.ts"
 
 /** A run that is to be ended from outside. */
 export interface UnendedRun {
@@ -11,17 +11,17 @@ export interface UnendedRun {
 }
 
 /**
- * Reads an unfinished run with this number of journal entries, and passes what they say about its steps to `tell`. Null: another
+ * Reads an unfinished run with this number of journal entries, and passes what they say about its steps to `visit`. Null: another
  * process has continued the run, or it is finished.
  */
 export const readUnended = Effect.fnUntraced(function* (
   { id, parts }: { readonly id: string; readonly parts: number },
-  tell: (steps: string) => void
+  visit: (steps: string) => void
 ): Effect.fn.Return<UnendedRun | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const [run] = yield* sql<UnendedRun>`
     select steps_count, kept, started_at from workflow_runs where id = ${id} and parts = ${parts} and finished_at is null`
   if (run === undefined) return null
-  yield* tellParts([{ id, parts }], null, ({ steps }) => tell(steps))
+  yield* visitEntries([{ id, parts }], null, ({ steps }) => visit(steps))
   return run
 })

@@ -86,7 +86,7 @@ const make = Effect.gen(function* () {
   const transitions = new GroupCommit<Item>({
     committed: committed("run"),
     commit,
-    lanes: 2,
+    concurrency: 2,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 24,

@@ -37,7 +37,7 @@ const bounded = <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>): Eff
   Effect.flatMap(Connections, (connections) => connections.withPermit(team_id)(writing))
 
 /** One write at a time for a team, so that none adds a key beyond the limit. */
-const inTurn = Effect.fnUntraced(function* <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>) {
+const oneAtATime = Effect.fnUntraced(function* <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   const lock = sql`select pg_advisory_xact_lock(hashtextextended(${`team_values/${team_id}`}, 0))`
   return yield* bounded(team_id, sql.withTransaction(Effect.andThen(lock, writing)))
@@ -62,7 +62,7 @@ export const setValue = Effect.fnUntraced(function* (
   key: string,
   value: Json
 ): Effect.fn.Return<"set" | Refused, SqlError.SqlError, SqlClient.SqlClient> {
-  return (yield* inTurn(team_id, write(team_id, key, value))) ? "set" : "full"
+  return (yield* oneAtATime(team_id, write(team_id, key, value))) ? "set" : "full"
 })
 
 /** Returns whether there was one. */
@@ -104,7 +104,7 @@ export const increment = Effect.fnUntraced(function* (
   stepKey: string
 ): Effect.fn.Return<number | ExactNumber | Refused, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  return yield* inTurn(
+  return yield* oneAtATime(
     team_id,
     Effect.gen(function* () {
       const [row] = yield* sql<{ value: Json }>`

@@ -48,7 +48,7 @@ export const refuseUsedBySteps = Effect.fnUntraced(function* (
   const users = yield* sql<{ id: string }>`
     select id from workflows where ${namedBy(sql, owner)} order by id limit ${nameAtMost}`
   if (users.length === 0) return
-  yield* fail("RESOURCE_IN_USE", `workflows use the ${resource_type}: take it out of their steps first`, {
+  yield* fail("RESOURCE_IN_USE", `workflows use the ${resource_type}: remove it from their steps first`, {
     id: owner.id,
     resource_type,
     workflows: users.map((user) => user.id)

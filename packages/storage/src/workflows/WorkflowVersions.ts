@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
+import { isSameJson } from "@tidegate/json/ExactNumber"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import { beyondLimit, TeamLimits } from "@tidegate/resources/TeamLimits"
+import type { WorkflowRow } from "./WorkflowRow.ts"
 
 /** How long after a version was replaced a run of it may still be committed (ms). In practice that takes seconds. */
 const supersededMs = 60_000
@@ -58,3 +60,24 @@ export const makeRoomForVersion = Effect.fnUntraced(function* (
   }
   if (toGo > 0) yield* beyondLimit("workflow_versions", limit, "wait until retention has taken some of their runs")
 })
+
+/**
+ * Stores a version of the current row, and who asked for it. When the definition has not changed, it refers to the version that
+ * has it.
+ */
+export const keepVersion = (
+  sql: SqlClient.SqlClient,
+  before: WorkflowRow | null,
+  { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow,
+  by: string | null
+) => {
+  const isSame = before !== null && isSameJson([before.steps, before.edges], [steps, edges])
+  const defined_in = isSame
+    ? sql`(select defined_in from workflow_versions where workflow_id = ${id} and version = ${before.version})`
+    : sql`${version}`
+  return sql`
+    insert into workflow_versions
+      (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_by_user_id, created_at)
+    select ${id}, ${version}, ${team_id}, ${name}, ${status}, ${definition_hash}, ${defined_in},
+      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${by}, ${updated_at}`
+}

@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BulkNarrowing, type BulkOf, filtersOf } from "@tidegate/model/BulkOperation"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { createOperation, stepOperation } from "../../src/bulk/BulkOperations.ts"
+import { createOperation } from "../../src/bulk/BulkOperations.ts"
+import { stepOperation } from "../../src/bulk/BulkSteps.ts"
 import { eventBuckets } from "../../src/reads/EventTally.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
@@ -150,7 +151,7 @@ const planned = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowin
     requested_by: null,
     shard: 1
   })
-  const routing = { shardOf: () => 7, lineOf: () => null }
+  const routing = { shardOf: () => 7, orderingKeyOf: () => null }
   while (!(yield* stepOperation(id, { targets: 10, overMs: 0 }, routing)).isOver) continue
   const rows = yield* sql<{ target_id: string }>`select target_id from bulk_targets where operation_id = ${id}`
   yield* sql`update bulk_operations set finished_at = now() where id = ${id}`

@@ -1,6 +1,6 @@
 import { type Message, type MessageHead, storedHeaders } from "@tidegate/model/Message"
 import type { PendingEventRow } from "@tidegate/storage/delivery/DeliveryRows"
-import type { RequestRecord, RoutedEvent } from "@tidegate/storage/journal/AcceptStatement"
+import type { RequestRecord, RoutedEvent } from "@tidegate/storage/journal/RequestRecord"
 
 /** The inbound request as a destination needs it; shared by all events of one request. */
 export interface DeliveryPayload extends Message {

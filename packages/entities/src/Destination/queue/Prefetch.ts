@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Database } from "@tidegate/storage/Database"
 import { type DueRow, dueRows, pendingEvents } from "@tidegate/storage/delivery/DeliveryRows"
-import { firstOfLines, type LineRow, nextLines } from "@tidegate/storage/delivery/OrderingKeys"
+import { firstOfKeys, nextKeys, type OrderedRow } from "@tidegate/storage/delivery/OrderingKeys"
 import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
 import type { LinesRead, QueueReads } from "./QueueHost.ts"
 import type { LineReads } from "./OrderingKeys.ts"
@@ -97,18 +97,18 @@ const findLines = Effect.fnUntraced(function* (
   const of = { shard, destinationId, connectionId }
   const asked = new Set(keys)
   const perLine = Math.max(1, Math.min(maxOfLine, Math.floor(most / Math.max(1, keys.length))))
-  const rows = new Map<string, Array<LineRow>>()
-  const gather = (found: ReadonlyArray<LineRow>): void => {
+  const rows = new Map<string, Array<OrderedRow>>()
+  const gather = (found: ReadonlyArray<OrderedRow>): void => {
     for (const row of found) {
       const line = rows.get(row.ordering_key)
       if (line === undefined) rows.set(row.ordering_key, [row])
       else if (!line.some(({ event_id }) => event_id === row.event_id)) line.push(row)
     }
   }
-  gather(yield* firstOfLines(of, keys, perLine))
+  gather(yield* firstOfKeys(of, keys, perLine))
   let lookedTo: string | null | undefined
   if (after !== null) {
-    const page = yield* nextLines(of, after, most)
+    const page = yield* nextKeys(of, after, most)
     lookedTo =
       page.length < most ? null : page.reduce((last, row) => (row.ordering_key > last ? row.ordering_key : last), "")
     gather(page)
@@ -117,7 +117,7 @@ const findLines = Effect.fnUntraced(function* (
     // An event that was attempted before goes first: another one may have been stored at the same time with an earlier position.
     line.sort((a, b) => Number(a.ready_at !== null) - Number(b.ready_at !== null) || a.place - b.place)
     const isWhole = asked.has(key) && line.length < perLine
-    const isHeld = ({ ready_at }: LineRow) => ready_at === null || ready_at > until
+    const isHeld = ({ ready_at }: OrderedRow) => ready_at === null || ready_at > until
     // The poller finds the key's first event when it is due; until then the others wait.
     const end = line.findIndex(isHeld)
     const free = end === -1 ? line : line.slice(0, end)

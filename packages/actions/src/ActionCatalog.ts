@@ -1,6 +1,6 @@
 import { Effect, Result, type Schema } from "effect"
-import { type ActionName, actionOf, formatterKey, inlineActionOf, sentToOf } from "@tidegate/actions/Providers"
 import type { Action, Catalog, SavedAction } from "@tidegate/workflows/Catalog"
+import { type ActionName, actionOf, formatterKey, inlineActionOf, sentToOf } from "./Providers.ts"
 
 /** The actions that steps may call: those of the providers, and the team's saved ones. */
 
@@ -34,7 +34,7 @@ const stayingAt = (content: SavedContent, action: Action): Action => ({
           {
             code: "STEP_CONFIG_INVALID",
             field: `invocation_inputs.${inputs.find(isOther) ?? inputs[0]}`,
-            message: "is another address than the action was saved with, which its credentials are for"
+            message: "is another address than that of the saved action, to which its credentials belong"
           }
         ])
   }

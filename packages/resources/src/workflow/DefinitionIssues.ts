@@ -1,40 +1,30 @@
 import { Effect } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
 import { ignoredParts } from "@tidegate/connectors/Connectors"
-import type { Config } from "@tidegate/connectors/Settings"
+import { isSameJson } from "@tidegate/json/ExactNumber"
 import { prefixes } from "@tidegate/model/Ids"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import type { Issue } from "@tidegate/workflows/Issue"
-import { presentOf } from "../control/PresentOf.ts"
+import { credentialsIn } from "@tidegate/workflows/StepCredentials"
+import type { DefinitionFacts, StoredDefinition } from "./DefinitionFacts.ts"
 
 /** Faults of a graph that compiles, from the workflow's earlier versions and from the resources that its steps name now. */
 
-/** The number of earlier versions that are checked. */
-const maxVersions = 200
-
 /** Steps that had another kind in an earlier version: one history would be of two different things. */
-export const changedKinds = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  before: { readonly id: string; readonly steps: ReadonlyArray<Step> } | null,
-  steps: ReadonlyArray<Step>
-): Effect.fn.Return<ReadonlyArray<Issue>, SqlError.SqlError> {
+export const changedKinds = Effect.fnUntraced(function* <E>(
+  before: StoredDefinition | null,
+  steps: ReadonlyArray<Step>,
+  facts: Pick<DefinitionFacts<E>, "storedKinds">
+): Effect.fn.Return<ReadonlyArray<Issue>, E> {
   if (before === null) return []
-  const kinds = new Map(before.steps.map(({ id, kind }) => [id, kind]))
+  const kinds = new Map<string, string>(before.steps.map(({ id, kind }) => [id, kind]))
   const fresh = steps.filter(({ id }) => !kinds.has(id)).map(({ id }) => id)
   if (fresh.length > 0) {
-    const past = yield* sql<{ id: string; kind: string }>`
-      select distinct step ->> 'id' as id, step ->> 'kind' as kind
-      from (
-        select steps from workflow_versions where workflow_id = ${before.id} and steps is not null
-        order by version desc limit ${maxVersions}
-      ) v cross join lateral jsonb_array_elements(v.steps) as step
-      where step ->> 'id' = any(${fresh})`
-    for (const { id, kind } of past) kinds.set(id, kind)
+    for (const { id, kind } of yield* facts.storedKinds(before.id, fresh)) kinds.set(id, kind)
   }
   return steps.flatMap(({ id, kind }): ReadonlyArray<Issue> => {
     const was = kinds.get(id)
     if (was === undefined || was === kind) return []
-    const message = `was ${was} in a version before, and a step keeps its kind: give this one another id`
+    const message = `was ${was} in an earlier version, and a step keeps its kind: use another id`
     return [{ code: "STEP_KIND_CHANGED", step_id: id, edge_id: null, field: "kind", message }]
   })
 })
@@ -45,10 +35,15 @@ interface Given {
   readonly issue: Pick<Issue, "edge_id" | "field" | "step_id">
 }
 
+interface Graph {
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+}
+
 const parts = ["path", "query"] as const
 
 /** Paths and queries that steps pass to destinations, or that edges pass to such steps. */
-const givenOf = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): ReadonlyArray<Given> => {
+const givenOf = ({ edges, steps }: Graph): ReadonlyArray<Given> => {
   const destinations = new Map(
     steps.flatMap(({ id, kind, resource_id }) =>
       kind === "destination" && resource_id !== null && resource_id.startsWith(prefixes.destination)
@@ -77,22 +72,35 @@ const givenOf = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): Readon
 }
 
 /** Inputs of steps that their destinations do not send. */
-export const ignoredInputs = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  team_id: string,
-  steps: ReadonlyArray<Step>,
-  edges: ReadonlyArray<Edge>
-): Effect.fn.Return<ReadonlyArray<Issue>, SqlError.SqlError> {
-  const given = givenOf(steps, edges)
+export const ignoredInputs = Effect.fnUntraced(function* <E>(
+  graph: Graph,
+  facts: Pick<DefinitionFacts<E>, "destinations">
+): Effect.fn.Return<ReadonlyArray<Issue>, E> {
+  const given = givenOf(graph)
   if (given.length === 0) return []
-  const ids = [...new Set(given.map(({ destination }) => destination))]
-  const rows = yield* sql<{ id: string; type: string; config: Config }>`
-    select id, type, config from destinations where id = any(${ids}) and ${presentOf(sql, team_id)}`
-  const found = new Map(rows.map((row) => [row.id, row]))
+  const found = yield* facts.destinations([...new Set(given.map(({ destination }) => destination))])
   return given.flatMap(({ destination, issue, part }): ReadonlyArray<Issue> => {
     const row = found.get(destination)
     if (row === undefined || !ignoredParts(row.type, row.config).includes(part)) return []
-    const message = `has no effect: the destination ${destination} (${row.type}) leaves the ${part} out of what it sends`
+    const message = `has no effect: the destination ${destination} (${row.type}) does not send the ${part}`
     return [{ code: "STEP_CONFIG_INVALID", ...issue, message }]
   })
 })
+
+/** Credentials that a change would put into steps. Those that were stored before this rule stay until they are changed. */
+export const newCredentials = (before: StoredDefinition | null, { edges, steps }: Graph): ReadonlyArray<Issue> => {
+  const isKept = (
+    kept: ReadonlyArray<{ readonly id: string }>,
+    among: ReadonlyArray<{ readonly id: string }>,
+    id: string | null
+  ) =>
+    isSameJson(
+      kept.find((one) => one.id === id) ?? null,
+      among.find((one) => one.id === id)
+    )
+  return credentialsIn({ steps, edges }).filter(
+    ({ edge_id, step_id }) =>
+      before === null ||
+      !(step_id === null ? isKept(before.edges, edges, edge_id) : isKept(before.steps, steps, step_id))
+  )
+}

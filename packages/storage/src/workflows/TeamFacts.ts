@@ -1,0 +1,101 @@
+import { Effect, type Schema } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { SavedContent } from "@tidegate/actions/ActionCatalog"
+import type { Config } from "@tidegate/connectors/Settings"
+import { prefixes } from "@tidegate/model/Ids"
+import { contentOf } from "@tidegate/resources/action/ActionContent"
+import type { DefinitionFacts } from "@tidegate/resources/workflow/DefinitionFacts"
+import type { ActionRow } from "./Actions.ts"
+import { presentOf } from "../control/PresentOf.ts"
+
+/** The facts about a team's resources that the check of a workflow's definition needs. */
+
+/** The tables of resources that a step may name, by the prefix of their ids. */
+const named = {
+  [prefixes.filter]: "filters",
+  [prefixes.destination]: "destinations",
+  [prefixes.transformation]: "transformations",
+  [prefixes.action]: "actions"
+} as const
+
+interface Found {
+  readonly id: string
+  readonly enabled: boolean
+}
+
+/**
+ * Which of these ids exist in one table, and whether they are enabled; `held`: locked against deletion until the transaction
+ * ends.
+ */
+const lookUpIn = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  prefix: keyof typeof named,
+  team_id: string,
+  ids: ReadonlyArray<string>,
+  held: boolean
+): Effect.fn.Return<ReadonlyArray<Found>, SqlError.SqlError> {
+  const wanted = [...new Set(ids.filter((id) => id.startsWith(prefix)))]
+  if (wanted.length === 0) return []
+  const table = named[prefix]
+  return yield* sql<Found>`
+    select id, ${sql.literal(table === "transformations" || table === "filters" ? "true" : "disabled_at is null")} as enabled
+    from ${sql(table)} where id = any(${wanted})
+      and ${presentOf(sql, team_id)}
+    order by id ${sql.literal(held ? "for share" : "")}`
+})
+
+/** Locks the existing resources of one kind among these ids against deletion until the transaction ends. */
+export const holdNamed = (
+  sql: SqlClient.SqlClient,
+  prefix: keyof typeof named,
+  team_id: string,
+  ids: ReadonlyArray<string>
+): Effect.Effect<void, SqlError.SqlError> => Effect.asVoid(lookUpIn(sql, prefix, team_id, ids, true))
+
+/** Which of these ids exist, and whether they are enabled. */
+export const lookUp = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  team_id: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyMap<string, Found>, SqlError.SqlError> {
+  const filters = yield* lookUpIn(sql, prefixes.filter, team_id, ids, false)
+  const destinations = yield* lookUpIn(sql, prefixes.destination, team_id, ids, false)
+  const transformations = yield* lookUpIn(sql, prefixes.transformation, team_id, ids, false)
+  const actions = yield* lookUpIn(sql, prefixes.action, team_id, ids, false)
+  return new Map([...filters, ...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
+})
+
+/** The number of earlier versions that are checked. */
+const maxVersions = 200
+
+export const teamFacts = (sql: SqlClient.SqlClient, team_id: string): DefinitionFacts<SqlError.SqlError> => ({
+  resources: (ids) => lookUp(sql, team_id, ids),
+  savedActions: Effect.fnUntraced(function* (named) {
+    const ids = named.filter((id) => id.startsWith(prefixes.action))
+    if (ids.length === 0) return new Map<string, SavedContent>()
+    const rows = yield* sql<Pick<ActionRow, "id" | "provider_key" | "action_key" | "config"> & { holds: boolean }>`
+      select id, provider_key, action_key, config, credentials is not null as holds from actions where id = any(${ids}) and ${presentOf(sql, team_id)}`
+    return new Map(rows.map((row) => [row.id, { ...contentOf(row), holdsCredentials: row.holds }]))
+  }),
+  conditions: Effect.fnUntraced(function* (named) {
+    const ids = named.filter((id) => id.startsWith(prefixes.filter))
+    if (ids.length === 0) return new Map<string, Schema.Json>()
+    const rows = yield* sql<{ id: string; conditions: Schema.Json }>`
+      select id, conditions from filters where id = any(${ids}) and ${presentOf(sql, team_id)}`
+    return new Map(rows.map((row) => [row.id, row.conditions]))
+  }),
+  destinations: (ids) =>
+    Effect.map(
+      sql<{ id: string; type: string; config: Config }>`
+        select id, type, config from destinations where id = any(${[...ids]}) and ${presentOf(sql, team_id)}`,
+      (rows) => new Map(rows.map((row) => [row.id, row]))
+    ),
+  storedKinds: (workflow_id, step_ids) =>
+    sql<{ id: string; kind: string }>`
+      select distinct step ->> 'id' as id, step ->> 'kind' as kind
+      from (
+        select steps from workflow_versions where workflow_id = ${workflow_id} and steps is not null
+        order by version desc limit ${maxVersions}
+      ) v cross join lateral jsonb_array_elements(v.steps) as step
+      where step ->> 'id' = any(${[...step_ids]})`
+})

@@ -12,6 +12,7 @@ import {
   stillWaiting,
   teamOfOperation
 } from "@tidegate/storage/bulk/BulkOperations"
+import { makeWakeableWorker } from "@tidegate/runtime/WakeableWorker"
 import { carryThrough } from "../CarryThrough.ts"
 import { actors } from "../dispatch/Dispatcher.ts"
 import { Hand, setAside } from "../InHand.ts"
@@ -114,7 +115,6 @@ export const layer = BulkOperationEntity.toLayer(
       return ownSteps.rest(began, pauseMs, yield* Clock.currentTimeMillis, caughtUpMs)
     })
 
-    let working = false
     const goOn = Effect.gen(function* () {
       for (;;) {
         const pauseMs = yield* Semaphore.withPermit(turn)(step)
@@ -138,16 +138,12 @@ export const layer = BulkOperationEntity.toLayer(
         yield* setOperationAside(id, setAside)
         yield* hand.done(operation)
       } else yield* hand.within(operation, manner, goOn)
-    }).pipe(
-      Effect.catch((error) =>
-        Effect.logWarning("a bulk operation could not go on; the sweep comes back to it", { operation_id: id, error })
-      ),
-      Effect.ensuring(
-        Effect.sync(() => {
-          working = false
-        })
-      )
-    )
+    })
+
+    const worker = makeWakeableWorker({
+      step: Effect.as(work, "idle"),
+      failed: (error) => Effect.logWarning("a bulk operation could not go on yet", { operation_id: id, error })
+    })
 
     return BulkOperationEntity.of({
       Plan: ({ payload }) =>
@@ -156,12 +152,7 @@ export const layer = BulkOperationEntity.toLayer(
         carryThrough(Effect.tap(runOperation({ ...payload, id }), () => dispatcher.wakeOperation(id))),
       End: ({ payload }) => carryThrough(cancelOperation({ ...payload, id })),
       // The handler keeps the actor in memory while it works.
-      Wake: () =>
-        Effect.suspend(() => {
-          if (working) return Effect.void
-          working = true
-          return work
-        })
+      Wake: () => worker.work
     })
   }),
   { concurrency: "unbounded" }

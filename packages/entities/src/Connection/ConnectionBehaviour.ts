@@ -37,8 +37,7 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
 
       const worker = makeWakeableWorker({
         step: Effect.as(routes.work, "idle"),
-        failed: (error) =>
-          Effect.logWarning("pending routes could not be worked off", { connection_id: id, error }),
+        failed: (error) => Effect.logWarning("pending routes could not be worked off", { connection_id: id, error }),
         lingerMs
       })
       const workOff = (add: () => void) => Effect.andThen(Effect.sync(add), worker.work)

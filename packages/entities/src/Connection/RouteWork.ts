@@ -195,11 +195,15 @@ const open = (shared: Shared, connectionId: string): RouteWork => {
     return true
   })
 
+  const failure = Effect.suspend((): Effect.Effect<void, SqlError.SqlError> =>
+    state.stop === null || state.stop === "withdrawn" ? Effect.void : Effect.fail(state.stop)
+  )
+
   const work = Effect.gen(function* () {
     state.stop = null
     const teamId = yield* team
     if (teamId !== null) while (state.stop === null && !state.isClosed && (yield* step(teamId))) continue
-    if (state.stop !== null && state.stop !== "withdrawn") yield* Effect.fail(state.stop)
+    yield* failure
   }).pipe(
     Effect.tapError((error) => Effect.sync(() => (state.stop = error))),
     Effect.ensuring(

@@ -124,11 +124,14 @@ export const runPump = Effect.fnUntraced(function* (
   const isWanted = (): boolean => hasNew || more !== false
   // Ending the remaining runs of a deleted or disabled workflow needs no capacity.
   const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.waitMs(id) === 0
-  const mayRead = (): boolean =>
-    team === null || mayTakeOn(team) || (more === true && runs.standing.kind === "stopped")
+  const mayRead = (): boolean => team === null || mayTakeOn(team) || (more === true && runs.standing.kind === "stopped")
 
   /** Reads due runs if they may be read now. Runs that are under way continue beside this. */
-  const step = Effect.gen(function* (): Effect.fn.Return<Next, Effect.Error<typeof takeOn>, Effect.Services<typeof takeOn>> {
+  const step = Effect.gen(function* (): Effect.fn.Return<
+    Next,
+    Effect.Error<typeof takeOn>,
+    Effect.Services<typeof takeOn>
+  > {
     if (!isWanted() && !isWoken && runs.size === 0) return "idle"
     const before = runs.size
     const wasFull = runs.isFull

@@ -69,7 +69,8 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
     stand: (now: Standing): void => {
       if (now.kind === standing.kind) return
       standing = now
-      for (const queue of signals.values()) Queue.offerUnsafe(queue, { occurrence: occurrenceOf(now), endsEffect: false })
+      for (const queue of signals.values())
+        Queue.offerUnsafe(queue, { occurrence: occurrenceOf(now), endsEffect: false })
     },
     /** Ends a run that is not to continue. */
     giveUp: (run: DueRun, error: StepError, options?: { readonly fromFirst: boolean }) =>

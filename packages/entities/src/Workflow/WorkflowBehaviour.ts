@@ -43,7 +43,8 @@ export const layer = WorkflowEntity.toLayer(
     const client = yield* WorkflowEntity.client
     /** Continues the runs after a change. If this message is lost, the poller does it. */
     const wakeLater = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
-    const around = <A, E>(command: Effect.Effect<A, E>) => Effect.tap(Semaphore.withPermit(turn, command), () => wakeLater)
+    const around = <A, E>(command: Effect.Effect<A, E>) =>
+      Effect.tap(Semaphore.withPermit(turn, command), () => wakeLater)
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,

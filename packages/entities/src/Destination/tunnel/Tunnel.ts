@@ -24,7 +24,7 @@ export interface Returned {
 }
 
 /** The environment of a tunnel. */
-interface TunnelHost {
+export interface TunnelHost {
   readonly now: () => number
   /** Calls back after so long (ms), unless cancelled. */
   readonly after: (ms: number, then: () => void) => () => void

@@ -5,7 +5,7 @@ import { SqlClient, Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { next } from "@tidegate/runtime/TestSignal"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import * as Sweep from "../src/dispatch/Poller.ts"
+import * as Poller from "../src/dispatch/Poller.ts"
 import { OwnRuns, RunsInHand } from "../src/Workflow/RunsInHand.ts"
 
 const own = new RunsInHand()
@@ -22,7 +22,7 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
     makeClient: () => Effect.succeed(client)
   } as unknown as Sharding.Sharding["Service"]
   const first = next("sweep")
-  yield* Layer.build(Sweep.layer).pipe(
+  yield* Layer.build(Poller.layer).pipe(
     Effect.provideService(Sharding.Sharding, sharding),
     Effect.provideService(OwnRuns, own),
     Effect.provideService(Statement.CurrentTransformer, (statement) => {

@@ -133,7 +133,7 @@ export class QueueWorld {
       permits: this.permits,
       windowBytes: this.windowBytes,
       deliver: (item, startedAt) => this.#deliver(item, startedAt),
-      isWrittenDown: ({ eventId }) => this.isWrittenDown(eventId),
+      mustBeRecorded: ({ eventId }) => this.isWrittenDown(eventId),
       takeInHand: (item, done) => {
         this.inHand.add(item.eventId)
         this.takes.push({ item, done })

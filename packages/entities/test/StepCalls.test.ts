@@ -7,7 +7,7 @@ import * as Connectors from "@tidegate/connectors/Connectors"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import type { StepSend } from "../src/Destination/steps/StepProtocol.ts"
-import * as Residents from "../src/dispatch/LocalEntities.ts"
+import * as LocalEntities from "../src/dispatch/LocalEntities.ts"
 import { Acts, answer, Calls, turn, worldWith } from "./DestinationWorld.ts"
 
 /** What steps of workflows send through the destination's actor: each is answered once, whatever becomes of the destination. */
@@ -76,7 +76,7 @@ layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
   it.effect("takes calls of its process without a message for a while after one, as it stands by then", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { give } = yield* Residents.Called
+      const { give } = yield* LocalEntities.Called
       const { actor, id } = yield* actorOf()
       expect(give(id, send(20))).toBeUndefined()
       yield* actor.Send(send(20))

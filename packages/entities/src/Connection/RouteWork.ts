@@ -80,6 +80,15 @@ export const makeRouteWorker = Effect.map(
       open(shared, connectionId)
 )
 
+/** Null: there is no such connection. */
+const teamOf = Effect.fnUntraced(function* ({ teams }: Shared, connectionId: string, inbox: Inbox) {
+  const known = inbox.teamId ?? teams.get(connectionId) ?? (yield* teamOfConnection(connectionId))
+  if (known === null) return null
+  if (teams.size >= maxTeamsKnown) teams.clear()
+  teams.set(connectionId, known)
+  return known
+})
+
 const open = (shared: Shared, connectionId: string): RouteWork => {
   const { batches, commit, decideBatch, lease, sharding, teams } = shared
   const shard = shardOf(sharding, connectionId)
@@ -165,14 +174,6 @@ const open = (shared: Shared, connectionId: string): RouteWork => {
     return pinTransformation(transformation.id, transformation.codeHash, pinned)
   })
 
-  const team = Effect.gen(function* () {
-    const known = inbox.teamId ?? teams.get(connectionId) ?? (yield* teamOfConnection(connectionId))
-    if (known === null) return null
-    if (teams.size >= maxTeamsKnown) teams.clear()
-    teams.set(connectionId, known)
-    return known
-  })
-
   /** Does the next piece of work; returns whether there was any. */
   const step = Effect.fnUntraced(function* (teamId: string) {
     changed.closeUnsafe()
@@ -201,7 +202,7 @@ const open = (shared: Shared, connectionId: string): RouteWork => {
 
   const work = Effect.gen(function* () {
     state.stop = null
-    const teamId = yield* team
+    const teamId = yield* teamOf(shared, connectionId, inbox)
     if (teamId !== null) while (state.stop === null && !state.isClosed && (yield* step(teamId))) continue
     yield* failure
   }).pipe(

@@ -41,7 +41,7 @@ export const layer = SourceEntity.toLayer(
       const { config } = yield* sources.get(team_id, id)
       const now = yield* Clock.currentTimeMillis
       const { accepted, lastRequestAt, limited, rejected } = yield* query(readSourceCounts(id, now))
-      const { current, limit } = yield* query(limiter.standing)
+      const { current, limit } = yield* query(limiter.status)
       return {
         source_id: id,
         accepted_24h_count: accepted,

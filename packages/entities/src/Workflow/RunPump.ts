@@ -81,7 +81,7 @@ export const runPump = Effect.fnUntraced(function* (
         continue
       }
       const manner = mannerOf(works[i]!)
-      if (manner === "not again") {
+      if (manner === "set aside") {
         yield* runs.giveUp(run, setAside, { fromFirst: true })
         yield* hand.done(works[i]!)
         continue

@@ -33,7 +33,7 @@ export const layer = WorkflowEntity.toLayer(
     const lease = yield* Lease
     const stored = yield* Effect.context<Database | RunJournal>()
     const shard = shardOf(sharding, id)
-    const turn = Semaphore.makeUnsafe(1)
+    const oneAtATime = Semaphore.makeUnsafe(1)
     const plans = plansOf(id)
     const alarm = yield* makeAlarm(Effect.suspend(() => wakeLater))
     const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard), alarm)
@@ -44,7 +44,7 @@ export const layer = WorkflowEntity.toLayer(
     /** Continues the runs after a change. If this message is lost, the poller does it. */
     const wakeLater = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
     const around = <A, E>(command: Effect.Effect<A, E>) =>
-      Effect.tap(Semaphore.withPermit(turn, command), () => wakeLater)
+      Effect.tap(Semaphore.withPermit(oneAtATime, command), () => wakeLater)
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,

@@ -15,7 +15,7 @@ import { TargetGate } from "./TargetGate.ts"
  * those of the team that has the most. Fails open: a forgotten hold costs one refusal by the target, and calls that already wait
  * for it continue to wait.
  */
-const most = 10_000
+const maxHeld = 10_000
 const weight = 2_000
 /** Delay before a call that was not accepted into the full queue is checked again. */
 const pause = "500 millis"
@@ -71,7 +71,7 @@ const heldOf = Effect.fnUntraced(function* ({ name, team_id }: ActionTarget): Ef
  * for a whole team when runs are read.
  */
 export class ActionHolds {
-  readonly #held = new WeighedCache<string, Held>(most)
+  readonly #held = new WeighedCache<string, Held>(maxHeld)
 
   /** Whether calls need not wait: the target is not on hold, and no call is still waiting from an earlier hold. */
   isOpen(target: ActionTarget): boolean {

@@ -66,7 +66,7 @@ export interface QueueHost {
    */
   readonly deliver: (item: DeliveryItem, startedAt: number) => void
   /** Whether this delivery has to be recorded as work in hand: see `InHand.ts`. */
-  readonly isWrittenDown: (item: DeliveryItem) => boolean
+  readonly mustBeRecorded: (item: DeliveryItem) => boolean
   /** Records it, then calls back with whether it may begin. */
   readonly takeInHand: (item: DeliveryItem, done: (taken: boolean) => void) => void
   /** A delivery that was to start does not. */

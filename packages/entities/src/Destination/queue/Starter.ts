@@ -121,7 +121,7 @@ export class Starter {
     window.begin()
     if (pacer !== null) metrics.pacerSeconds.observe(Math.max(0, now - item.dueAt) / 1_000)
     limits.begin(now)
-    if (!host.isWrittenDown(item)) return this.#mark(item, now, pacer)
+    if (!host.mustBeRecorded(item)) return this.#mark(item, now, pacer)
     host.takeInHand(item, (taken) => {
       if (taken && this.#mayStillStart(item, pacer)) this.#mark(item, host.now(), pacer)
       else this.#turnBack(item, pacer)

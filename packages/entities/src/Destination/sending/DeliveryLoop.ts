@@ -1,6 +1,5 @@
-import { Clock, Effect, Schedule } from "effect"
+import { Clock, Effect } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { passed } from "@tidegate/runtime/TestSignal"
 import type { Database } from "@tidegate/storage/Database"
 import { noteStarts } from "@tidegate/storage/delivery/DeliveryRows"
 import { storeHold } from "@tidegate/storage/delivery/DestinationHolds"
@@ -18,6 +17,7 @@ import { DeliveryQueue } from "../queue/DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { makeDeliveryWorker } from "./DeliveryWorker.ts"
 import { type DestinationState, loadDestination } from "../DestinationState.ts"
+import { loadSettings } from "./LoadSettings.ts"
 import { makePacing } from "./Pacing.ts"
 import { makeQueueHosting } from "./QueueHosting.ts"
 import { makeRecording } from "./Recording.ts"
@@ -28,7 +28,6 @@ import { StartedDeliveries } from "./StartedDeliveries.ts"
 import { makeStepCalls } from "../steps/StepCalls.ts"
 import type { StepSend, StepSent } from "../steps/StepProtocol.ts"
 import { DestinationTunnel } from "../tunnel/DestinationTunnel.ts"
-import { maxThroughTunnel } from "../tunnel/Tunnel.ts"
 
 /** An actor that has to stop waits this long for its deliveries under way, so that the next owner need not repeat them. */
 const drainPatience = "10 seconds"
@@ -131,37 +130,21 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   })
   const calling = yield* makeSending({ ...shared, ends: calls.ends })
 
-  const loadAndApply = Effect.gen(function* () {
-    started.collect(!pacing.isPaced())
-    const read = holding.reading()
-    const next = yield* load
-    const { pacer, stepPermits } = yield* pacing.of(next)
-    const apply = yield* opening.prepare(next)
-    // From here on without interruption: nothing may be sent with a mix of old and new settings.
-    apply()
-    state = next
-    const isTunnel = next?.sender?.kind === "tunnel"
-    tunnel.configure(isTunnel)
-    const connections = next?.connections ?? new Map<string, never>()
-    known(connections)
-    queue.configure({
-      state: next?.state ?? "cancelled",
-      cancelBefore: next?.cancelBefore ?? 0,
-      connections,
-      pacer,
-      stepPermits,
-      maxConcurrency: isTunnel ? maxThroughTunnel : (next?.maxConcurrency ?? null),
-      targetAvailability: isTunnel ? tunnel.current : null
-    })
-    read(next?.heldUntil ?? 0)
-    calls.configured()
-    passed("reload")
-  }).pipe(
-    Effect.ensuring(Effect.sync(() => started.stopCollecting())),
-    Effect.retry(Schedule.spaced("250 millis")),
-    Effect.orDie
-  )
-  const reloading = makeReloading(loadAndApply, scope)
+  const settings = loadSettings({
+    load,
+    started,
+    holding,
+    pacing,
+    opening,
+    tunnel,
+    queue,
+    use: (next) => {
+      state = next
+      known(next?.connections)
+    },
+    used: calls.configured
+  })
+  const reloading = makeReloading(settings, scope)
 
   const offer = ({ items, more }: Batch<DeliveryItem>): void => queue.offer(items, more)
   yield* (yield* LocalEntities.Destinations).add(id, (batch) => {

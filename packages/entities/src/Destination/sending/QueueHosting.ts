@@ -68,7 +68,7 @@ export const makeQueueHosting = Effect.fnUntraced(function* (hosting: Hosting) {
     permits,
     windowBytes,
     deliver,
-    isWrittenDown: inHand.isWanted,
+    mustBeRecorded: inHand.isWanted,
     takeInHand: inHand.take,
     letGo: inHand.over,
     mark: (item, startedAt, done) => journal.mark(item.eventId, startedAt, done),
@@ -98,8 +98,8 @@ export const makeQueueHosting = Effect.fnUntraced(function* (hosting: Hosting) {
   return {
     host,
     /** The settings of these connections are loaded. */
-    known: (known: ReadonlyMap<string, unknown>): void => {
-      for (const connectionId of unknownAt.keys()) if (known.has(connectionId)) unknownAt.delete(connectionId)
+    known: (known: ReadonlyMap<string, unknown> | undefined): void => {
+      for (const connectionId of unknownAt.keys()) if (known?.has(connectionId)) unknownAt.delete(connectionId)
     }
   }
 })

@@ -9,7 +9,7 @@ export class StartedDeliveries {
   /** By event. */
   readonly #startedAt = new Map<string, number>()
   /** Those of them that were recorded as under way. */
-  readonly #noted = new Map<string, number>()
+  readonly #recorded = new Map<string, number>()
   /** Starts since the last reload began; null: there is no reload. */
   #meanwhile: Array<number> | null = null
 
@@ -44,10 +44,10 @@ export class StartedDeliveries {
 
   /** The deliveries that take long and were not returned before, with their starts. */
   takeSlow(now: number): ReadonlyArray<readonly [eventId: string, at: number]> {
-    for (const [id, at] of this.#noted) if (this.#startedAt.get(id) !== at) this.#noted.delete(id)
+    for (const [id, at] of this.#recorded) if (this.#startedAt.get(id) !== at) this.#recorded.delete(id)
     const until = now - slowMs
-    const slow = [...this.#startedAt].filter(([id, at]) => at <= until && this.#noted.get(id) !== at)
-    for (const [id, at] of slow) this.#noted.set(id, at)
+    const slow = [...this.#startedAt].filter(([id, at]) => at <= until && this.#recorded.get(id) !== at)
+    for (const [id, at] of slow) this.#recorded.set(id, at)
     return slow
   }
 }

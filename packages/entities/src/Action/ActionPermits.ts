@@ -9,7 +9,7 @@ import { Call, Calls } from "../limits/Calls.ts"
 import { makeRatePermits, type StepPermits } from "../limits/RatePermits.ts"
 
 /**
- * A step that waits longer than this (ms) is told to ask again, so that it finds the action's actor after a move to another
+ * A step that waits longer than this (ms) has to ask again, so that it finds the action's actor after a move to another
  * runner.
  */
 const waitMs = 30_000
@@ -37,14 +37,14 @@ interface Asked {
  * closed: a target is not called faster than its rate limit allows, so steps wait while there is no database. `mayGive`: whether
  * this process still owns the action.
  */
-export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive: () => boolean) {
+export const makeActionPermits = Effect.fnUntraced(function* (id: string, mayGive: () => boolean) {
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<Database>()
   const fork = Effect.runForkWith(services)
   const now = (): number => clock.currentTimeMillisUnsafe()
   // The number of waiting calls is bounded. Their bytes are not counted here, because they hold none here.
   const calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
-  /** For each waiting step, the function that tells it to ask again. */
+  /** For each waiting step, the function that makes it ask again. */
   const asking = new Set<() => void>()
   /** Undefined: has to be read. */
   let settings: ActionPace | null | undefined
@@ -115,7 +115,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
      * True: the step has a permit. False: it asks again. Also true when the team does not own the action, or when it has no
      * limit: the call itself then fails, or needs no permit.
      */
-    turn: ({ line: group, since, team_id }: Asked): Effect.Effect<boolean, SqlError.SqlError> =>
+    take: ({ line: group, since, team_id }: Asked): Effect.Effect<boolean, SqlError.SqlError> =>
       Effect.andThen(
         settings === undefined ? read : Effect.void,
         Effect.callback<boolean>((resume) => {

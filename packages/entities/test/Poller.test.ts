@@ -21,7 +21,7 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
     hasShardId: ({ id }: ShardId.ShardId) => held.has(id),
     makeClient: () => Effect.succeed(client)
   } as unknown as Sharding.Sharding["Service"]
-  const first = next("sweep")
+  const first = next("poll")
   yield* Layer.build(Poller.layer).pipe(
     Effect.provideService(Sharding.Sharding, sharding),
     Effect.provideService(OwnRuns, own),
@@ -34,7 +34,7 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
   yield* turns
   const half = Effect.gen(function* () {
     const before = looks
-    const ended = next("sweep")
+    const ended = next("poll")
     yield* TestClock.adjust("500 millis")
     yield* turns
     if (looks > before) yield* Effect.promise(() => ended)

@@ -16,7 +16,7 @@ const workerOf = (
   options: { readonly lingerMs?: number; readonly everyPeriod?: Effect.Effect<void> } = {}
 ) => {
   const seen = { steps: 0, failures: [] as Array<string> }
-  const worker = makeWakeableWorker<string, never>({
+  const worker = makeWakeableWorker<string>({
     step: Effect.suspend((): Effect.Effect<Next, string> => {
       seen.steps++
       const result = results.shift() ?? "idle"

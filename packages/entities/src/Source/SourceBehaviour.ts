@@ -56,7 +56,7 @@ export const layer = SourceEntity.toLayer(
             : {
                 leased: current.leased,
                 remaining: Math.max(0, limit - current.leased),
-                doors: current.doors,
+                doors: current.processes,
                 ends_at: new Date(now + current.remainingMs).toISOString()
               }
       } satisfies SourceHealth

@@ -53,7 +53,7 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
-    passed("sweep")
+    passed("poll")
     return destinations.length + connections.length + workflows.length > 0
       ? now
       : Math.min(next + graceMs, now + idleMs)

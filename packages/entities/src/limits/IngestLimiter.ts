@@ -27,7 +27,7 @@ interface Answer extends Lease {
 export interface LimitStatus {
   readonly limit: number | null
   readonly period: IngestSettings["period"] | null
-  readonly current: { readonly leased: number; readonly doors: number; readonly remainingMs: number } | null
+  readonly current: { readonly leased: number; readonly processes: number; readonly remainingMs: number } | null
 }
 
 const monotonic = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -128,7 +128,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     const now = yield* monotonic
     const remainingMs = budget?.remaining(now) ?? 0
     if (budget === null || remainingMs <= 0) return { limit, period, current: null }
-    return { limit, period, current: { leased: budget.leased(now), doors: budget.doors(now), remainingMs } }
+    return { limit, period, current: { leased: budget.leased(now), processes: budget.doors(now), remainingMs } }
   })
 
   /** What is stored but not leased is free again for the next owner. */

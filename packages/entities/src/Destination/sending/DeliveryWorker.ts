@@ -26,7 +26,8 @@ export const makeDeliveryWorker = <R>({ everyPeriod, now, queue, run, scope }: O
   const worker = makeWakeableWorker({
     // The queue changes several times in one go: it is looked at once, after that.
     step: Effect.andThen(Effect.yieldNow, check),
-    failed: (error: never) => error,
+    // A step cannot fail: a tick reports what it does not expect to the host.
+    failed: (none: never) => none,
     lingerMs,
     everyPeriod
   })

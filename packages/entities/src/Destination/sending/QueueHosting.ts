@@ -51,7 +51,7 @@ export const makeQueueHosting = Effect.fnUntraced(function* (hosting: Hosting) {
   ).pipe(
     Effect.map((read) => {
       queue().prefetched(read)
-      passed("refill")
+      passed("prefetch")
     }),
     // Defects too: the queue waits for a result, and does not ask again before it has one.
     Effect.catchCause((cause) =>

@@ -68,7 +68,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
         })
       )
 
-  const turns = resource.switches.map((to: SwitchOf<R> & string) => [
+  const switches = resource.switches.map((to: SwitchOf<R> & string) => [
     to.charAt(0).toUpperCase() + to.slice(1),
     ({ payload }: Asked) => run(store.switch(payload.team_id, id, to, settled(payload)))
   ])
@@ -85,7 +85,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
     Update: changing(resource.change),
     Upsert: changing(resource.upsert ?? resource.change),
     Replace: changing(resource.replace ?? resource.change),
-    ...Object.fromEntries(turns),
+    ...Object.fromEntries(switches),
     Delete: ({ payload }: Asked) =>
       run(
         Effect.map(store.delete(payload.team_id, id, settled(payload)), (more) => ({

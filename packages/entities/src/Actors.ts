@@ -14,7 +14,7 @@ import * as InHand from "./InHand.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
-import * as Sweep from "./dispatch/Poller.ts"
+import * as Poller from "./dispatch/Poller.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
 import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import { Pace, RunPace } from "./Workflow/RunPace.ts"
@@ -36,7 +36,7 @@ export const layer = (
     WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
     KeyLimitBehaviour.layer,
-    Sweep.layer,
+    Poller.layer,
     Retention.layer(retention)
   ).pipe(
     Layer.provide([

@@ -6,13 +6,13 @@ import { type Context, Effect, type Exit } from "effect"
  */
 export class Gathered<Item, A, E, R> {
   readonly #carryOut: (items: ReadonlyArray<Item>) => Effect.Effect<A, E, R>
-  readonly #most: number
+  readonly #max: number
   #waiting: Array<{ readonly item: Item; readonly done: (exit: Exit.Exit<A, E>) => void }> = []
   #isAtIt = false
 
-  /** `most`: the largest number of items of one statement. */
-  constructor(most: number, carryOut: (items: ReadonlyArray<Item>) => Effect.Effect<A, E, R>) {
-    this.#most = most
+  /** `max`: the largest number of items of one statement. */
+  constructor(max: number, carryOut: (items: ReadonlyArray<Item>) => Effect.Effect<A, E, R>) {
+    this.#max = max
     this.#carryOut = carryOut
   }
 
@@ -32,7 +32,7 @@ export class Gathered<Item, A, E, R> {
     return Effect.whileLoop({
       while: () => (this.#isAtIt = this.#waiting.length > 0),
       body: () => {
-        const taken = this.#waiting.splice(0, this.#most)
+        const taken = this.#waiting.splice(0, this.#max)
         return Effect.map(Effect.exit(this.#carryOut(taken.map(({ item }) => item))), (exit) =>
           taken.forEach(({ done }) => done(exit))
         )

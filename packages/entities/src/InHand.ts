@@ -47,10 +47,10 @@ export interface Weighed extends Work {
 type Named = Pick<Work, "kind" | "id">
 
 /**
- * How work is to be run: "as ever": unrecorded; "noted": small and recorded; "written down": heavy and recorded; "alone": marked;
- * "not again": it fails.
+ * How work is to be run: "unrecorded": small; "recorded": small, but all work is recorded now; "heavy": recorded; "alone": marked;
+ * "set aside": it fails.
  */
-export type Manner = "as ever" | "noted" | "written down" | "alone" | "not again"
+export type Manner = "unrecorded" | "recorded" | "heavy" | "alone" | "set aside"
 
 export const setAside = {
   code: "PROCESS_ENDED",
@@ -60,10 +60,10 @@ export const setAside = {
 const keyOf = ({ id, kind }: Named): string => `${kind}:${id}`
 
 const mannerOf = ({ bytes, kind }: Weighed, ends: number): Manner => {
-  if (ends === 0) return bytes < weighty ? "noted" : "written down"
+  if (ends === 0) return bytes < weighty ? "recorded" : "heavy"
   if (ends < maxEnds) return "alone"
   metrics.setAside.at(kind).add()
-  return "not again"
+  return "set aside"
 }
 
 /** A change of the rows: record work, or remove its record. */
@@ -81,7 +81,7 @@ export class InHand {
   #waiting = 0
   #isAlone = false
   readonly #changed = Latch.makeUnsafe()
-  readonly #turn = Semaphore.makeUnsafe(1)
+  readonly #oneAtATime = Semaphore.makeUnsafe(1)
   readonly #rows: Gathered<Asked, ReadonlyMap<string, number>, SqlError.SqlError, Database>
 
   constructor(process: string = randomUUID()) {
@@ -112,10 +112,10 @@ export class InHand {
     return Effect.gen({ self: this }, function* () {
       const now = yield* Clock.currentTimeMillis
       const written = works.filter((work) => !this.isPlain(work, now))
-      if (written.length === 0) return () => "as ever"
+      if (written.length === 0) return () => "unrecorded"
       const ends = yield* this.#rows.add({ take: written })
       const manners = new Map(written.map((work) => [keyOf(work), mannerOf(work, ends.get(keyOf(work)) ?? 0)]))
-      return (work) => manners.get(keyOf(work)) ?? "as ever"
+      return (work) => manners.get(keyOf(work)) ?? "unrecorded"
     })
   }
 
@@ -127,7 +127,7 @@ export class InHand {
       over.length === 0
         ? Effect.void
         : Effect.catch(outOfHand(this.process, over), (error) =>
-            Effect.logWarning("work that is done stays written down", { works: over.slice(0, 10), error })
+            Effect.logWarning("work that is done stays recorded", { works: over.slice(0, 10), error })
           )
     return Effect.andThen(
       forget,
@@ -145,9 +145,9 @@ export class InHand {
 
   /** Runs work in its manner. */
   within<A, E, R>(work: Named, manner: Manner, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Database> {
-    if (manner === "as ever") return effect
+    if (manner === "unrecorded") return effect
     const carriedOut =
-      manner === "alone" ? this.#alone(work, effect) : manner === "noted" ? effect : this.#besideOthers(effect)
+      manner === "alone" ? this.#alone(work, effect) : manner === "recorded" ? effect : this.#besideOthers(effect)
     return Effect.onExit(carriedOut, (exit) =>
       exit._tag === "Success" ? this.done(work) : Effect.ignore(letGo(this.process, [work]))
     )
@@ -182,33 +182,33 @@ export class InHand {
 
   /** Runs work while no heavy recorded work runs. It waits for the others, and they wait for it, each for a limited time. */
   #alone<A, E, R>(work: Named, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Database> {
-    const most = patience[work.kind]
+    const max = patience[work.kind]
     const say = (alone: boolean) =>
       Effect.catch(haveAlone(this.process, work, alone), (error) =>
-        Effect.logWarning("what is alone in hand could not be written down", { ...work, error })
+        Effect.logWarning("it could not be recorded that work runs alone", { ...work, error })
       )
     const open = Effect.sync(() => {
       this.#isAlone = false
       this.#changed.openUnsafe()
     })
-    const alone = Effect.gen({ self: this }, function* () {
+    const runAlone = Effect.gen({ self: this }, function* () {
       yield* Effect.timeoutOption(
         this.#until(() => this.#beside + this.#waiting === 0),
-        most
+        max
       )
       this.#isAlone = true
       yield* Effect.timeoutOption(
         this.#until(() => this.#beside === 0),
-        most
+        max
       )
       yield* say(true)
       const going = yield* Effect.forkChild(effect)
       // Work that takes longer than this has not killed the process: others continue beside it.
-      if ((yield* Effect.timeoutOption(Fiber.await(going), most))._tag === "None") yield* say(false)
+      if ((yield* Effect.timeoutOption(Fiber.await(going), max))._tag === "None") yield* say(false)
       return going
     })
-    const turn = Effect.ensuring(alone, open)
-    return Effect.flatMap(this.#turn.withPermits(1)(turn), Fiber.join)
+    const opened = Effect.ensuring(runAlone, open)
+    return Effect.flatMap(this.#oneAtATime.withPermits(1)(opened), Fiber.join)
   }
 }
 

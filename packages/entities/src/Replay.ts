@@ -6,7 +6,7 @@ import { requestInput } from "@tidegate/rules/RequestInput"
 import type { Database } from "@tidegate/storage/Database"
 import { type Replay, type Replayed, type Routing, storeReplay } from "@tidegate/storage/bulk/Replays"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
-import { actors } from "./dispatch/Dispatcher.ts"
+import { wakeUps } from "./dispatch/WakeUps.ts"
 import { shardOf } from "./Shards.ts"
 
 export type { Replay, Replayed } from "@tidegate/storage/bulk/Replays"
@@ -31,7 +31,7 @@ export const replay = Effect.fnUntraced(function* (
   given: Replay
 ): Effect.fn.Return<Replayed, GatewayError, Database | Secrets | Sharding.Sharding> {
   const replayed = yield* storeReplay(given, yield* replayRouting)
-  const { wakeConnection, wakeWorkflow } = yield* actors
+  const { wakeConnection, wakeWorkflow } = yield* wakeUps
   // Wake-up notifications: the poller finds what they miss.
   yield* Effect.forEach(replayed.connections, wakeConnection, { concurrency: 16, discard: true })
   yield* Effect.forEach(replayed.workflows, wakeWorkflow, { concurrency: 16, discard: true })

@@ -3,7 +3,7 @@ import type { Sharding } from "effect/cluster/Sharding"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Concerned } from "@tidegate/storage/control/Store"
 import { Cancellations } from "./Cancellations.ts"
-import { reloadDestinations } from "./dispatch/Dispatcher.ts"
+import { reloadDestinations } from "./dispatch/WakeUps.ts"
 
 /** What has to follow a committed change: returns when everyone whom it concerns uses it. */
 export const settling: Effect.Effect<

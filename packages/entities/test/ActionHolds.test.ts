@@ -334,9 +334,9 @@ const gateWorld = () => {
     gate: null as unknown as TargetGate,
     enter: (name: string) =>
       world.gate.enter({
-        line: name[0]!,
+        group: name[0]!,
         since: world.now,
-        told: (place) => world.told.push(place === "look" ? `${name} looks` : name)
+        ready: (permit) => world.told.push(permit === "look" ? `${name} looks` : name)
       })!,
     pass: (ms: number) => {
       world.now += ms

@@ -6,8 +6,8 @@ import { QueueWorld } from "./QueueWorld.ts"
 /** What steps of workflows send waits for its turn in the destination's queue, and is made there once. */
 
 /** A call that tells when it was begun. */
-const callOf = (started: Array<string>, name: string, line = "wfl_1", since = 0): Call =>
-  new Call({ line, since, bytes: 10, start: () => void started.push(name) })
+const callOf = (started: Array<string>, name: string, group = "wfl_1", since = 0): Call =>
+  new Call({ group, since, bytes: 10, start: () => void started.push(name) })
 
 describe("Calls of workflow steps", () => {
   it("A call starts at once if nothing holds it up, and keeps its permit until it ends", () => {

@@ -23,7 +23,7 @@ import * as HandoverBehaviour from "../src/dispatch/HandoverBehaviour.ts"
 import { HandoverEntity } from "../src/dispatch/HandoverProtocol.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf, shardsPerGroup } from "../src/Shards.ts"
-import { sweepOnce } from "../src/dispatch/Poller.ts"
+import { pollOnce } from "../src/dispatch/Poller.ts"
 
 const { createConnection, createDestination, insertEvent, team } = ControlPlane
 
@@ -199,10 +199,10 @@ layer(world)("Deliveries of a destination", (it) => {
       ;(yield* arrival).answer(429, { "retry-after": "600" })
       yield* recorded(event, 1)
       yield* TestClock.adjust("599 seconds")
-      yield* sweepOnce
+      yield* pollOnce
       yield* noArrival
       yield* TestClock.adjust("2 seconds")
-      yield* sweepOnce
+      yield* pollOnce
       ;(yield* arrival).answer(200)
       expect((yield* recorded(event, 2)).state).toBe("SUCCESSFUL")
     })
@@ -238,7 +238,7 @@ layer(world)("Deliveries of a destination", (it) => {
       onTheWire.answer(500)
       expect((yield* recorded(event, 1)).state).toBe("PENDING")
       yield* TestClock.adjust("10 seconds")
-      yield* sweepOnce
+      yield* pollOnce
       yield* actor.Reload()
       yield* noArrival
       yield* TestClock.adjust("1 second")
@@ -263,7 +263,7 @@ layer(world)("Deliveries of a destination", (it) => {
       onTheWire.answer(200)
       expect((yield* recorded(event, 1)).state).toBe("SUCCESSFUL")
       yield* TestClock.adjust("1 second")
-      yield* sweepOnce
+      yield* pollOnce
       for (;;) {
         const [row] = yield* sql<EventRow>`select state, attempts, error_code from events where id = ${late}`
         if (row!.state === "PENDING") {

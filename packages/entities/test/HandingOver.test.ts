@@ -16,7 +16,8 @@ import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { Handover } from "../src/dispatch/Handover.ts"
 import { HandoverEntity } from "../src/dispatch/HandoverProtocol.ts"
 import * as Owners from "../src/dispatch/Owners.ts"
-import { actors, Dispatcher } from "../src/dispatch/Dispatcher.ts"
+import { Dispatcher } from "../src/dispatch/Dispatcher.ts"
+import { eventMessages } from "../src/dispatch/EventMessages.ts"
 import { idOn, shardOf, shardsPerGroup } from "../src/Shards.ts"
 import * as ClusterWire from "../src/Wire/ClusterWire.ts"
 import { freePort, newKey } from "./WireWorld.ts"
@@ -51,7 +52,7 @@ const destinations = (runner: string, given: Queue.Queue<Given>): Layer.Layer<ne
 /** Takes hand-overs as the gateway does, and tells of which events each was. */
 const taking = (handovers: Array<ReadonlyArray<string>>) =>
   HandoverEntity.toLayer(
-    Effect.map(actors, ({ take }) =>
+    Effect.map(eventMessages, ({ take }) =>
       HandoverEntity.of({
         Take: ({ payload: { handover } }) =>
           Effect.suspend(() => {

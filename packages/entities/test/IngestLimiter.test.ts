@@ -60,7 +60,7 @@ layer(world)("Ingest limiter", (it) => {
       const before = (yield* noted(id)) ?? 0
       const second = yield* owner(id)
       yield* second.lease({ ...report, door: "other" })
-      const { current } = yield* second.standing
+      const { current } = yield* second.status
       expect(current?.leased).toBeGreaterThanOrEqual(before)
       // The one before goes on from what it had noted, and not beyond.
       let used = 40
@@ -107,7 +107,7 @@ layer(world)("Ingest limiter", (it) => {
     Effect.gen(function* () {
       const open = yield* owner((yield* limited(null)).id)
       expect(yield* open.lease(report)).toBe(null)
-      expect(yield* open.standing).toMatchObject({ limit: null, current: null })
+      expect(yield* open.status).toMatchObject({ limit: null, current: null })
       const closed = yield* owner((yield* limited(5)).id)
       expect(yield* closed.lease({ ...report, team_id: ControlPlane.otherTeam })).toBe(null)
       expect(yield* (yield* owner("src_unknown")).lease(report)).toBe(null)

@@ -10,7 +10,7 @@ import { nextPosition, waitsForKey } from "@tidegate/storage/delivery/OrderingKe
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { shardOf } from "../src/Shards.ts"
-import { sweepOnce } from "../src/dispatch/Poller.ts"
+import { pollOnce } from "../src/dispatch/Poller.ts"
 import { Acts, answer, Calls, linear, recorded, turn, worldWith } from "./DestinationWorld.ts"
 
 /** A connection that keeps an order, with events of these keys waiting; its actor has not begun. */
@@ -77,7 +77,7 @@ layer(worldWith(connectorOf))("Destination with an ordered connection", (it) => 
     Effect.gen(function* () {
       const { events } = yield* waiting("block", ["x", "x", "y"])
       ;(yield* Acts).push(fail)
-      yield* sweepOnce
+      yield* pollOnce
       const first = yield* delivered(2)
       expect(new Set(first)).toEqual(new Set([events[0], events[2]]))
       // Whichever was first has failed.

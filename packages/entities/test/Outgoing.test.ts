@@ -1,7 +1,7 @@
 import { RunnerAddress } from "effect/cluster"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { type DeliveryItem, newItem } from "../src/Destination/queue/DeliveryItem.ts"
-import { Outgoing, type Place } from "../src/dispatch/Outgoing.ts"
+import { Outgoing, type Location } from "../src/dispatch/Outgoing.ts"
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }))
 afterEach(() => void vi.useRealTimers())
@@ -25,13 +25,13 @@ const itemOf = (id: string, bytes = 1): DeliveryItem =>
 
 /** Destinations that begin with the name of their place, and messages that are taken when the test says so. */
 const world = () => {
-  const sent: Array<{ readonly place: Place; readonly to: Record<string, ReadonlyArray<string>> }> = []
+  const sent: Array<{ readonly place: Location; readonly to: Record<string, ReadonlyArray<string>> }> = []
   const more: Array<string> = []
   const taken: Array<() => void> = []
-  const places: Record<string, Place> = { here: "here", other, third }
+  const places: Record<string, Location> = { here: "here", other, third }
   const outgoing = new Outgoing({
     give: (id) => id.startsWith("resident"),
-    placeOf: (id) => places[id.split("_")[0]!],
+    locationOf: (id) => places[id.split("_")[0]!],
     send: (place, batches, after) => {
       const to: Record<string, ReadonlyArray<string>> = {}
       for (const [id, batch] of batches) {

@@ -5,7 +5,7 @@ import { SqlClient, Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { next } from "@tidegate/runtime/TestSignal"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import * as Sweep from "../src/dispatch/Poller.ts"
+import * as Poller from "../src/dispatch/Poller.ts"
 import { OwnRuns, RunsInHand } from "../src/Workflow/RunsInHand.ts"
 
 const own = new RunsInHand()
@@ -21,8 +21,8 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
     hasShardId: ({ id }: ShardId.ShardId) => held.has(id),
     makeClient: () => Effect.succeed(client)
   } as unknown as Sharding.Sharding["Service"]
-  const first = next("sweep")
-  yield* Layer.build(Sweep.layer).pipe(
+  const first = next("poll")
+  yield* Layer.build(Poller.layer).pipe(
     Effect.provideService(Sharding.Sharding, sharding),
     Effect.provideService(OwnRuns, own),
     Effect.provideService(Statement.CurrentTransformer, (statement) => {
@@ -34,7 +34,7 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
   yield* turns
   const half = Effect.gen(function* () {
     const before = looks
-    const ended = next("sweep")
+    const ended = next("poll")
     yield* TestClock.adjust("500 millis")
     yield* turns
     if (looks > before) yield* Effect.promise(() => ended)

@@ -1,13 +1,13 @@
 import { expect } from "@effect/vitest"
 import type { Pacer } from "@tidegate/coordination/limits/Pacer"
-import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/queue/DeliveryItem"
-import { DeliveryQueue, horizonMs } from "@tidegate/entities/Destination/queue/DeliveryQueue"
+import { type DeliveryItem, horizonMs, newItem } from "@tidegate/entities/Destination/queue/DeliveryItem"
+import { DeliveryQueue } from "../src/Destination/queue/DeliveryQueue.ts"
 import type { Ending } from "../src/limits/ConcurrencyLimit.ts"
-import type { LineReads } from "../src/Destination/queue/OrderingKeys.ts"
+import type { KeyReads } from "../src/Destination/queue/OrderingKeys.ts"
 import type {
   ConnectionQueueRules,
   ConnectionQueueState,
-  LinesRead,
+  KeysRead,
   TargetAvailability
 } from "../src/Destination/queue/QueueHost.ts"
 import { FairSemaphore, type KeyPermits } from "@tidegate/runtime/FairSemaphore"
@@ -42,25 +42,25 @@ type Refill =
       readonly step: "read"
       readonly wanted: ReadonlyArray<string>
       readonly behind: ReadonlySet<string>
-      readonly lines: ReadonlyArray<FoundLines>
+      readonly keys: ReadonlyArray<FoundKeys>
     }
   | {
       readonly step: "fetched"
       readonly items: ReadonlyArray<DeliveryItem>
       readonly behind: ReadonlySet<string>
-      readonly lines: ReadonlyArray<LinesRead>
+      readonly keys: ReadonlyArray<KeysRead>
     }
 
-interface FoundLines {
+interface FoundKeys {
   readonly connectionId: string
-  readonly lines: ReadonlyArray<{ readonly key: string; readonly ids: ReadonlyArray<string>; readonly more: boolean }>
-  readonly lookedTo: string | null | undefined
+  readonly keys: ReadonlyArray<{ readonly key: string; readonly ids: ReadonlyArray<string>; readonly more: boolean }>
+  readonly scannedTo: string | null | undefined
 }
 
 export const maxBytes = 64 * 1024 * 1024
 const refillRows = 1_000
 const minRefill = 64
-const maxOfLine = 32
+const maxPerKey = 32
 
 /**
  * A queue in a world that a test runs: the clock, the network and SQL do one step at a time, when they are told to. What
@@ -133,14 +133,14 @@ export class QueueWorld {
       permits: this.permits,
       windowBytes: this.windowBytes,
       deliver: (item, startedAt) => this.#deliver(item, startedAt),
-      isWrittenDown: ({ eventId }) => this.isWrittenDown(eventId),
+      mustBeRecorded: ({ eventId }) => this.isWrittenDown(eventId),
       takeInHand: (item, done) => {
         this.inHand.add(item.eventId)
         this.takes.push({ item, done })
       },
       letGo: ({ eventId }) => void this.inHand.delete(eventId),
       mark: (item, _startedAt, done) => void this.marks.push({ item, done }),
-      refill: () => {
+      prefetch: () => {
         expect(this.refill, "one refill at a time").toBeNull()
         this.refills++
         this.refill = { step: "asked" }
@@ -278,7 +278,7 @@ export class QueueWorld {
   configure(): void {
     this.queue.configure({
       ...this.#destination,
-      lanes: new Map(this.#lanes),
+      connections: new Map(this.#lanes),
       pacer: this.#pacer,
       maxConcurrency: this.#maxConcurrency,
       targetAvailability: this.#targetAvailability
@@ -377,24 +377,24 @@ export class QueueWorld {
         .map((id) => this.rows.get(id)!)
         .filter((row) => row.state === "PENDING")
         .map((row) => this.itemOf(row))
-      const lines = refill.lines.map(({ lines, ...rest }) => ({
+      const keys = refill.keys.map(({ keys, ...rest }) => ({
         ...rest,
-        lines: lines.map(({ ids, key, more }) => {
+        keys: keys.map(({ ids, key, more }) => {
           const rows = ids.map((id) => this.rows.get(id)!).filter((row) => row.state === "PENDING")
           return { key, items: rows.map((row) => this.itemOf(row)), more }
         })
       }))
-      this.refill = { step: "fetched", items, behind: refill.behind, lines }
+      this.refill = { step: "fetched", items, behind: refill.behind, keys }
     } else {
       this.refill = null
-      this.queue.refilled(refill.items, refill.behind, refill.lines)
+      this.queue.prefetched(refill)
     }
   }
 
   failRefill(): void {
     if (this.refill === null) return
     this.refill = null
-    this.queue.refillFailed()
+    this.queue.prefetchFailed()
   }
 
   refillNow(): void {
@@ -404,36 +404,40 @@ export class QueueWorld {
   #read(): Refill {
     const reads = this.queue.takeReads()
     const { behind, wanted } = reads.due ? this.#readDue() : { behind: new Set<string>(), wanted: [] }
-    const lines = [...reads.lines].map(([lane, read]) => this.#readLines(lane, read))
-    return { step: "read", wanted, behind, lines }
+    const keys = [...reads.keys].map(([lane, read]) => this.#readKeys(lane, read))
+    return { step: "read", wanted, behind, keys }
   }
 
-  /** As `Refill.ts` does. */
-  #readLines(lane: string, { after, keys, most }: LineReads): FoundLines {
+  /** As `PrefetchRead.ts` does. */
+  #readKeys(lane: string, { after, keys, max }: KeyReads): FoundKeys {
     const rowsOf = new Map<string, Array<Row>>()
     for (const row of this.rows.values()) {
       if (row.lane !== lane || row.state !== "PENDING" || row.place === null) continue
-      const line = rowsOf.get(row.key!)
-      if (line === undefined) rowsOf.set(row.key!, [row])
-      else line.push(row)
+      const events = rowsOf.get(row.key!)
+      if (events === undefined) rowsOf.set(row.key!, [row])
+      else events.push(row)
     }
-    const perLine = Math.max(1, Math.min(maxOfLine, Math.floor(most / Math.max(1, keys.length))))
-    const found = new Map(keys.map((key) => [key, (rowsOf.get(key) ?? []).slice(0, perLine)]))
+    const perRead = Math.max(1, Math.min(maxPerKey, Math.floor(max / Math.max(1, keys.length))))
+    const found = new Map(keys.map((key) => [key, (rowsOf.get(key) ?? []).slice(0, perRead)]))
     const page =
       after === null
         ? null
         : [...rowsOf.keys()]
             .filter((key) => key > after)
             .sort()
-            .slice(0, most)
+            .slice(0, max)
     for (const key of page ?? []) if (!found.has(key)) found.set(key, rowsOf.get(key)!.slice(0, 1))
-    const lines = [...found].flatMap(([key, rows]) => {
+    const read = [...found].flatMap(([key, rows]) => {
       const end = rows.findIndex((row) => row.attempts > 0 || row.dueAt > this.now + horizonMs)
       const free = end === -1 ? rows : rows.slice(0, end)
-      const more = !keys.includes(key) || rows.length === perLine || free.length < rows.length
+      const more = !keys.includes(key) || rows.length === perRead || free.length < rows.length
       return free.length === 0 ? [] : [{ key, ids: free.map(({ id }) => id), more }]
     })
-    return { connectionId: lane, lines, lookedTo: page === null ? undefined : page.length < most ? null : page.at(-1)! }
+    return {
+      connectionId: lane,
+      keys: read,
+      scannedTo: page === null ? undefined : page.length < max ? null : page.at(-1)!
+    }
   }
 
   #readDue(): { readonly wanted: ReadonlyArray<string>; readonly behind: ReadonlySet<string> } {

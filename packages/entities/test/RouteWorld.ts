@@ -16,7 +16,7 @@ import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import * as HandoverBehaviour from "../src/dispatch/HandoverBehaviour.ts"
 import { Dispatcher } from "../src/dispatch/Dispatcher.ts"
 import { Lease } from "../src/Lease.ts"
-import * as Residents from "../src/dispatch/LocalEntities.ts"
+import * as LocalEntities from "../src/dispatch/LocalEntities.ts"
 import { shardOf } from "../src/Shards.ts"
 import { noTunnel } from "./NoTunnel.ts"
 
@@ -62,7 +62,7 @@ const destinations = DestinationEntity.toLayer(
 )
 
 /** Destinations at work, which are handed events as they are. */
-const residents = Layer.succeed(Residents.Destinations, {
+const residents = Layer.succeed(LocalEntities.Destinations, {
   give: (_id, batch) => {
     for (const item of batch.items) handedOver.set(item.eventId, item)
     return true

@@ -98,7 +98,7 @@ const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boo
   const pump = yield* Effect.provideContext(runPump("wfl_a", 1, {} as ReturnType<typeof plansOf>, mayGoOn), world)
   const fiber = yield* Effect.forkChild(Effect.provideContext(pump.work, world))
   yield* settled
-  return { looks, rouse: pump.rouse, isOver: () => fiber.pollUnsafe() !== undefined }
+  return { looks, notify: pump.notify, isOver: () => fiber.pollUnsafe() !== undefined }
 })
 
 /** Nobody waits for anything but the time. */
@@ -140,13 +140,13 @@ it.effect("A previous owner of a workflow does not accept wake-up notifications 
     const all = 128 * 1_048_576
     rooms.of("team_b").hold(all)
     let isOwner = true
-    const { looks, rouse } = yield* idlePump(rooms, () => isOwner)
+    const { looks, notify } = yield* idlePump(rooms, () => isOwner)
     // Without room it is heard, and nobody is asked.
-    expect(rouse()).toBe(true)
+    expect(notify()).toBe(true)
     yield* settled
     expect(looks.count).toBe(1)
     isOwner = false
-    expect(rouse()).toBe(false)
+    expect(notify()).toBe(false)
     rooms.of("team_b").release(all)
     yield* TestClock.adjust("200 millis")
     yield* settled

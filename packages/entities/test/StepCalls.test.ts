@@ -7,7 +7,7 @@ import * as Connectors from "@tidegate/connectors/Connectors"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import type { StepSend } from "../src/Destination/steps/StepProtocol.ts"
-import * as Residents from "../src/dispatch/LocalEntities.ts"
+import * as LocalEntities from "../src/dispatch/LocalEntities.ts"
 import { Acts, answer, Calls, turn, worldWith } from "./DestinationWorld.ts"
 
 /** What steps of workflows send through the destination's actor: each is answered once, whatever becomes of the destination. */
@@ -76,7 +76,7 @@ layer(worldWith(Connectors.connectorOf))("Step calls of a destination's actor", 
   it.effect("The process calls a local actor directly for a while after a message, with current settings", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { give } = yield* Residents.Called
+      const { give } = yield* LocalEntities.Called
       const { actor, id } = yield* actorOf()
       expect(give(id, send(20))).toBeUndefined()
       yield* actor.Send(send(20))

@@ -1,5 +1,5 @@
 /** Moments that a test in the same process can await instead of sleeping. Each means that the step has just ended, successfully or not. */
-export type Moment = "sweep" | "refill" | "reload" | "commit" | "count"
+export type Moment = "poll" | "prefetch" | "reload" | "commit" | "count"
 
 const waiting = new Map<Moment, Array<() => void>>()
 

@@ -4,18 +4,18 @@ import { next, passed } from "../src/TestSignal.ts"
 describe("Test signal", () => {
   it("A test signal reaches everybody who asked before it, once, and nobody else", async () => {
     const heard: Array<string> = []
-    passed("sweep")
-    const first = next("sweep").then(() => heard.push("first"))
-    const second = next("sweep").then(() => heard.push("second"))
+    passed("poll")
+    const first = next("poll").then(() => heard.push("first"))
+    const second = next("poll").then(() => heard.push("second"))
     const other = next("commit").then(() => heard.push("other"))
-    passed("sweep")
+    passed("poll")
     await Promise.all([first, second])
     expect(heard).toEqual(["first", "second"])
-    const later = next("sweep").then(() => heard.push("later"))
+    const later = next("poll").then(() => heard.push("later"))
     passed("commit")
     await other
     expect(heard).toEqual(["first", "second", "other"])
-    passed("sweep")
+    passed("poll")
     await later
   })
 })

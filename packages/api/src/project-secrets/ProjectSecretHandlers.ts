@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Sharding } from "effect/cluster"
 import { HttpApiBuilder } from "effect/http-api"
-import { reloadDestinations } from "@tidegate/entities/dispatch/Dispatcher"
+import { reloadDestinations } from "@tidegate/entities/dispatch/WakeUps"
 import { invalid } from "@tidegate/model/GatewayError"
 import { prepareSigningSecret, whsecOf } from "@tidegate/outbound-auth/DeliverySignature"
 import type { Database } from "@tidegate/storage/Database"

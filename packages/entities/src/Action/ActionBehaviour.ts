@@ -5,7 +5,7 @@ import { Actions } from "@tidegate/storage/workflows/Actions"
 import { actorOf } from "../Actor.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
-import { makeActionTurns } from "./ActionTurns.ts"
+import { makeActionPermits } from "./ActionPermits.ts"
 import { ActionEntity } from "./ActionProtocol.ts"
 
 /**
@@ -18,14 +18,14 @@ export const layer = ActionEntity.toLayer(
     const sharding = yield* Sharding.Sharding
     const lease = yield* Lease
     const shard = shardOf(sharding, id)
-    const turns = yield* makeActionTurns(id, () => lease.isHeld(shard))
+    const permits = yield* makeActionPermits(id, () => lease.isHeld(shard))
     const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
     return ActionEntity.of({
       ...(yield* actorOf<typeof action, never>(action, yield* Actions, {
-        around: (command) => Effect.ensuring(oneAtATime(command), Effect.sync(turns.changed))
+        around: (command) => Effect.ensuring(oneAtATime(command), Effect.sync(permits.changed))
       })),
       // Fails closed: while the rate limit cannot be read, no permit is given.
-      Turn: ({ payload }) => Effect.catch(turns.turn(payload), () => Effect.succeed(false))
+      Turn: ({ payload }) => Effect.catch(permits.take(payload), () => Effect.succeed(false))
     })
   }),
   // Waiting for a permit must not block commands.

@@ -4,8 +4,9 @@ import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { cancelOperation, createOperation, runOperation } from "@tidegate/storage/bulk/BulkOperations"
 import { type Made, setOperationAside, stepOperation, teamOfOperation } from "@tidegate/storage/bulk/BulkSteps"
 import { liveTraffic, stillWaiting } from "@tidegate/storage/bulk/LiveTraffic"
+import { makeWakeableWorker } from "@tidegate/runtime/WakeableWorker"
 import { carryThrough } from "../CarryThrough.ts"
-import { actors } from "../dispatch/Dispatcher.ts"
+import { wakeUps } from "../dispatch/WakeUps.ts"
 import { Hand, setAside } from "../InHand.ts"
 import { Lease } from "../Lease.ts"
 import { replayRouting } from "../Replay.ts"
@@ -17,12 +18,12 @@ import { isCrowded, lookAgain, maxPatienceMs, Pacing, Steps } from "./Pace.ts"
  * The operations of a process take turns, one step at a time, and share one pace: live traffic competes with one step, however
  * many operations there are. An operation that waits for slow targets does not hold up the others.
  */
-const Turns = Context.Reference<{
-  readonly turn: Semaphore.Semaphore
+const Shared = Context.Reference<{
+  readonly oneAtATime: Semaphore.Semaphore
   readonly pacing: Pacing
   readonly steps: Steps
-}>("@tidegate/entities/BulkOperation/Turns", {
-  defaultValue: () => ({ turn: Semaphore.makeUnsafe(1), pacing: new Pacing(), steps: new Steps() })
+}>("@tidegate/entities/BulkOperation/Shared", {
+  defaultValue: () => ({ oneAtATime: Semaphore.makeUnsafe(1), pacing: new Pacing(), steps: new Steps() })
 })
 
 /** The pause between two steps while there is no live traffic (ms). */
@@ -47,9 +48,9 @@ export const layer = BulkOperationEntity.toLayer(
     const sharding = yield* Sharding.Sharding
     const lease = yield* Lease
     const hand = yield* Hand
-    const { pacing, steps, turn } = yield* Turns
+    const { oneAtATime, pacing, steps } = yield* Shared
     const ownSteps = new Steps()
-    const dispatcher = yield* actors
+    const actors = yield* wakeUps
     const routing = yield* replayRouting
     const shard = shardOf(sharding, id)
 
@@ -57,7 +58,7 @@ export const layer = BulkOperationEntity.toLayer(
     let requests: ReadonlyArray<string> = []
     let events: ReadonlyArray<string> = []
 
-    const tell = Effect.fnUntraced(function* (made: Made) {
+    const wakeAll = Effect.fnUntraced(function* (made: Made) {
       requests = made.requests.map(({ id }) => id)
       events = [
         ...made.events.map(({ id }) => id),
@@ -67,11 +68,11 @@ export const layer = BulkOperationEntity.toLayer(
       ]
       const destinations = new Set(made.events.map(({ destination_id }) => destination_id))
       const connections = new Set(made.requests.flatMap(({ connections }) => connections))
-      yield* Effect.forEach(destinations, dispatcher.wakeDestination, { concurrency: 16, discard: true })
-      yield* Effect.forEach(made.cancelled, dispatcher.rereadDestination, { concurrency: 16, discard: true })
+      yield* Effect.forEach(destinations, actors.wakeDestination, { concurrency: 16, discard: true })
+      yield* Effect.forEach(made.cancelled, actors.rereadDestination, { concurrency: 16, discard: true })
       const workflows = new Set(made.requests.flatMap(({ workflows }) => workflows))
-      yield* Effect.forEach(connections, dispatcher.wakeConnection, { concurrency: 16, discard: true })
-      yield* Effect.forEach(workflows, dispatcher.wakeWorkflow, { concurrency: 16, discard: true })
+      yield* Effect.forEach(connections, actors.wakeConnection, { concurrency: 16, discard: true })
+      yield* Effect.forEach(workflows, actors.wakeWorkflow, { concurrency: 16, discard: true })
     })
 
     /** Waits until enough of the queued targets have been delivered. */
@@ -99,17 +100,16 @@ export const layer = BulkOperationEntity.toLayer(
       const { isOver, part, pauseMs, ...made } = yield* Effect.uninterruptible(
         stepOperation(id, { targets: batch, overMs }, routing)
       )
-      yield* tell(made)
+      yield* wakeAll(made)
       if (isOver) return null
       const rested = steps.rest(began, part * overMs, yield* Clock.currentTimeMillis, overMs)
       yield* Effect.sleep(overMs === 0 ? restMs : rested)
       return ownSteps.rest(began, pauseMs, yield* Clock.currentTimeMillis, caughtUpMs)
     })
 
-    let working = false
     const goOn = Effect.gen(function* () {
       for (;;) {
-        const pauseMs = yield* Semaphore.withPermit(turn)(step)
+        const pauseMs = yield* Semaphore.withPermit(oneAtATime)(step)
         if (pauseMs === null) return
         if (pauseMs > 0) yield* Effect.sleep(pauseMs)
         yield* roomFor
@@ -125,35 +125,25 @@ export const layer = BulkOperationEntity.toLayer(
       if (team_id === null) return
       const operation = { kind: "bulk", id, team_id, bytes: Number.POSITIVE_INFINITY } as const
       const manner = (yield* hand.take([operation]))(operation)
-      if (manner === "not again") {
+      if (manner === "set aside") {
         yield* Effect.logError("a bulk operation is set aside", { operation_id: id, error: setAside })
         yield* setOperationAside(id, setAside)
         yield* hand.done(operation)
       } else yield* hand.within(operation, manner, goOn)
-    }).pipe(
-      Effect.catch((error) =>
-        Effect.logWarning("a bulk operation could not go on; the sweep comes back to it", { operation_id: id, error })
-      ),
-      Effect.ensuring(
-        Effect.sync(() => {
-          working = false
-        })
-      )
-    )
+    })
+
+    const worker = makeWakeableWorker({
+      step: Effect.as(work, "idle"),
+      failed: (error) => Effect.logWarning("a bulk operation could not go on yet", { operation_id: id, error })
+    })
 
     return BulkOperationEntity.of({
       Plan: ({ payload }) =>
-        carryThrough(Effect.tap(createOperation({ ...payload, id, shard }), () => dispatcher.wakeOperation(id))),
-      Run: ({ payload }) =>
-        carryThrough(Effect.tap(runOperation({ ...payload, id }), () => dispatcher.wakeOperation(id))),
+        carryThrough(Effect.tap(createOperation({ ...payload, id, shard }), () => actors.wakeOperation(id))),
+      Run: ({ payload }) => carryThrough(Effect.tap(runOperation({ ...payload, id }), () => actors.wakeOperation(id))),
       End: ({ payload }) => carryThrough(cancelOperation({ ...payload, id })),
       // The handler keeps the actor in memory while it works.
-      Wake: () =>
-        Effect.suspend(() => {
-          if (working) return Effect.void
-          working = true
-          return work
-        })
+      Wake: () => worker.work
     })
   }),
   { concurrency: "unbounded" }

@@ -1,10 +1,11 @@
-import { Effect, Latch, Layer, Semaphore } from "effect"
+import { Effect, Layer, Semaphore } from "effect"
 import { Entity } from "effect/cluster"
 import { connection } from "@tidegate/resources/Connection"
+import { makeWakeableWorker } from "@tidegate/runtime/WakeableWorker"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Connections } from "@tidegate/storage/control/Connections"
 import { actorOf } from "../Actor.ts"
-import * as Residents from "../dispatch/LocalEntities.ts"
+import * as LocalEntities from "../dispatch/LocalEntities.ts"
 import { settling } from "../Settle.ts"
 import { checkInlineCode } from "../Transformation/CheckCode.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
@@ -21,7 +22,7 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
     Effect.gen(function* () {
       const { entityId: id } = yield* Entity.CurrentAddress
       const connections = yield* Connections
-      const residents = yield* Residents.Connections
+      const local = yield* LocalEntities.Connections
       const settle = yield* settling
       const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
       const commands = yield* actorOf<typeof connection, Sandbox>(connection, connections, {
@@ -34,54 +35,17 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
         ({ close }) => Effect.sync(close)
       )
 
-      // The flags change in the same synchronous step as the check, so no new request is missed.
-      let working = false
-      let again = false
-      let used = false
-      const changed = Latch.makeUnsafe()
-      const take = (how: () => void): void => {
-        how()
-        again = true
-        used = true
-        changed.openUnsafe()
-      }
-      const lingering = Effect.acquireRelease(
-        Effect.sync(() => setInterval(() => changed.openUnsafe(), lingerMs)),
-        (timer) => Effect.sync(() => clearInterval(timer))
-      )
-      /** Ends when nothing was added during a whole period. Until then the running handler keeps the actor in memory. */
-      const workItOff = Effect.scoped(
-        Effect.gen(function* () {
-          yield* lingering
-          while (again || used) {
-            changed.closeUnsafe()
-            if (again) {
-              again = false
-              yield* routes.work
-            } else {
-              used = false
-              yield* changed.await
-            }
-          }
-          working = false
-        })
-      ).pipe(
-        Effect.onError(() =>
-          Effect.sync(() => {
-            working = false
-          })
-        )
-      )
-      const workOff = (how: () => void) =>
-        Effect.suspend(() => {
-          take(how)
-          if (working) return Effect.void
-          working = true
-          return workItOff
-        })
-      yield* residents.add(id, (batch) => {
-        if (!working) return undefined
-        take(() => routes.offer(batch))
+      const worker = makeWakeableWorker({
+        step: Effect.as(routes.work, "idle"),
+        failed: (error) => Effect.logWarning("pending routes could not be worked off", { connection_id: id, error }),
+        lingerMs
+      })
+      const workOff = (add: () => void) => Effect.andThen(Effect.sync(add), worker.work)
+      yield* local.add(id, (batch) => {
+        // An idle actor has to be woken by a message: a running handler keeps it in memory.
+        if (!worker.isWorking()) return undefined
+        routes.offer(batch)
+        worker.wake()
         return true
       })
 

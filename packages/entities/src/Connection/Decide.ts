@@ -106,14 +106,14 @@ const decideInHand = Effect.fnUntraced(function* (
   if (hand.isPlain(route, yield* Clock.currentTimeMillis)) return yield* decide(decider, request)
   const taken = yield* Effect.result(hand.take([route]))
   if (Result.isFailure(taken)) {
-    yield* Effect.logWarning("a pending route could not be written down: it waits", {
+    yield* Effect.logWarning("a pending route could not be recorded as work in hand: it waits", {
       connection_id: connectionId,
       error: taken.failure
     })
     return null
   }
   const manner = taken.success(route)
-  if (manner !== "not again") return yield* hand.within(route, manner, decide(decider, request))
+  if (manner !== "set aside") return yield* hand.within(route, manner, decide(decider, request))
   yield* hand.done(route)
   return { ...nothing, fate: ignored(route.id, setAside.code, [{ message: setAside.message }]) }
 })
@@ -161,14 +161,14 @@ export const decideGroup = Effect.fnUntraced(function* (
   { key, requests }: Group,
   stored: DedupeWindow | undefined
 ): Effect.fn.Return<ReadonlyArray<DecidedJob>, never, Sandbox | Database> {
-  const settled: Array<DecidedJob> = []
+  const decisions: Array<DecidedJob> = []
   let window = stored
   for (const request of requests) {
     const { counted, id: requestId, ingestedAt } = request
     if (window !== undefined && ingestedAt < window.expires_at) {
       const meta = [{ key: window.key, first_request_id: window.request_id }]
       const fate = ignored(derivedId(prefixes.event, requestId, decider.connectionId), "DEDUPLICATED", meta)
-      settled.push({ requestId, counted, fate, ...nothing })
+      decisions.push({ requestId, counted, fate, ...nothing })
       continue
     }
     const decided = yield* decideInHand(decider, request).pipe(
@@ -181,13 +181,13 @@ export const decideGroup = Effect.fnUntraced(function* (
       )
     )
     // Later requests of the key wait too: whether they are duplicates depends on this one.
-    if (decided === null) return settled
+    if (decided === null) return decisions
     if (decided.fate.kind !== "event" || key === null) {
-      settled.push({ requestId, counted, ...decided })
+      decisions.push({ requestId, counted, ...decided })
       continue
     }
     window = { key, request_id: requestId, expires_at: ingestedAt + decider.windowMs }
-    settled.push({ requestId, counted, ...decided, opens: { key, expiresAt: window.expires_at } })
+    decisions.push({ requestId, counted, ...decided, opens: { key, expiresAt: window.expires_at } })
   }
-  return settled
+  return decisions
 })

@@ -33,10 +33,10 @@ export class Inbox {
   }
 
   /** The next requests in the order of their arrival. They count as held until `done`. */
-  take(most: number): Array<PendingRequest> {
+  take(max: number): Array<PendingRequest> {
     const taken: Array<PendingRequest> = []
     for (const [id, request] of this.#waiting) {
-      if (taken.length === most) break
+      if (taken.length === max) break
       this.#waiting.delete(id)
       taken.push(request)
     }

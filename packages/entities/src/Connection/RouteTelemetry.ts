@@ -3,9 +3,10 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import { Tracing } from "@tidegate/telemetry/Tracing"
 import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
 import type { DecidedJob } from "@tidegate/storage/journal/RoutingRecord"
+import type { RouteIds } from "./Transforming.ts"
 import type { PendingRequest } from "./PendingRequest.ts"
 
-/** The metrics and log lines of a settled routing job. */
+/** The metrics and log lines of a committed routing job. */
 export const routeTelemetry = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const tracing = yield* Tracing
@@ -13,11 +14,11 @@ export const routeTelemetry = Effect.gen(function* () {
   /** Failed runs; successful runs are in the executions list. */
   const lines = new WideLines("run", { ...LineLimits.defaultValue(), successes: 0 })
 
-  /** `since`: when its settlement began (Unix ms). */
+  /** `since`: when its commit began (Unix ms). */
   return (
     { execution, fate }: DecidedJob,
     request: PendingRequest,
-    place: { readonly connectionId: string; readonly destinationId: string },
+    of: RouteIds,
     made: ReadonlySet<string>,
     since: number
   ): void => {
@@ -27,7 +28,7 @@ export const routeTelemetry = Effect.gen(function* () {
       if (tracing.isOn) {
         const { headers } = request.received
         const endedAt = clock.currentTimeMillisUnsafe()
-        const ids = { id: fate.eventId, connectionId: place.connectionId }
+        const ids = { id: fate.eventId, connectionId: of.connectionId }
         tracing.routed({ requestId: request.id, headers, startedAt: since, endedAt }, [ids])
       }
     }
@@ -39,8 +40,8 @@ export const routeTelemetry = Effect.gen(function* () {
       request_id: request.id,
       team_id: request.teamId,
       source_id: request.sourceId,
-      connection_id: place.connectionId,
-      destination_id: place.destinationId,
+      connection_id: of.connectionId,
+      destination_id: of.destinationId,
       // Stored in microseconds.
       duration_ms: execution.duration / 1_000
     }))

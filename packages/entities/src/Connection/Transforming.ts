@@ -24,7 +24,7 @@ export interface Transformation {
 }
 
 /** Where a request is going. */
-export interface Place {
+export interface RouteIds {
   readonly connectionId: string
   readonly destinationId: string
 }
@@ -47,7 +47,7 @@ export type Transformed = { readonly pinned: string | null } & (
 export const transform = Effect.fnUntraced(function* (
   transformation: Transformation,
   pending: PendingRequest,
-  place: Place,
+  ids: RouteIds,
   eventId: string
 ): Effect.fn.Return<Transformed, SandboxUnavailable, Sandbox> {
   const { input, received } = pending
@@ -69,9 +69,9 @@ export const transform = Effect.fnUntraced(function* (
     env: transformation.env,
     request,
     context: {
-      connection_id: place.connectionId,
+      connection_id: ids.connectionId,
       source_id: pending.sourceId,
-      destination_id: place.destinationId,
+      destination_id: ids.destinationId,
       request_id: pending.id,
       team_id: pending.teamId,
       timestamp: new Date(pending.ingestedAt).toISOString()

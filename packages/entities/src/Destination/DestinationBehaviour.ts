@@ -80,10 +80,10 @@ export const layer = DestinationEntity.toLayer(
       Reload: () => deliveries.reload,
       Reread: () => Effect.sync(() => deliveries.reread()),
       Send: ({ payload }) => begun(deliveries.send(payload)),
-      Attach: ({ payload }) => begun(Effect.sync(() => deliveries.attach(payload.local_url))),
-      Listen: ({ payload }) => begun(deliveries.listen(payload)),
-      Answer: ({ payload }) => begun(Effect.sync(() => deliveries.answered(payload.cli_id, payload.results))),
-      Leave: ({ payload }) => begun(Effect.sync(() => deliveries.leave(payload.cli_id)))
+      Attach: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.attach(payload.local_url))),
+      Listen: ({ payload }) => begun(deliveries.tunnel.listen(payload)),
+      Answer: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.answered(payload.cli_id, payload.results))),
+      Leave: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.leave(payload.cli_id)))
     })
   }),
   { concurrency: "unbounded", maxIdleTime }

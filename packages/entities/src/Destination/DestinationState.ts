@@ -71,7 +71,7 @@ export interface DestinationState {
   readonly bearer: Bearer | null
   /** Masks the destination's credentials in stored answers; null: it has none. */
   readonly echoes: Echoes | null
-  readonly lanes: ReadonlyMap<string, ConnectionQueueSettings>
+  readonly connections: ReadonlyMap<string, ConnectionQueueSettings>
 }
 
 type Lookup = (type: string) => Connector | undefined
@@ -101,7 +101,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials: credentialsOf(connectorOf(destination.type)?.credentials ?? "mask", config["forward_credentials"]),
     ...opened,
-    lanes: new Map(connections.map((connection) => [connection.id, connectionQueueOf(connection)]))
+    connections: new Map(connections.map((connection) => [connection.id, connectionQueueOf(connection)]))
   }
 })
 

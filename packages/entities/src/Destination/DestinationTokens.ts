@@ -28,5 +28,5 @@ export const consents: Consents = {
   path: "config.auth",
   begin: beginConsent,
   take: takeConsent,
-  settle: settleConsent
+  finish: settleConsent
 }

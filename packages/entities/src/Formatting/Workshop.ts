@@ -61,7 +61,7 @@ const endingOf = (error: unknown): "memory" | "crash" =>
   (error as { readonly code?: unknown } | null)?.code === "ERR_WORKER_OUT_OF_MEMORY" ? "memory" : "crash"
 
 export class Workshop {
-  readonly #most: number
+  readonly #max: number
   readonly #heapMib: number
   readonly #tests: { readonly team: number; readonly process: number }
   readonly #longestMs: number
@@ -74,9 +74,9 @@ export class Workshop {
   #id = 0
 
   constructor(options: WorkshopOptions = {}) {
-    this.#most = options.threads ?? Math.min(4, Math.max(1, availableParallelism() - 1))
+    this.#max = options.threads ?? Math.min(4, Math.max(1, availableParallelism() - 1))
     const ofProcess = getHeapStatistics().heap_size_limit / 1_048_576
-    this.#heapMib = options.heapMib ?? Math.round(Math.min(128, Math.max(64, ofProcess / 4 / this.#most)))
+    this.#heapMib = options.heapMib ?? Math.round(Math.min(128, Math.max(64, ofProcess / 4 / this.#max)))
     this.#tests = options.tests ?? { team: 8, process: 64 }
     this.#longestMs = options.longestMs ?? 30_000
     this.#idleMs = options.idleMs ?? 60_000
@@ -160,7 +160,7 @@ export class Workshop {
     while (this.#waiting.size > 0) {
       let free: Thread | undefined
       for (const thread of this.#threads) if (thread.job === null) free = thread
-      if (free === undefined && this.#threads.size >= this.#most) return
+      if (free === undefined && this.#threads.size >= this.#max) return
       this.#give(free ?? this.#start(), this.#next()!)
     }
   }

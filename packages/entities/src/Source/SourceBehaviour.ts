@@ -41,7 +41,7 @@ export const layer = SourceEntity.toLayer(
       const { config } = yield* sources.get(team_id, id)
       const now = yield* Clock.currentTimeMillis
       const { accepted, lastRequestAt, limited, rejected } = yield* query(readSourceCounts(id, now))
-      const { current, limit } = yield* query(limiter.standing)
+      const { current, limit } = yield* query(limiter.status)
       return {
         source_id: id,
         accepted_24h_count: accepted,
@@ -56,7 +56,7 @@ export const layer = SourceEntity.toLayer(
             : {
                 leased: current.leased,
                 remaining: Math.max(0, limit - current.leased),
-                doors: current.doors,
+                doors: current.processes,
                 ends_at: new Date(now + current.remainingMs).toISOString()
               }
       } satisfies SourceHealth

@@ -37,7 +37,7 @@ const suite = {
 /** Whether the finished handshake proved the key, and not a certificate that the peer offered instead. */
 const provenByKey = (socket: Tls.TLSSocket): boolean => socket.isSessionReused()
 
-const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, maxPerAddress: 64 }
+const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, max: 256, maxPerAddress: 64 }
 
 /**
  * How often a runner shows its callers that it lives. The library's caller pings every 5 s, closes a connection that received

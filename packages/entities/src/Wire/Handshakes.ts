@@ -6,7 +6,7 @@ export interface HandshakeLimits {
   /** The time from the connection to the proven key, however many bytes arrive meanwhile. */
   readonly deadlineMs: number
   /** Limits of connections that have not proven their key yet: in all, and from one address. */
-  readonly most: number
+  readonly max: number
   readonly maxPerAddress: number
 }
 
@@ -20,7 +20,7 @@ export interface Refusals {
 }
 
 /** How often an address is logged, and how many addresses are logged in that time: a flood must not fill the log. */
-const telling = { everyMs: 10_000, addresses: 16 }
+const reporting = { everyMs: 10_000, addresses: 16 }
 
 interface Pending {
   readonly raw: Socket
@@ -40,13 +40,13 @@ export class Handshakes {
   /** Oldest first. */
   readonly #pending = new Map<string, Pending>()
   readonly #limits: HandshakeLimits
-  readonly #tell: (refusals: Refusals) => void
-  readonly #told = new Map<string | null, { count: number; reason: string }>()
-  #telling: NodeJS.Timeout | null = null
+  readonly #report: (refusals: Refusals) => void
+  readonly #refused = new Map<string | null, { count: number; reason: string }>()
+  #reporting: NodeJS.Timeout | null = null
 
-  constructor(limits: HandshakeLimits, tell: (refusals: Refusals) => void) {
+  constructor(limits: HandshakeLimits, report: (refusals: Refusals) => void) {
     this.#limits = limits
-    this.#tell = tell
+    this.#report = report
   }
 
   get pending(): number {
@@ -67,12 +67,12 @@ export class Handshakes {
 
     const ofAddress = [...this.#pending].filter(([, pending]) => pending.address === address)
     if (ofAddress.length > this.#limits.maxPerAddress) this.#refuse(ofAddress[0]![0], "displaced")
-    else if (this.#pending.size > this.#limits.most) this.#refuse(this.#pending.keys().next().value!, "displaced")
+    else if (this.#pending.size > this.#limits.max) this.#refuse(this.#pending.keys().next().value!, "displaced")
   }
 
   /** The peer has proven its key. */
   succeed(socket: Socket): void {
-    this.#settle(nameOf(socket))
+    this.#remove(nameOf(socket))
   }
 
   /** The peer has failed to prove its key; the connection is closed. */
@@ -83,14 +83,14 @@ export class Handshakes {
   /** Closes pending connections and logs the refusals that are not logged yet. */
   close(): void {
     for (const [name, { raw }] of this.#pending) {
-      this.#settle(name)
+      this.#remove(name)
       raw.destroy()
     }
-    if (this.#telling !== null) clearTimeout(this.#telling)
+    if (this.#reporting !== null) clearTimeout(this.#reporting)
     this.#flush()
   }
 
-  #settle(name: string): Pending | undefined {
+  #remove(name: string): Pending | undefined {
     const pending = this.#pending.get(name)
     this.#pending.delete(name)
     clearTimeout(pending?.deadline)
@@ -98,7 +98,7 @@ export class Handshakes {
   }
 
   #refuse(name: string, reason: string): void {
-    const pending = this.#settle(name)
+    const pending = this.#remove(name)
     if (pending === undefined) return
     pending.raw.destroy()
     this.#count(pending.address, reason)
@@ -107,22 +107,22 @@ export class Handshakes {
   /** The first refusal of an address is logged at once, later ones together after a while. */
   #count(address: string, reason: string): void {
     metrics.refusedPeers.add()
-    const known = this.#told.has(address)
-    const named = known || this.#told.size < telling.addresses ? address : null
-    const counted = this.#told.get(named)
+    const known = this.#refused.has(address)
+    const named = known || this.#refused.size < reporting.addresses ? address : null
+    const counted = this.#refused.get(named)
     if (counted !== undefined) {
       counted.count++
       counted.reason = reason
     } else {
-      this.#told.set(named, { count: 0, reason })
-      this.#tell({ address: named, count: 1, reason })
+      this.#refused.set(named, { count: 0, reason })
+      this.#report({ address: named, count: 1, reason })
     }
-    this.#telling ??= setTimeout(() => this.#flush(), telling.everyMs).unref()
+    this.#reporting ??= setTimeout(() => this.#flush(), reporting.everyMs).unref()
   }
 
   #flush(): void {
-    this.#telling = null
-    for (const [address, { count, reason }] of this.#told) if (count > 0) this.#tell({ address, count, reason })
-    this.#told.clear()
+    this.#reporting = null
+    for (const [address, { count, reason }] of this.#refused) if (count > 0) this.#report({ address, count, reason })
+    this.#refused.clear()
   }
 }

@@ -17,9 +17,9 @@ const longest = Duration.seconds(60)
  * are kept for its answer (the first ones). A step that runs once for each element of a list can make one transition for
  * each element.
  */
-const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_576 }
+const max = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_576 }
 
-export interface Trial {
+export interface DryRun {
   readonly workflow: Workflow
   readonly run: DueRun
   readonly facts: Facts
@@ -32,7 +32,7 @@ export interface Trial {
   readonly previews: boolean
 }
 
-export interface Tried {
+export interface DryRunOutcome {
   readonly state: RunState
   readonly transitions: ReadonlyArray<RunTransition>
 }
@@ -41,8 +41,8 @@ export interface Tried {
  * Executes a run that is not stored, with the engine of real runs, and returns the rows that a real run would have. A delay takes
  * no time: when everything waits, the run's clock is moved forward to the end of the earliest wait.
  */
-export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Return<Tried> {
-  const { facts, first, from, live, run, workflow } = trial
+export const conduct = Effect.fnUntraced(function* (dryRun: DryRun): Effect.fn.Return<DryRunOutcome> {
+  const { facts, first, from, live, run, workflow } = dryRun
   const carryOut = yield* carryingOut
   const texts = yield* inSlices(secretTextsOf(facts, from))
   const happened = yield* Queue.unbounded<Occurrence>()
@@ -50,7 +50,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   let state = from
   let underWay = 0
   let outputs = 0
-  let room = trial.previews ? most.previews : 0
+  let room = dryRun.previews ? max.previews : 0
   /** How far (ms) the run's clock is ahead of the real time. */
   let ahead = 0
   const now = Effect.map(Clock.currentTimeMillis, (ms) => ms + ahead)
@@ -97,8 +97,8 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   const carryOn = Effect.gen(function* () {
     yield* takeAndBegin(first)
     while (state.finishedAt === null) {
-      if (transitions.length > most.transitions) return tooMuch(`more than ${most.transitions} transitions`)
-      if (outputs > most.outputs) return tooMuch(`more than ${most.outputs} characters of output`)
+      if (transitions.length > max.transitions) return tooMuch(`more than ${max.transitions} transitions`)
+      if (outputs > max.outputs) return tooMuch(`more than ${max.outputs} characters of output`)
       if (underWay === 0) yield* wait
       else {
         const occurrence = yield* Queue.take(happened)

@@ -6,7 +6,7 @@ import { shownOf } from "@tidegate/redaction/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
-import type { TrialResult } from "./DryRuns.ts"
+import type { DryRunResult } from "./DryRuns.ts"
 
 /** The answer to a test: made from the rows that a real run would have, in the shape of a run. */
 
@@ -28,7 +28,7 @@ const notCaptured: PayloadPreview = {
 }
 
 export const reportOf = Effect.fnUntraced(function* (
-  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: TrialResult,
+  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps, warnings } = workflow
@@ -45,9 +45,9 @@ export const reportOf = Effect.fnUntraced(function* (
     const { input = notCaptured, output = notCaptured } = shown.get(index) ?? {}
     return { input, output }
   })
-  const told = only === null ? all : all.filter(({ execution_index }) => execution_index === only)
+  const reported = only === null ? all : all.filter(({ execution_index }) => execution_index === only)
   const last = transitions.at(-1)
-  const count = (status: string): number => told.filter((step) => step.status === status).length
+  const count = (status: string): number => reported.filter((step) => step.status === status).length
   const at = run.created_at.toISOString()
   const contentType = facts.trigger.headers["content-type"]
   return {
@@ -60,7 +60,7 @@ export const reportOf = Effect.fnUntraced(function* (
         status: state.status,
         outcome: state.outcome,
         attempts: 1,
-        steps_count: told.length,
+        steps_count: reported.length,
         succeeded_steps: count("succeeded"),
         failed_steps: count("failed"),
         skipped_steps: count("skipped"),
@@ -112,7 +112,7 @@ export const reportOf = Effect.fnUntraced(function* (
       preview: previews ? yield* inSlices(previewOf(facts.trigger.body)) : null
     },
     retry: { count: 0, last_requested_at: null, last_step_id: null, retryable_step_ids: [] },
-    steps: told.map((step) => Object.assign({ simulated: simulated.has(step.execution_index) }, step)),
+    steps: reported.map((step) => Object.assign({ simulated: simulated.has(step.execution_index) }, step)),
     steps_count: only === null ? plan.length : 1,
     ...(warnings.length === 0 ? {} : { warnings })
   }

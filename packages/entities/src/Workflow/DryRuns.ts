@@ -14,7 +14,7 @@ import { type Facts, queuedRun } from "@tidegate/workflows/Run"
 import { onlyStep, rehearsalOf } from "@tidegate/workflows/Mocks"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { factsOf } from "./RunRecord.ts"
-import { conduct, type Tried } from "./DryRun.ts"
+import { conduct, type DryRunOutcome } from "./DryRun.ts"
 import { reportOf } from "./DryRunReport.ts"
 
 /** Tests of workflows: which workflow is run, and with which request. Nothing is stored. */
@@ -29,7 +29,7 @@ export interface Asked {
 }
 
 /** The result of a test, from which the answer is made. */
-export interface TrialResult extends Tried {
+export interface DryRunResult extends DryRunOutcome {
   readonly workflow: Workflow
   readonly simulated: ReadonlySet<number>
   /** The only step that was run; null: the whole workflow. */
@@ -45,19 +45,19 @@ export interface TrialResult extends Tried {
 }
 
 /** The tests that a process runs at once, and those of one team. The limit exists because a test holds its request in memory. */
-const most = { process: 16, team: 4 }
+const max = { process: 16, team: 4 }
 /** How long further tests wait for a permit. */
 const patience = "5 seconds"
 
-interface Turns {
-  readonly turns: Semaphore.Semaphore
+interface TeamPermits {
+  readonly permits: Semaphore.Semaphore
   /** Tests that hold a permit or wait for one. */
   tests: number
 }
 
 interface Rooms {
   readonly all: Semaphore.Semaphore
-  readonly teams: Map<string, Turns>
+  readonly teams: Map<string, TeamPermits>
   /**
    * Only one test at a time reads its request: several in the same event-loop iteration would each use the whole event-loop
    * budget.
@@ -65,23 +65,23 @@ interface Rooms {
   readonly reading: Semaphore.Semaphore
 }
 
-const Room = Context.Reference<Rooms>("@tidegate/entities/Workflow/Trials/Room", {
+const Room = Context.Reference<Rooms>("@tidegate/entities/Workflow/DryRuns/Room", {
   defaultValue: () => ({
-    all: Semaphore.makeUnsafe(most.process),
+    all: Semaphore.makeUnsafe(max.process),
     teams: new Map(),
     reading: Semaphore.makeUnsafe(1)
   })
 })
 
-const taken = (turns: Semaphore.Semaphore) =>
-  Effect.acquireRelease(turns.take(1), () => turns.release(1), { interruptible: true })
+const taken = (permits: Semaphore.Semaphore) =>
+  Effect.acquireRelease(permits.take(1), () => permits.release(1), { interruptible: true })
 
 /** Fails closed when no permit becomes free, because all teams share the memory, and the caller can repeat the test. */
 const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { all, teams } = yield* Room
-      const own = teams.get(team) ?? { turns: Semaphore.makeUnsafe(most.team), tests: 0 }
+      const own = teams.get(team) ?? { permits: Semaphore.makeUnsafe(max.team), tests: 0 }
       yield* Effect.acquireRelease(
         Effect.sync(() => {
           own.tests++
@@ -94,7 +94,7 @@ const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>)
       )
       // A test waits for the process's permit only after it has its team's permit, so no team has more waiting tests than its
       // limit.
-      yield* Effect.andThen(taken(own.turns), taken(all)).pipe(
+      yield* Effect.andThen(taken(own.permits), taken(all)).pipe(
         Effect.timeoutOrElse({
           duration: patience,
           orElse: () => fail("QUEUE_UNAVAILABLE", "too many tests are under way; repeat the request")
@@ -214,7 +214,18 @@ export const tryWorkflow = (
           : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
       })
       const asStored = stored && (input.steps ?? input.edges ?? null) === null
-      const result: TrialResult = { ...tried, workflow, simulated, only, about, run, facts, received, stored, asStored }
+      const result: DryRunResult = {
+        ...tried,
+        workflow,
+        simulated,
+        only,
+        about,
+        run,
+        facts,
+        received,
+        stored,
+        asStored
+      }
       return yield* reportOf(result, { live, previews })
     })
   )

@@ -26,7 +26,7 @@ export const giveUp = Effect.fnUntraced(function* (
   const read = readUnended(run, (part) => steps.take(part))
   const stored = yield* Effect.catch(read, (error) =>
     Effect.as(
-      Effect.logWarning("a run could not be given up; the sweep comes back to it", { run_id: run.id, error }),
+      Effect.logWarning("a run could not be given up; the poller comes back to it", { run_id: run.id, error }),
       "failed" as const
     )
   )

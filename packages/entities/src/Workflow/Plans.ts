@@ -39,7 +39,7 @@ interface Definition {
 }
 
 /** The resources that were stored when the run began. They include what the run is pinned to. */
-interface Told extends Partial<NamedResource> {
+interface StoredResource extends Partial<NamedResource> {
   readonly step_id: string
   readonly id: string
 }
@@ -73,8 +73,12 @@ export const plansOf = (id: string) => {
     return definitions.set(key, { ...read, names: namesOf(read.steps) }, { owner: team_id, bytes })
   })
 
-  const planOf = Effect.fnUntraced(function* (team_id: string, version: number, told: ReadonlyArray<Told> = []) {
-    const pins = told.filter(isPinned)
+  const planOf = Effect.fnUntraced(function* (
+    team_id: string,
+    version: number,
+    stored: ReadonlyArray<StoredResource> = []
+  ) {
+    const pins = stored.filter(isPinned)
     const key = [id, version, ...pins.map(({ content_hash, id }) => `${id}=${content_hash}`)].join(" ")
     const known = plans.get(key)
     if (known !== undefined) return known
@@ -111,12 +115,12 @@ export const plansOf = (id: string) => {
       { lost: true }
     )
     const byId = new Map(found.map((resource) => [resource.id, resource]))
-    return names.map((named) => Object.assign({ ...named }, byId.get(named.id)) as Told)
+    return names.map((named) => Object.assign({ ...named }, byId.get(named.id)) as StoredResource)
   })
 
   /** The plans of these runs, in the same order. */
   const plannedFor = Effect.fnUntraced(function* (runs: ReadonlyArray<DueRun>) {
-    const now = new Map<number, ReadonlyArray<Told>>()
+    const now = new Map<number, ReadonlyArray<StoredResource>>()
     const before = new Map<string, string>()
     const goingOn: Array<string> = []
     for (const { id: run, parts, team_id, version } of runs) {
@@ -128,9 +132,10 @@ export const plansOf = (id: string) => {
     for (const { resources, run_id } of yield* namedBefore(goingOn)) before.set(run_id, resources)
     const planned: Array<Planned> = []
     for (const { id: run, parts, team_id, version } of runs) {
-      const told = parts === 0 ? now.get(version) : (JSON.parse(before.get(run) ?? "[]") as ReadonlyArray<Told>)
-      const plan = yield* planOf(team_id, version, told)
-      planned.push({ plan, resources: parts === 0 && told !== undefined ? JSON.stringify(told) : null })
+      const stored =
+        parts === 0 ? now.get(version) : (JSON.parse(before.get(run) ?? "[]") as ReadonlyArray<StoredResource>)
+      const plan = yield* planOf(team_id, version, stored)
+      planned.push({ plan, resources: parts === 0 && stored !== undefined ? JSON.stringify(stored) : null })
     }
     return planned
   })

@@ -1,55 +1,28 @@
-import { Clock, Effect, Latch, Queue, Semaphore } from "effect"
+import { Clock, Effect } from "effect"
+import { makeWakeableWorker, type Next } from "@tidegate/runtime/WakeableWorker"
 import { clearDeleted } from "@tidegate/storage/workflows/RunClearing"
-import type { Moved } from "@tidegate/storage/workflows/RunJournal"
-import {
-  bytesOf,
-  type DueRun,
-  dueRuns,
-  partsOf,
-  type RunningWorkflow,
-  type StoredPart
-} from "@tidegate/storage/workflows/Runs"
-import type { Occurrence } from "@tidegate/workflows/Run"
-import type { StepError } from "@tidegate/workflows/StepKind"
+import { bytesOf, type DueRun, dueRuns, partsOf } from "@tidegate/storage/workflows/Runs"
 import { Holds } from "../holds/ActionHolds.ts"
-import { Hand, type Manner, setAside } from "../InHand.ts"
+import { Hand, setAside } from "../InHand.ts"
 import { carriedTo } from "./Carried.ts"
-import { giveUp } from "./GiveUp.ts"
-import type { Plan, plansOf } from "./Plans.ts"
+import type { plansOf } from "./Plans.ts"
 import { Pace } from "./RunPace.ts"
-import { CallsAtOnce, Room, type TeamRoom } from "./RunRoom.ts"
-import { carryOn, type Told } from "./RunWork.ts"
-import { OwnRuns } from "./RunsInHand.ts"
+import { Room, type TeamRoom } from "./RunRoom.ts"
+import { makeRunsUnderWay } from "./RunsUnderWay.ts"
+import { standingOf } from "./Standing.ts"
 
 /** Runs that are read in one statement, with their requests and outputs; their bytes are limited by `RunRoom`. */
 const readAtOnce = 50
-/** Runs of one workflow that are under way, with their requests. At this number no more are read. */
-const maxInHand = 100
-/** Runs whose changes could not be stored. At this number no more are read until the next wake-up notification. */
-const maxLeft = 500
 /** How soon (ms) to check again for memory that other workflows held. */
 const roomAfter = 200
 
 /** A wait that ends within this time (ms) has a timer in the process. The poller finds the others. */
 const alarmedWithin = 30_000
 
-/** What the workflow's status means for its runs. */
-type Standing = { readonly kind: "going" | "held" } | { readonly kind: "stopped"; readonly error: StepError }
-
-const standingOf = ({ deleted, status }: RunningWorkflow): Standing => {
-  if (deleted) return { kind: "stopped", error: { code: "WORKFLOW_DELETED", message: "the workflow was deleted" } }
-  if (status === "active") return { kind: "going" }
-  if (status === "paused") return { kind: "held" }
-  return { kind: "stopped", error: { code: "WORKFLOW_DISABLED", message: `the workflow is ${status}` } }
-}
-
 /** Whether more runs may be due. "once there is room": they cannot be read now. */
 type More = boolean | "once there is room"
 
-const occurrenceOf = (standing: Standing): Occurrence =>
-  standing.kind === "stopped"
-    ? { type: "stopped", error: standing.error }
-    : { type: standing.kind === "held" ? "held" : "released" }
+const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
 
 /**
  * Carries on the due runs of a workflow according to its status. While it is paused, runs in hand stop before their next step,
@@ -70,205 +43,126 @@ export const runPump = Effect.fnUntraced(function* (
   }
   const rooms = yield* Room
   const pace = yield* Pace
-  const own = yield* OwnRuns
   const hand = yield* Hand
   const holds = yield* Holds
-  const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
-  const inHand = new Map<string, Queue.Queue<Told>>()
-  /** Runs whose changes could not be stored. They stay due, and are not read again before the next wake-up notification. */
-  const left = new Set<string>()
-  /** Open when a run has ended or begun to wait, or when a wake-up notification has arrived. */
-  const stirred = Latch.makeUnsafe()
-  let standing: Standing = { kind: "going" }
-  let team: TeamRoom | null = null
-  let woken = false
-  /** There are new runs: they are read as soon as there is capacity. */
-  let hinted = false
-  let working = false
-
-  /** Tells the runs in hand about the workflow's status, if it has changed. */
-  const stand = (now: Standing): void => {
-    if (now.kind === standing.kind) return
-    standing = now
-    for (const told of inHand.values()) Queue.offerUnsafe(told, { occurrence: occurrenceOf(now), endsEffect: false })
-  }
-
-  const ended = (run: DueRun, moved: Moved): void => {
-    if (moved === "failed" || moved === "refused") left.add(run.id)
-  }
-
-  const carry = Effect.fnUntraced(function* (
-    run: DueRun,
-    plan: Plan,
-    parts: ReadonlyArray<StoredPart>,
-    resources: string | null,
-    manner: Manner
-  ) {
-    const told = yield* Queue.unbounded<Told>()
-    const room = rooms.of(run.team_id)
-    let bytes = bytesOf(run)
-    inHand.set(run.id, told)
-    own.add(run.id)
-    room.hold(bytes)
-    const work = {
-      workflow: plan.workflow,
-      about: { id, name: plan.name, version: run.version },
-      run,
-      parts,
-      stop: standing.kind === "stopped" ? standing.error : null,
-      slots,
-      told,
-      resources,
-      waits: (until: number, now: number) => comesDue(until, now),
-      grew: (by: number) => {
-        bytes += by
-        room.hold(by)
-      }
+  const runs = yield* makeRunsUnderWay(id, {
+    waits: comesDue,
+    ended: () => {
+      // There may be more runs, and at the end the rows of a deleted workflow have to be removed.
+      isWoken ||= runs.standing.kind === "stopped"
+      worker.wake()
     }
-    const going = hand.within({ kind: "run", id: run.id }, manner, carryOn(work)).pipe(
-      Effect.map((moved) => ended(run, moved)),
-      Effect.ensuring(
-        Effect.sync(() => {
-          inHand.delete(run.id)
-          own.delete(run.id)
-          room.release(bytes)
-          // There may be more runs, and at the end the rows of a deleted workflow have to be removed.
-          woken ||= standing.kind === "stopped"
-          stirred.openUnsafe()
-        })
-      )
-    )
-    yield* Effect.forkChild(going)
   })
+  let team: TeamRoom | null = null
+  let more: More = false
+  /** Due runs are to be read now. */
+  let isWoken = false
+  /** There are new runs: they are read as soon as there is capacity. */
+  let hasNew = false
 
   /** Checked also with no run in hand: otherwise a thousand workflows that wake at once would each read as much as one may. */
-  const hasRoom = (of: TeamRoom): boolean => inHand.size < maxInHand && of.mayRead(rooms.readBytes)
+  const hasRoom = (of: TeamRoom): boolean => !runs.isFull && of.mayRead(rooms.readBytes)
+
+  const begin = Effect.fnUntraced(function* (due: ReadonlyArray<DueRun>) {
+    const begun = due.filter(({ parts }) => parts > 0)
+    const stored = yield* partsOf(
+      begun.map(({ id }) => id),
+      new Map(begun.map((run) => [run.id, carriedTo(run)]))
+    )
+    const parts = Map.groupBy(stored, ({ run_id }) => run_id)
+    const planned = yield* plans.plannedFor(due)
+    const works = due.map((run) => ({ kind: "run" as const, id: run.id, team_id: run.team_id, bytes: bytesOf(run) }))
+    const mannerOf = yield* hand.take(works)
+    for (const [i, run] of due.entries()) {
+      const { plan, resources } = planned[i]!
+      if (plan === null) {
+        const { standing } = runs
+        yield* runs.giveUp(run, standing.kind === "stopped" ? standing.error : unreadable)
+        continue
+      }
+      const manner = mannerOf(works[i]!)
+      if (manner === "set aside") {
+        yield* runs.giveUp(run, setAside, { fromFirst: true })
+        yield* hand.done(works[i]!)
+        continue
+      }
+      yield* runs.begin(run, { plan, parts: parts.get(run.id) ?? [], resources, manner })
+    }
+  })
 
   /** Starts due runs that are not in hand. Returns whether there may be more. */
   const takeOn = Effect.gen(function* () {
     // The first query reads no runs: it finds the team, whose memory limit is needed before runs are read.
     const limit = team !== null && hasRoom(team) ? pace.take(id, readAtOnce) : 0
     const mayRead = limit > 0
-    const limits = {
-      limit,
-      bytes: rooms.readBytes,
-      inHand: [...inHand.keys(), ...left]
-    }
     const now = yield* Clock.currentTimeMillis
-    const due = yield* dueRuns(shard, id, now, limits)
+    const due = yield* dueRuns(shard, id, now, { limit, bytes: rooms.readBytes, inHand: runs.ids() })
     pace.giveBack(id, limit - (due?.runs.length ?? 0))
     if (due === null || !mayGoOn()) return false
-    const { held, running, runs } = due
+    const { held, running } = due
     yield* Effect.forEach(held, ([name, until]) => holds.reading({ team_id: running.team_id, name })(until), {
       discard: true
     })
     team = rooms.of(running.team_id)
-    stand(standingOf(running))
-    if (standing.kind === "held") return false
+    runs.stand(standingOf(running))
+    if (runs.standing.kind === "held") return false
     comesDue(due.next, now)
-    if (running.deleted) return inHand.size === 0 && (yield* clearDeleted(id))
+    if (running.deleted) return runs.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
-    if (left.size >= maxLeft) return false
-    const begun = runs.filter(({ parts }) => parts > 0)
-    const stored = yield* partsOf(
-      begun.map(({ id }) => id),
-      new Map(begun.map((run) => [run.id, carriedTo(run)]))
-    )
-    const parts = Map.groupBy(stored, ({ run_id }) => run_id)
-    const planned = yield* plans.plannedFor(runs)
-    const works = runs.map((run) => ({ kind: "run" as const, id: run.id, team_id: run.team_id, bytes: bytesOf(run) }))
-    const mannerOf = yield* hand.take(works)
-    for (const [i, run] of runs.entries()) {
-      const { plan, resources } = planned[i]!
-      if (plan === null) {
-        const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
-        ended(run, yield* giveUp(run, standing.kind === "stopped" ? standing.error : unreadable))
-        continue
-      }
-      const manner = mannerOf(works[i]!)
-      if (manner === "not again") {
-        ended(run, yield* giveUp(run, setAside, { fromFirst: true }))
-        yield* hand.done(works[i]!)
-        continue
-      }
-      yield* carry(run, plan, parts.get(run.id) ?? [], resources, manner)
-    }
-    return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === limit)
+    if (runs.hasTooManyUnstored) return false
+    yield* begin(due.runs)
+    return due.runs.length > 0 && (due.runs.length < due.runs[0]!.found || due.runs.length === limit)
   }).pipe(
     rooms.reading,
-    Effect.catch((error) =>
-      Effect.as(
-        Effect.logWarning("a workflow's runs could not be read; the sweep comes back to them", {
-          workflow_id: id,
-          error
-        }),
-        false
-      )
-    )
-  )
-
-  /**
-   * Whether no work is left; then the work has ended. This check and the change of `working` happen in one step, so a wake-up
-   * notification is never lost between them.
-   */
-  const isOver = (more: More): boolean => {
-    if (more !== false || woken || hinted || inHand.size > 0) return false
-    working = false
-    return true
-  }
-
-  /** Due runs are started beside those in hand, so a run that waits for a slow target does not delay the others. */
-  const work = Effect.gen(function* () {
-    let more: More = true
-    const isWanted = (): boolean => hinted || more !== false
-    // Ending the remaining runs of a deleted or disabled workflow needs no capacity.
-    const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.waitMs(id) === 0
-    const mayLook = (): boolean => team === null || mayTakeOn(team) || (more === true && standing.kind === "stopped")
-    while (!isOver(more)) {
-      stirred.closeUnsafe()
-      const before = inHand.size
-      if (woken || (isWanted() && mayLook())) {
-        woken = false
-        hinted = false
-        more = yield* takeOn
-        if (more !== true || inHand.size > before) continue
-      }
-      // Waits until there is capacity: until one of its own runs ends, or until other workflows release some.
-      yield* isWanted() && before < maxInHand
-        ? Effect.race(stirred.await, Effect.sleep(Math.min(roomAfter, pace.waitMs(id) || roomAfter)))
-        : stirred.await
-    }
-  }).pipe(
-    Effect.onError(() =>
+    Effect.tapError(() =>
       Effect.sync(() => {
-        working = false
+        isWoken = true
       })
     )
   )
 
-  const wake = (): void => {
-    left.clear()
-    woken = true
-    stirred.openUnsafe()
-  }
+  const isWanted = (): boolean => hasNew || more !== false
+  // Ending the remaining runs of a deleted or disabled workflow needs no capacity.
+  const mayTakeOn = (of: TeamRoom): boolean => hasRoom(of) && pace.waitMs(id) === 0
+  const mayRead = (): boolean => team === null || mayTakeOn(team) || (more === true && runs.standing.kind === "stopped")
+
+  /** Reads due runs if they may be read now. Runs that are under way continue beside this. */
+  const step = Effect.gen(function* (): Effect.fn.Return<
+    Next,
+    Effect.Error<typeof takeOn>,
+    Effect.Services<typeof takeOn>
+  > {
+    if (!isWanted() && !isWoken && runs.size === 0) return "idle"
+    const before = runs.size
+    const wasFull = runs.isFull
+    if (isWoken || (isWanted() && mayRead())) {
+      isWoken = false
+      hasNew = false
+      more = yield* takeOn
+      if (more !== true || runs.size > before) return "again"
+    }
+    // Waits until there is capacity: until one of its own runs ends, or until other workflows release some.
+    return isWanted() && !wasFull ? Math.min(roomAfter, pace.waitMs(id) || roomAfter) : Number.POSITIVE_INFINITY
+  })
+
+  const worker = makeWakeableWorker({
+    step,
+    failed: (error) => Effect.logWarning("a workflow's runs could not be read yet", { workflow_id: id, error })
+  })
 
   return {
     /** Works until no work is left. If it is already working, this returns at once, and the working fiber reads again. */
     work: Effect.suspend(() => {
-      wake()
-      if (working) return Effect.void
-      working = true
-      return work
+      runs.retryUnstored()
+      isWoken = true
+      return worker.work
     }),
-    /** Tells the working fiber that there are new runs. False: it is not working, or another process owns the workflow now. */
-    rouse: (): boolean => {
-      const isHeard = working && mayGoOn()
-      if (isHeard) {
-        left.clear()
-        hinted = true
-        stirred.openUnsafe()
-      }
-      return isHeard
+    /** There are new runs. False: no fiber works, or another process owns the workflow now. */
+    notify: (): boolean => {
+      if (!worker.isWorking() || !mayGoOn()) return false
+      runs.retryUnstored()
+      hasNew = true
+      return worker.wake()
     }
   }
 })

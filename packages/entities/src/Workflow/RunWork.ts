@@ -85,7 +85,7 @@ export const keyOf = (run: DueRun, { start, step }: StepEffect): string =>
   derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
 
 /** An occurrence for a run in hand: a call that it began has ended, or something has happened outside. */
-export interface Told {
+export interface Signal {
   readonly occurrence: Occurrence
   readonly endsEffect: boolean
 }
@@ -107,7 +107,7 @@ export interface Work {
   /** Called with the growth of the steps' outputs, in characters. */
   readonly grew?: (by: number) => void
   /** The queue of occurrences from outside. */
-  readonly told?: Queue.Queue<Told>
+  readonly signals?: Queue.Queue<Signal>
 }
 
 const broken = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
@@ -178,7 +178,7 @@ const goOn = Effect.fnUntraced(function* (
   stored: { parts: number }
 ): Effect.fn.Return<Moved, never, RunJournal | Database> {
   const { slots, workflow } = work
-  const told = work.told ?? (yield* Queue.unbounded<Told>())
+  const signals = work.signals ?? (yield* Queue.unbounded<Signal>())
   const journal = yield* RunJournal
   const own = yield* OwnRuns
   const carryOut = yield* carryingOut
@@ -197,7 +197,7 @@ const goOn = Effect.fnUntraced(function* (
 
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const carriedOut = carryOut({ effect, run, key: keyOf(run, effect), texts }, within)
-    const ended = Effect.flatMap(carriedOut, (occurrence) => Queue.offer(told, { occurrence, endsEffect: true }))
+    const ended = Effect.flatMap(carriedOut, (occurrence) => Queue.offer(signals, { occurrence, endsEffect: true }))
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
@@ -243,8 +243,8 @@ const goOn = Effect.fnUntraced(function* (
     const taken = yield* take(occurrence)
     if (taken !== "goes on") return taken
   }
-  while (underWay > 0 || Queue.sizeUnsafe(told) > 0) {
-    const { endsEffect, occurrence } = yield* Queue.take(told)
+  while (underWay > 0 || Queue.sizeUnsafe(signals) > 0) {
+    const { endsEffect, occurrence } = yield* Queue.take(signals)
     if (endsEffect) underWay--
     const taken = yield* take(occurrence)
     if (taken !== "goes on") return taken

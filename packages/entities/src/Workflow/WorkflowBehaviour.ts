@@ -10,7 +10,7 @@ import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { actorOf } from "../Actor.ts"
 import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
-import * as Residents from "../dispatch/LocalEntities.ts"
+import * as LocalEntities from "../dispatch/LocalEntities.ts"
 import { shardOf } from "../Shards.ts"
 import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
@@ -33,17 +33,18 @@ export const layer = WorkflowEntity.toLayer(
     const lease = yield* Lease
     const stored = yield* Effect.context<Database | RunJournal>()
     const shard = shardOf(sharding, id)
-    const turn = Semaphore.makeUnsafe(1)
+    const oneAtATime = Semaphore.makeUnsafe(1)
     const plans = plansOf(id)
-    const alarm = yield* makeAlarm(Effect.suspend(() => rouse))
+    const alarm = yield* makeAlarm(Effect.suspend(() => wakeLater))
     const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard), alarm)
     const work = Effect.provideContext(pump.work, stored)
-    yield* (yield* Residents.Workflows).add(id, () => (pump.rouse() ? true : undefined))
+    yield* (yield* LocalEntities.Workflows).add(id, () => (pump.notify() ? true : undefined))
     const stores = yield* Effect.context<Actions | Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
     /** Continues the runs after a change. If this message is lost, the poller does it. */
-    const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
-    const around = <A, E>(command: Effect.Effect<A, E>) => Effect.tap(Semaphore.withPermit(turn, command), () => rouse)
+    const wakeLater = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
+    const around = <A, E>(command: Effect.Effect<A, E>) =>
+      Effect.tap(Semaphore.withPermit(oneAtATime, command), () => wakeLater)
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,

@@ -1,116 +1,18 @@
 import { Context, Effect, Layer } from "effect"
-import { ShardId, Sharding } from "effect/cluster"
-import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { BulkOperationEntity } from "../BulkOperation/BulkOperationProtocol.ts"
-import { ConnectionEntity } from "../Connection/ConnectionProtocol.ts"
+import type { Sharding } from "effect/cluster"
 import type { PendingRequest } from "../Connection/PendingRequest.ts"
 import { inLaterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { Batch } from "./Batch.ts"
 import type { DeliveryItem } from "../Destination/queue/DeliveryItem.ts"
-import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
-import { Handover } from "./Handover.ts"
-import { HandoverEntity } from "./HandoverProtocol.ts"
-import { type Batches, Outgoing, type Place } from "./Outgoing.ts"
-import { Owners } from "./Owners.ts"
-import * as Residents from "./LocalEntities.ts"
-import { idOn, shardOf } from "../Shards.ts"
-import { WorkflowEntity } from "../Workflow/WorkflowProtocol.ts"
+import { eventMessages } from "./EventMessages.ts"
+import * as LocalEntities from "./LocalEntities.ts"
+import { Outgoing } from "./Outgoing.ts"
+import { wakeUps } from "./WakeUps.ts"
 
-/**
- * A message to a shard without a runner waits for ever. A wake-up notification gives up after a second: by then the poller has
- * found the rows.
- */
-const patience = "1 second"
-/** How long a configuration change waits for the owners of the destinations it concerns. It is longer than a fail-over takes. */
-const reloadDeadline = "12 seconds"
 /** Messages that no actor has taken yet. Further ones are dropped: the poller finds the rows. */
 const maxOutstanding = 512
 /** Messages sent in one iteration of the event loop. */
 const messagesAtOnce = 8
-
-/**
- * The messages to the actors of the event path. They are wake-up notifications and may be lost: the rows are in SQL, and the
- * poller finds them. A notification ends when the actor's runner has taken it.
- */
-export const actors = Effect.gen(function* () {
-  const destination = yield* DestinationEntity.client
-  const connection = yield* ConnectionEntity.client
-  const operation = yield* BulkOperationEntity.client
-  const workflow = yield* WorkflowEntity.client
-  const handover = yield* HandoverEntity.client
-  const sharding = yield* Sharding.Sharding
-  const owners = yield* Owners
-  const residents = yield* Residents.Destinations
-  const notify = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
-    Effect.ignore(Effect.timeout(message, patience))
-
-  const placeOf = (destinationId: string): Place => {
-    const shard = shardOf(sharding, destinationId)
-    return sharding.hasShardId(ShardId.make("default", shard)) ? "here" : owners.of(shard)
-  }
-
-  /** Gives the actors of this process their batches. An actor that is not in memory gets its batch by message. */
-  const take = (batches: Batches): Effect.Effect<void> => {
-    const asleep = Array.from(batches).filter(([id, batch]) => residents.give(id, batch) === undefined)
-    if (asleep.length === 0) return Effect.void
-    return notify(
-      Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
-        concurrency: "unbounded",
-        discard: true
-      })
-    )
-  }
-
-  /** Sends the events of destinations that live on the same runner in one message. */
-  const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
-    if (place === "here") return take(batches)
-    const [any] = batches.keys()
-    const to = idOn(sharding, shardOf(sharding, any!))
-    return notify(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
-  }
-
-  return {
-    placeOf,
-    take,
-    handOver,
-    /** Something of the destination's is due. */
-    wakeDestination: (id: string) => notify(destination(id).Wake(undefined, { discard: true })),
-    /** Events of the destination that waited are not to be delivered any more: it reads again what is. */
-    rereadDestination: (id: string) => notify(destination(id).Reread()),
-    /** Requests that have just been committed, and wait for the connection's slow rules. */
-    route: (connectionId: string, batch: Batch<PendingRequest>) =>
-      notify(connection(connectionId).Route({ batch }, { discard: true })),
-    /** The connection has pending routes. */
-    wakeConnection: (id: string) => notify(connection(id).Wake(undefined, { discard: true })),
-    /** The bulk operation is not at its end. */
-    wakeOperation: (id: string) => notify(operation(id).Wake(undefined, { discard: true })),
-    /** The workflow has runs that are due. */
-    wakeWorkflow: (id: string) => notify(workflow(id).Wake(undefined, { discard: true }))
-  }
-})
-
-/**
- * Notifies the destinations that their settings have changed, and waits until each has loaded the new ones. This is not a wake-up
- * notification: when a destination does not answer, the stored change stays, and the caller gets a 503 and may repeat the same
- * request.
- */
-export const reloadDestinations = Effect.fnUntraced(function* (
-  destinationIds: Iterable<string>
-): Effect.fn.Return<void, GatewayError, Sharding.Sharding> {
-  const destination = yield* DestinationEntity.client
-  yield* Effect.forEach(new Set(destinationIds), (id) => destination(id).Reload(), {
-    concurrency: 32,
-    discard: true
-  }).pipe(
-    Effect.timeout(reloadDeadline),
-    Effect.mapError(() =>
-      fail(
-        "QUEUE_UNAVAILABLE",
-        "the change is stored, but not every destination has confirmed it yet; repeat the request"
-      )
-    )
-  )
-})
 
 /**
  * Sends the wake-up notifications of a process. Events of one iteration of the event loop go out in one message per runner (or
@@ -134,10 +36,11 @@ export class Dispatcher extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const { handOver, placeOf, route, wakeConnection, wakeWorkflow } = yield* actors
-  const residents = yield* Residents.Destinations
-  const routing = yield* Residents.Connections
-  const running = yield* Residents.Workflows
+  const { handOver, locationOf } = yield* eventMessages
+  const { route, wakeConnection, wakeWorkflow } = yield* wakeUps
+  const destinations = yield* LocalEntities.Destinations
+  const routing = yield* LocalEntities.Connections
+  const running = yield* LocalEntities.Workflows
   const run = Effect.runForkWith(yield* Effect.context())
 
   let requests = new Map<string, Array<PendingRequest>>()
@@ -161,9 +64,9 @@ const make = Effect.gen(function* () {
   }
 
   const outgoing = new Outgoing({
-    give: (id, batch) => residents.give(id, batch) === true,
-    placeOf,
-    send: (place, batches, after) => send(handOver(place, batches), after)
+    give: (id, batch) => destinations.give(id, batch) === true,
+    locationOf,
+    send: (location, batches, after) => send(handOver(location, batches), after)
   })
 
   const flush = (): void => {
@@ -175,12 +78,12 @@ const make = Effect.gen(function* () {
     connections = new Set()
     for (const [id, requests] of routed) {
       const batch = new Batch(requests)
-      if (routing.give(id, batch) === undefined) tell(route(id, batch))
+      if (routing.give(id, batch) === undefined) later(route(id, batch))
     }
-    for (const id of woken) tell(wakeConnection(id))
+    for (const id of woken) later(wakeConnection(id))
     const begun = workflows
     workflows = new Set()
-    for (const id of begun) if (running.give(id) === undefined) tell(wakeWorkflow(id))
+    for (const id of begun) if (running.give(id) === undefined) later(wakeWorkflow(id))
     if (!isSending) sendSome()
   }
 
@@ -188,7 +91,7 @@ const make = Effect.gen(function* () {
   const unsent: Array<Effect.Effect<void>> = []
   let isSending = false
 
-  const tell = (message: Effect.Effect<void>): void => {
+  const later = (message: Effect.Effect<void>): void => {
     if (outstanding + unsent.length < maxOutstanding) unsent.push(message)
   }
 

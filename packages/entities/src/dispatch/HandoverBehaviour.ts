@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Sharding } from "effect/cluster"
 import { Batch } from "./Batch.ts"
-import { actors } from "./Dispatcher.ts"
+import { eventMessages } from "./EventMessages.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { HandoverEntity } from "./HandoverProtocol.ts"
@@ -18,7 +18,7 @@ const strayMs = 5_000
  */
 export const layer = HandoverEntity.toLayer(
   Effect.gen(function* () {
-    const { take } = yield* actors
+    const { take } = yield* eventMessages
     const lease = yield* Lease
     const sharding = yield* Sharding.Sharding
     const isStray = (id: string): boolean => lease.heldMs(shardOf(sharding, id)) < strayMs

@@ -4,7 +4,7 @@ import { Batch } from "./Batch.ts"
 import { type DeliveryItem, weightOf } from "../Destination/queue/DeliveryItem.ts"
 
 /** Where a destination's actor lives: in this process, at another runner, or unknown. */
-export type Place = "here" | RunnerAddress.RunnerAddress | undefined
+export type Location = "here" | RunnerAddress.RunnerAddress | undefined
 
 /** Events for destinations, by their ids. */
 export type Batches = ReadonlyMap<string, Batch<DeliveryItem>>
@@ -17,9 +17,9 @@ const maxWaiting = 512
 export interface OutgoingOptions {
   /** Gives a batch to a running actor of this process. Returns whether the actor has taken it. */
   readonly give: (destinationId: string, batch: Batch<DeliveryItem>) => boolean
-  readonly placeOf: (destinationId: string) => Place
-  /** Sends to a place the batches of its destinations. `after` is called when the message was taken or has failed. */
-  readonly send: (place: Place, batches: Batches, after: () => void) => void
+  readonly locationOf: (destinationId: string) => Location
+  /** Sends to a location the batches of its destinations. `after` is called when the message was taken or has failed. */
+  readonly send: (location: Location, batches: Batches, after: () => void) => void
 }
 
 /** Events of one destination. */
@@ -45,7 +45,7 @@ class Runner {
  */
 export class Outgoing {
   readonly #options: OutgoingOptions
-  #told = new Map<string, Events>()
+  #added = new Map<string, Events>()
   readonly #runners = new WeakMap<RunnerAddress.RunnerAddress, Runner>()
   readonly #unknown = new Runner()
   /** Bytes that wait, over all runners. */
@@ -59,8 +59,8 @@ export class Outgoing {
   /** Adds an event; the next `flush` sends it. */
   add(destinationId: string, item: DeliveryItem): void {
     const bytes = weightOf(item)
-    const events = this.#told.get(destinationId)
-    if (events === undefined) this.#told.set(destinationId, { items: [item], more: false, bytes })
+    const events = this.#added.get(destinationId)
+    if (events === undefined) this.#added.set(destinationId, { items: [item], more: false, bytes })
     else {
       events.items.push(item)
       events.bytes += bytes
@@ -68,49 +68,49 @@ export class Outgoing {
   }
 
   flush(): void {
-    const told = this.#told
-    this.#told = new Map()
-    this.#route(told)
+    const added = this.#added
+    this.#added = new Map()
+    this.#route(added)
   }
 
-  #route(told: ReadonlyMap<string, Events>): void {
-    const { give, placeOf, send } = this.#options
+  #route(added: ReadonlyMap<string, Events>): void {
+    const { give, locationOf, send } = this.#options
     const here = new Map<string, Batch<DeliveryItem>>()
-    const free = new Map<Exclude<Place, "here">, Map<string, Batch<DeliveryItem>>>()
-    for (const [id, events] of told) {
+    const free = new Map<Exclude<Location, "here">, Map<string, Batch<DeliveryItem>>>()
+    for (const [id, events] of added) {
       const batch = new Batch(events.items, events.more)
       if (give(id, batch)) continue
-      const place = placeOf(id)
-      if (place === "here") {
+      const location = locationOf(id)
+      if (location === "here") {
         here.set(id, batch)
         continue
       }
-      const runner = this.#runnerAt(place)
+      const runner = this.#runnerAt(location)
       if (runner.isBusy) {
         this.#keep(runner, id, events)
         continue
       }
-      const batches = free.get(place)
-      if (batches === undefined) free.set(place, new Map([[id, batch]]))
+      const batches = free.get(location)
+      if (batches === undefined) free.set(location, new Map([[id, batch]]))
       else batches.set(id, batch)
     }
     if (here.size > 0) send("here", here, () => {})
-    for (const [place, batches] of free) this.#send(place, batches)
+    for (const [location, batches] of free) this.#send(location, batches)
   }
 
-  #runnerAt(place: Exclude<Place, "here">): Runner {
-    if (place === undefined) return this.#unknown
-    let runner = this.#runners.get(place)
-    if (runner === undefined) this.#runners.set(place, (runner = new Runner()))
+  #runnerAt(location: Exclude<Location, "here">): Runner {
+    if (location === undefined) return this.#unknown
+    let runner = this.#runners.get(location)
+    if (runner === undefined) this.#runners.set(location, (runner = new Runner()))
     return runner
   }
 
-  #send(place: Exclude<Place, "here">, batches: Batches): void {
-    const runner = this.#runnerAt(place)
+  #send(location: Exclude<Location, "here">, batches: Batches): void {
+    const runner = this.#runnerAt(location)
     const { gathering } = runner
     runner.isBusy = true
     const startedAt = performance.now()
-    this.#options.send(place, batches, () => {
+    this.#options.send(location, batches, () => {
       const now = performance.now()
       gathering.took(now - startedAt, now)
       if (gathering.ms > 0) setTimeout(() => this.#free(runner), gathering.ms)

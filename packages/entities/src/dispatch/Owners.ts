@@ -10,7 +10,7 @@ type Runners = Effect.Success<RunnerStorage.RunnerStorage["Service"]["getRunners
  * a runner that gets events for another one passes them on.
  */
 export const Owners = Context.Reference<{ readonly of: (shard: number) => RunnerAddress.RunnerAddress | undefined }>(
-  "@tidegate/entities/Handover/Owners",
+  "@tidegate/entities/dispatch/Owners",
   { defaultValue: () => ({ of: () => undefined }) }
 )
 

@@ -5,7 +5,7 @@ import type { SqlError } from "effect/sql"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
 import type { Database } from "@tidegate/storage/Database"
 import { metrics } from "@tidegate/telemetry/Metrics"
-import { actors } from "./Dispatcher.ts"
+import { wakeUps } from "./WakeUps.ts"
 import { shardsPerGroup } from "../Shards.ts"
 import { OwnRuns } from "../Workflow/RunsInHand.ts"
 
@@ -36,12 +36,12 @@ const held = Effect.map(Sharding.Sharding, (sharding) =>
  * come due through the poller, and it finds what a crash or a lost message left behind: this is why every other message may be
  * lost.
  */
-export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Sharding | Database> = Effect.gen(
+export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Sharding | Database> = Effect.gen(
   function* () {
     const mine = yield* held
     const now = yield* Clock.currentTimeMillis
     if (mine.length === 0) return now + idleMs
-    const { wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* actors
+    const { wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
     const runs = yield* OwnRuns
     runs.seen()
     const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs])
@@ -53,7 +53,7 @@ export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardi
     // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
-    passed("sweep")
+    passed("poll")
     return destinations.length + connections.length + workflows.length > 0
       ? now
       : Math.min(next + graceMs, now + idleMs)
@@ -71,8 +71,8 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
         const mine = yield* held
         // Shards that were just taken over have been without an owner for seconds.
         if (began >= Math.min(lookAt, runs.soonest + graceMs) || mine.some((shard) => !known.has(shard))) {
-          lookAt = yield* Effect.catch(sweepOnce, (error) =>
-            Effect.as(Effect.logWarning("the sweep could not read what is due", error), began)
+          lookAt = yield* Effect.catch(pollOnce, (error) =>
+            Effect.as(Effect.logWarning("the poller could not read what is due", error), began)
           )
           metrics.sweepSeconds.observe(((yield* Clock.currentTimeMillis) - began) / 1_000)
         }

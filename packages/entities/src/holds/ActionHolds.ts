@@ -15,7 +15,7 @@ import { TargetGate } from "./TargetGate.ts"
  * those of the team that has the most. Fails open: a forgotten hold costs one refusal by the target, and calls that already wait
  * for it continue to wait.
  */
-const most = 10_000
+const maxHeld = 10_000
 const weight = 2_000
 /** Delay before a call that was not accepted into the full queue is checked again. */
 const pause = "500 millis"
@@ -31,7 +31,7 @@ export interface ActionTarget {
 
 interface Asked {
   /** The workflow. Calls of one workflow wait in order, and workflows take turns. */
-  readonly line: string
+  readonly group: string
   /** When the call began to wait (Unix ms). */
   readonly since: number
 }
@@ -71,7 +71,7 @@ const heldOf = Effect.fnUntraced(function* ({ name, team_id }: ActionTarget): Ef
  * for a whole team when runs are read.
  */
 export class ActionHolds {
-  readonly #held = new WeighedCache<string, Held>(most)
+  readonly #held = new WeighedCache<string, Held>(maxHeld)
 
   /** Whether calls need not wait: the target is not on hold, and no call is still waiting from an earlier hold. */
   isOpen(target: ActionTarget): boolean {
@@ -115,28 +115,28 @@ export class ActionHolds {
    */
   within<E, R>(
     target: ActionTarget,
-    { line, since }: Asked,
+    { group, since }: Asked,
     call: Effect.Effect<Outcome | null, E, R>
   ): Effect.Effect<Outcome | null, E, R> {
     return Effect.suspend(() => {
       const gate = this.#held.get(keyOf(target))?.gate
       if (gate === undefined) return call
       const entered = Effect.callback<Call | "look">((resume) => {
-        const waiting = gate.enter({ line, since, told: (place) => resume(Effect.succeed(place)) })
+        const waiting = gate.enter({ group, since, ready: (permit) => resume(Effect.succeed(permit)) })
         if (waiting === null) return resume(Effect.as(Effect.sleep(pause), "look"))
         return Effect.sync(() => {
           gate.withdraw(waiting)
           this.#forget(target, gate)
         })
       })
-      const leave = (place: Call) => (exit: Exit.Exit<Outcome | null, E>) =>
+      const leave = (permit: Call) => (exit: Exit.Exit<Outcome | null, E>) =>
         Effect.sync(() => {
-          gate.left(place, howEnded(exit))
+          gate.left(permit, howEnded(exit))
           this.#forget(target, gate)
         })
       return Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(entered), (place) =>
-          place === "look" ? Effect.succeed(null) : Effect.onExit(restore(call), leave(place))
+        Effect.flatMap(restore(entered), (permit) =>
+          permit === "look" ? Effect.succeed(null) : Effect.onExit(restore(call), leave(permit))
         )
       )
     })

@@ -15,14 +15,14 @@ interface Host {
 
 interface Asked {
   /** The workflow. Calls of one workflow wait in order, and workflows take turns. */
-  readonly line: string
+  readonly group: string
   /** When the call began to wait (Unix ms). */
   readonly since: number
   /**
    * Called once. With a call: it may start, and has to be reported with `left` when it ends. With "look": it has to check whether
    * the hold is still stored, and enter again.
    */
-  readonly told: (place: Call | "look") => void
+  readonly ready: (permit: Call | "look") => void
 }
 
 /**
@@ -34,7 +34,7 @@ export class TargetGate {
   readonly #limit = new ConcurrencyLimit(null)
   readonly #calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
   /** The callbacks of waiting calls. */
-  readonly #told = new Map<Call, Asked["told"]>()
+  readonly #waiting = new Map<Call, Asked["ready"]>()
   #heldUntil = 0
   #underWay = 0
   #lookAt = 0
@@ -60,12 +60,12 @@ export class TargetGate {
     this.#tick()
   }
 
-  /** Adds a call, which is told when it may start; null: the queue is full. */
-  enter({ line, since, told }: Asked): Call | null {
-    const call: Call = new Call({ line, since, bytes: 0, start: () => this.#tell(call, call) })
+  /** Adds a call, which learns when it may start; null: the queue is full. */
+  enter({ group, since, ready }: Asked): Call | null {
+    const call: Call = new Call({ group, since, bytes: 0, start: () => this.#answer(call, call) })
     if (!this.#calls.add(call)) return null
-    this.#told.set(call, told)
-    if (this.#told.size === 1) this.#lookAt = this.#host.now() + lookEveryMs
+    this.#waiting.set(call, ready)
+    if (this.#waiting.size === 1) this.#lookAt = this.#host.now() + lookEveryMs
     this.#tick()
     return call
   }
@@ -73,7 +73,7 @@ export class TargetGate {
   /** The caller does not wait any more: removes the call from the queue, or gives back its permit if it has one. */
   withdraw(call: Call): void {
     if (!this.#calls.remove(call)) return this.left(call, "unsent")
-    this.#told.delete(call)
+    this.#waiting.delete(call)
     this.#tick()
   }
 
@@ -86,10 +86,10 @@ export class TargetGate {
     this.#tick()
   }
 
-  #tell(call: Call, place: Call | "look"): void {
-    const told = this.#told.get(call)
-    this.#told.delete(call)
-    told?.(place)
+  #answer(call: Call, permit: Call | "look"): void {
+    const ready = this.#waiting.get(call)
+    this.#waiting.delete(call)
+    ready?.(permit)
   }
 
   #tick(): void {
@@ -122,10 +122,10 @@ export class TargetGate {
     const now = this.#host.now()
     if (this.#heldUntil > now && this.#lookAt <= now) {
       this.#lookAt = now + lookEveryMs
-      const [first] = this.#told.keys()
+      const [first] = this.#waiting.keys()
       if (first !== undefined) {
         this.#calls.remove(first)
-        this.#tell(first, "look")
+        this.#answer(first, "look")
       }
     }
     this.#tick()

@@ -12,7 +12,7 @@ export class Call {
    * The group of the call: calls of one group wait behind each other, and groups take turns with each other and with connection
    * queues.
    */
-  readonly line: string
+  readonly group: string
   /** Since when it has waited (Unix ms), including the time with earlier owners. */
   readonly since: number
   readonly bytes: number
@@ -20,8 +20,8 @@ export class Call {
   readonly start: (startedAt: number) => void
   departure: Departure | null = null
 
-  constructor({ bytes, line, since, start }: Pick<Call, "line" | "since" | "bytes" | "start">) {
-    this.line = line
+  constructor({ bytes, group, since, start }: Pick<Call, "group" | "since" | "bytes" | "start">) {
+    this.group = group
     this.since = since
     this.bytes = bytes
     this.start = start
@@ -29,7 +29,7 @@ export class Call {
 }
 
 /** The waiting calls of one group, the longest waiting first. */
-export class CallLine {
+export class CallGroup {
   readonly #waiting: Array<Call> = []
   readonly #taken: (call: Call) => void
 
@@ -61,7 +61,7 @@ export class CallLine {
 
 /** The calls of one destination or action that wait for their turn. */
 export class Calls {
-  readonly #lines = new Map<string, CallLine>()
+  readonly #groups = new Map<string, CallGroup>()
   readonly #bytes: ByteShare
   #waiting = 0
 
@@ -75,17 +75,17 @@ export class Calls {
   }
 
   /** Groups that have calls. */
-  get lines(): Iterable<CallLine> {
-    return this.#lines.values()
+  get groups(): Iterable<CallGroup> {
+    return this.#groups.values()
   }
 
   /** Removes and returns the next call: groups take turns. */
   next(): Call | undefined {
-    for (const [id, line] of this.#lines) {
+    for (const [id, group] of this.#groups) {
       // The group goes to the end, or is removed when it is empty.
-      this.#lines.delete(id)
-      this.#lines.set(id, line)
-      return line.shift()
+      this.#groups.delete(id)
+      this.#groups.set(id, group)
+      return group.shift()
     }
     return undefined
   }
@@ -94,27 +94,27 @@ export class Calls {
   add(call: Call): boolean {
     const fits = this.#waiting < minWaiting || (this.#waiting < maxWaiting && this.#bytes.hasRoom(call.bytes))
     if (!fits) return false
-    let line = this.#lines.get(call.line)
-    if (line === undefined) {
-      line = new CallLine((taken) => this.#left(taken))
-      this.#lines.set(call.line, line)
+    let group = this.#groups.get(call.group)
+    if (group === undefined) {
+      group = new CallGroup((taken) => this.#left(taken))
+      this.#groups.set(call.group, group)
     }
     this.#bytes.hold(call.bytes)
     this.#waiting++
-    line.add(call)
+    group.add(call)
     return true
   }
 
   /** Returns whether it was still waiting. */
   remove(call: Call): boolean {
-    const waited = this.#lines.get(call.line)?.remove(call) ?? false
+    const waited = this.#groups.get(call.group)?.remove(call) ?? false
     if (waited) this.#left(call)
     return waited
   }
 
-  #left({ bytes, line }: Call): void {
+  #left({ bytes, group }: Call): void {
     this.#bytes.release(bytes)
     this.#waiting--
-    if (this.#lines.get(line)?.readyCount === 0) this.#lines.delete(line)
+    if (this.#groups.get(group)?.readyCount === 0) this.#groups.delete(group)
   }
 }

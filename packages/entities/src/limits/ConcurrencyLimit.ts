@@ -53,17 +53,17 @@ class Round {
   #ended = 0
   #answered = 0
   #took = 0
-  #places = 0
+  #underWay = 0
 
   constructor(size: number) {
     this.#size = Math.ceil(size)
   }
 
   /** Adds an exchange to the round; false when the round is full. */
-  takes(place: number): boolean {
+  takes(underWay: number): boolean {
     if (this.#begun === this.#size) return false
     this.#begun++
-    this.#places += place
+    this.#underWay += underWay
     return true
   }
 
@@ -83,8 +83,8 @@ class Round {
   }
 
   /** The mean number of exchanges under way when one of the round began. */
-  get place(): number {
-    return this.#places / this.#begun
+  get underWay(): number {
+    return this.#underWay / this.#begun
   }
 }
 
@@ -102,8 +102,8 @@ class Round {
  * caller passes the time.
  */
 export class ConcurrencyLimit {
-  readonly #most: number
-  readonly #least: number
+  readonly #max: number
+  readonly #min: number
   /** The operator has set the limit and knows what the target takes: latency is not judged. */
   readonly #isSet: boolean
   #limit: number
@@ -125,8 +125,8 @@ export class ConcurrencyLimit {
   /** `set`: the number that the operator allows; null: the limit is found out. */
   constructor(set: number | null) {
     this.#isSet = set !== null
-    this.#most = set ?? maxConcurrent
-    this.#least = Math.min(minFailing, this.#most)
+    this.#max = set ?? maxConcurrent
+    this.#min = Math.min(minFailing, this.#max)
     this.#limit = set ?? first
   }
 
@@ -134,12 +134,12 @@ export class ConcurrencyLimit {
     return Math.floor(this.#limit)
   }
 
-  /** An exchange begins at `at` (ms); `place` exchanges are under way, including this one. */
-  begun(at: number, place: number): Departure {
+  /** An exchange begins at `at` (ms); `underWay` exchanges are under way, including this one. */
+  begun(at: number, underWay: number): Departure {
     return {
       at,
-      low: place <= minSlow && this.#low.takes(place) ? this.#low : null,
-      high: place * 2 > this.#limit && place <= this.#limit && this.#high.takes(place) ? this.#high : null
+      low: underWay <= minSlow && this.#low.takes(underWay) ? this.#low : null,
+      high: underWay * 2 > this.#limit && underWay <= this.#limit && this.#high.takes(underWay) ? this.#high : null
     }
   }
 
@@ -147,7 +147,7 @@ export class ConcurrencyLimit {
   ended(how: Ending, { at, high, low }: Departure, now: number): void {
     if (how === "overloaded") this.#failed(at, now)
     else if (how === "answered" && (this.#isSet || (this.#limit < first && this.#halved === null))) {
-      this.#limit = Math.min(this.#most, this.#limit + 1)
+      this.#limit = Math.min(this.#max, this.#limit + 1)
     }
     if (this.#isSet) return
     const took = how === "answered" ? Math.max(0, now - at) : null
@@ -156,7 +156,7 @@ export class ConcurrencyLimit {
       this.#low = new Round(minSlow)
     }
     if (high?.ended(took) === true && high === this.#high) {
-      if (high.took !== null) this.#judge(high.took, high.place)
+      if (high.took !== null) this.#judge(high.took, high.underWay)
       this.#next()
     }
   }
@@ -180,9 +180,9 @@ export class ConcurrencyLimit {
     const isEcho = this.#limit > first && at < this.#failedAt
     const cost = isEcho ? 1 : perFailure
     if (!isEcho) this.#failedAt = now
-    this.#limit = Math.max(Math.min(this.#least, this.#limit), this.#limit - Math.min(cost, this.#limit / 2))
+    this.#limit = Math.max(Math.min(this.#min, this.#limit), this.#limit - Math.min(cost, this.#limit / 2))
     this.#growth = carefully
-    if (this.#limit > this.#least) return
+    if (this.#limit > this.#min) return
     // After an outage, a target may behave differently.
     this.#growth = quickly
     this.#own = null
@@ -192,13 +192,13 @@ export class ConcurrencyLimit {
   }
 
   /** Judges a round by the mean latency of its answers and the mean number of exchanges under way. */
-  #judge(took: number, place: number): void {
+  #judge(took: number, underWay: number): void {
     const halved = this.#halved
     this.#halved = null
     if (this.#own === null || took < this.#own)
       this.#own = this.#own === null ? took : this.#own + (took - this.#own) / 8
     if (took <= this.#own * tolerated) {
-      this.#limit = Math.min(this.#most, this.#limit * this.#growth)
+      this.#limit = Math.min(this.#max, this.#limit * this.#growth)
       return
     }
     this.#growth = carefully
@@ -209,10 +209,10 @@ export class ConcurrencyLimit {
       this.#letPass = 0
       return
     }
-    const to = Math.max(minSlow, place / 2)
+    const to = Math.max(minSlow, underWay / 2)
     if (to < first && this.#letPass-- > 0) return
     this.#letPass = to < first ? roundsBetween : 0
-    this.#halved = { from: this.#limit, improved: (took * (1 + to / place)) / 2 }
+    this.#halved = { from: this.#limit, improved: (took * (1 + to / underWay)) / 2 }
     this.#limit = Math.min(this.#limit, to)
   }
 }

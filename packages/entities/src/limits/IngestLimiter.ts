@@ -24,10 +24,10 @@ interface Answer extends Lease {
 }
 
 /** The state of a limit. Members about the period are null while none is under way. */
-export interface Standing {
+export interface LimitStatus {
   readonly limit: number | null
   readonly period: IngestSettings["period"] | null
-  readonly current: { readonly leased: number; readonly doors: number; readonly remainingMs: number } | null
+  readonly current: { readonly leased: number; readonly processes: number; readonly remainingMs: number } | null
 }
 
 const monotonic = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -52,7 +52,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
   let budget: IngestBudget | null = null
   /** The revision (fence) of the period, and how much SQL has as leased. */
   let revision = 0n
-  let noted = 0
+  let stored = 0
 
   const settingsAt = Effect.fnUntraced(function* (version: number) {
     if (settings === null || settings.version < version) settings = yield* readIngestSettings(source_id)
@@ -70,25 +70,25 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     const ahead = aheadOf(to.limit, period)
     const taken = yield* takePeriod({ source_id, team_id, periodMs: to.periodMs, ahead })
     revision = taken.revision
-    noted = taken.leased
+    stored = taken.leased
     const now = yield* monotonic
     if (taken.isNew) to.begin(now + taken.remainingMs)
     else to.takeOver(now + taken.remainingMs, taken.leased, now)
   })
 
-  const note = Effect.fnUntraced(function* (
+  const store = Effect.fnUntraced(function* (
     { period }: IngestSettings,
     limit: number,
     leased: number
   ): Effect.fn.Return<void, GatewayError | SqlError.SqlError, Database> {
-    if (leased <= noted) return
+    if (leased <= stored) return
     const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
     if (!(yield* noteLeased(source_id, revision, next))) {
       // Another process owns this period: everything that this one knows about it is outdated.
       budget = null
       yield* overtaken
     }
-    noted = next
+    stored = next
   })
 
   /**
@@ -103,7 +103,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     if (from.remaining(yield* monotonic) <= 0) yield* begin(known, from)
     const now = yield* monotonic
     if (!from.take(now)) return Math.max(1, Math.ceil(from.remaining(now)))
-    yield* note(known, known.limit, from.leased(now))
+    yield* store(known, known.limit, from.leased(now))
     return 0
   })
 
@@ -117,31 +117,31 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     if (from.remaining(yield* monotonic) <= 0) yield* begin(known, from)
     const now = yield* monotonic
     const given = from.lease(asked, now)
-    yield* note(known, limit, from.leased(now))
+    yield* store(known, limit, from.leased(now))
     return { ...given, version, remaining_ms: from.remaining(yield* monotonic), lease_ms: from.leaseMs }
   })
 
-  const standing = Effect.gen(function* () {
+  const status = Effect.gen(function* () {
     const known = yield* settingsAt(0)
     if (known?.limit == null) return { limit: null, period: null, current: null }
     const { limit, period } = known
     const now = yield* monotonic
     const remainingMs = budget?.remaining(now) ?? 0
     if (budget === null || remainingMs <= 0) return { limit, period, current: null }
-    return { limit, period, current: { leased: budget.leased(now), doors: budget.reporters(now), remainingMs } }
+    return { limit, period, current: { leased: budget.leased(now), processes: budget.reporters(now), remainingMs } }
   })
 
   /** What is stored but not leased is free again for the next owner. */
   const leave = Effect.gen(function* () {
-    const leased = budget?.leased(yield* monotonic) ?? noted
-    if (leased < noted) yield* noteLeased(source_id, revision, leased)
+    const leased = budget?.leased(yield* monotonic) ?? stored
+    if (leased < stored) yield* noteLeased(source_id, revision, leased)
   })
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(Effect.provideContext(leave, database), "1 second")))
 
   return {
     lease: (asked: Asked) => oneAtATime(lease(asked)),
     take: (team_id: string) => oneAtATime(take(team_id)),
-    standing: oneAtATime(standing) as Effect.Effect<Standing, SqlError.SqlError, Database>,
+    status: oneAtATime(status) as Effect.Effect<LimitStatus, SqlError.SqlError, Database>,
     /** The source has changed: its settings are read again. */
     changed: (): void => {
       settings = null

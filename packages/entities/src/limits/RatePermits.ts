@@ -11,29 +11,32 @@ const partOfPeriod = 1 / 32
 const nobody = "-"
 
 /** A number of stored permits, their owner, and until when they may be used (Unix ms). */
-interface Noted {
+interface StoredPermits {
   readonly at: number
   readonly until: number
   readonly count: number
   readonly by: string
 }
 
-const textOf = (noted: ReadonlyArray<Noted>): string =>
-  noted.map(({ at, by, count, until }) => `${at} ${until} ${count} ${by}`).join("\n")
+const textOf = (stored: ReadonlyArray<StoredPermits>): string =>
+  stored.map(({ at, by, count, until }) => `${at} ${until} ${count} ${by}`).join("\n")
 
-const notedIn = (text: string | null): ReadonlyArray<Noted> =>
+const permitsIn = (text: string | null): ReadonlyArray<StoredPermits> =>
   (text ?? "").split("\n").flatMap((line) => {
     const [at, until, count, by = ""] = line.split(" ")
-    const noted = { at: Number(at), until: Number(until), count: Number(count), by }
-    return line !== "" && [noted.at, noted.until, noted.count].every(Number.isSafeInteger) ? [noted] : []
+    const stored = { at: Number(at), until: Number(until), count: Number(count), by }
+    return line !== "" && [stored.at, stored.until, stored.count].every(Number.isSafeInteger) ? [stored] : []
   })
 
 /** Starts, oldest first. A permit that may still be used counts as if it were used now. */
-const startsOf = (noted: ReadonlyArray<Noted>, now: number): ReadonlyArray<readonly [at: number, count: number]> =>
-  noted.map(({ count, until }) => [Math.min(until, now), count] as const).sort(([a], [b]) => a - b)
+const startsOf = (
+  stored: ReadonlyArray<StoredPermits>,
+  now: number
+): ReadonlyArray<readonly [at: number, count: number]> =>
+  stored.map(({ count, until }) => [Math.min(until, now), count] as const).sort(([a], [b]) => a - b)
 
 /** The permits of one rate that workflow steps use. */
-export interface Turns {
+export interface StepPermits {
   /** Whether a permit may be used now. If not, more are stored, and `changed` is called when there are some. */
   readonly ready: () => boolean
   /** Uses one permit. */
@@ -71,21 +74,21 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
 
   /** The value that SQL has. */
   let text: string | null = yield* readPermits(team_id, id)
-  let others = notedIn(text)
+  let others = permitsIn(text)
   /** Permits of this owner that were used, and those that are being used. */
-  let own: ReadonlyArray<Noted> = []
-  let open: { readonly noted: Noted; left: number; usedAt: number } | null = null
-  let isNoting = false
+  let own: ReadonlyArray<StoredPermits> = []
+  let open: { readonly stored: StoredPermits; left: number; usedAt: number } | null = null
+  let isStoring = false
   let isClosed = false
-  let isTold = false
+  let isLogged = false
 
   /**
    * Drops permits older than the period, and merges those of one lifetime, so that the list stays short however often owners
    * change.
    */
-  const kept = (noted: ReadonlyArray<Noted>): ReadonlyArray<Noted> => {
-    const few: Array<Noted> = []
-    for (const one of noted) {
+  const kept = (stored: ReadonlyArray<StoredPermits>): ReadonlyArray<StoredPermits> => {
+    const few: Array<StoredPermits> = []
+    for (const one of stored) {
       const last = few.at(-1)
       if (one.until <= now() - period) continue
       if (last === undefined || one.at - last.at >= lifeMs) few.push(one)
@@ -100,14 +103,14 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
   }
 
   /** Of the current permits, those that were used. */
-  const used = (): ReadonlyArray<Noted> =>
-    open === null || open.left === open.noted.count
+  const used = (): ReadonlyArray<StoredPermits> =>
+    open === null || open.left === open.stored.count
       ? []
-      : [{ ...open.noted, count: open.noted.count - open.left, until: open.usedAt }]
+      : [{ ...open.stored, count: open.stored.count - open.left, until: open.usedAt }]
 
   /** Stores the used permits and the next ones; false: another owner has written meanwhile. */
   const write = Effect.fnUntraced(function* (
-    next: ReadonlyArray<Noted>
+    next: ReadonlyArray<StoredPermits>
   ): Effect.fn.Return<boolean, SqlError.SqlError, Database> {
     others = kept(others)
     own = kept([...own, ...used()])
@@ -121,7 +124,7 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
     const known = new Set((text ?? "").split("\n"))
     text = yield* readPermits(team_id, id)
     // Permits that this owner stored without learning of it were not used.
-    others = notedIn(text).filter((one) => one.by !== by)
+    others = permitsIn(text).filter((one) => one.by !== by)
     pacer.remember(
       startsOf(
         others.filter((one) => !known.has(textOf([one]))),
@@ -131,41 +134,41 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
     return false
   })
 
-  const note = Effect.gen(function* () {
+  const store = Effect.gen(function* () {
     // Twice as many as last time if those were used up within their lifetime: so a rate that is rarely used has few unused ones.
-    const more = open?.left === 0 && now() < open.noted.until ? open.noted.count * 2 : 1
+    const more = open?.left === 0 && now() < open.stored.until ? open.stored.count * 2 : 1
     const count = Math.min(more, maxAtOnce)
     for (;;) {
       const at = now()
-      const noted = { at, until: at + lifeMs, count, by }
-      if (!(yield* write([noted]))) continue
-      isTold = false
-      open = { noted, left: count, usedAt: at }
+      const stored = { at, until: at + lifeMs, count, by }
+      if (!(yield* write([stored]))) continue
+      isLogged = false
+      open = { stored, left: count, usedAt: at }
       return
     }
   }).pipe(
     Effect.tapError((error) => {
-      if (isTold) return Effect.void
-      isTold = true
-      return Effect.logWarning("what steps use of a rate cannot be noted: they wait", { id, error })
+      if (isLogged) return Effect.void
+      isLogged = true
+      return Effect.logWarning("rate permits for steps cannot be stored: the steps wait", { id, error })
     }),
     Effect.retry(Schedule.spaced("500 millis")),
     Effect.ignore,
     Effect.andThen(
       Effect.sync(() => {
-        isNoting = false
+        isStoring = false
         changed()
       })
     )
   )
 
-  const turns: Turns = {
+  const permits: StepPermits = {
     ready: () => {
       if (isClosed) return false
-      if (open !== null && open.left > 0 && now() < open.noted.until) return true
-      if (!isNoting) {
-        isNoting = true
-        fork(Effect.forkIn(note, scope))
+      if (open !== null && open.left > 0 && now() < open.stored.until) return true
+      if (!isStoring) {
+        isStoring = true
+        fork(Effect.forkIn(store, scope))
       }
       return false
     },
@@ -180,5 +183,5 @@ export const makeRatePermits = Effect.fnUntraced(function* ({ changed, id, pacer
       if (open !== null && open.left > 0) yield* Effect.ignore(Effect.timeout(write([]), "1 second"))
     }).pipe(Effect.provideContext(services))
   }
-  return { turns, starts: startsOf(kept(others), now()) }
+  return { permits, starts: startsOf(kept(others), now()) }
 })

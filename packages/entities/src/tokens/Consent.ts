@@ -37,7 +37,7 @@ export interface Consents {
     now: Date
   ) => Effect.Effect<ConsentTaken | null, SqlError.SqlError, Database | Secrets>
   /** Stores what has become of a consent that was taken; null: nothing, and its state is used up. */
-  readonly settle: (
+  readonly finish: (
     owner: TokenOwner,
     state: string,
     next: Exclude<ConsentTaken, "underWay"> | null
@@ -143,12 +143,12 @@ export const endConsent = (
       return { renewable: ended["renewable"] === true }
     }
     return yield* exchanged(credential, tokens, back, consent.begun).pipe(
-      Effect.tapError(() => keptOrNot(consents.settle(owner, back.state, null))),
+      Effect.tapError(() => keptOrNot(consents.finish(owner, back.state, null))),
       Effect.flatMap((renewable) => {
         // Nothing was done with the code: the same call may come again.
-        if (renewable === "busy") return Effect.andThen(keptOrNot(consents.settle(owner, back.state, consent)), busy)
+        if (renewable === "busy") return Effect.andThen(keptOrNot(consents.finish(owner, back.state, consent)), busy)
         const ended = { renewable, code, settings: settingsKey(credential) }
-        return Effect.as(keptOrNot(consents.settle(owner, back.state, { ended })), { renewable })
+        return Effect.as(keptOrNot(consents.finish(owner, back.state, { ended })), { renewable })
       }),
       Effect.uninterruptible
     )
@@ -168,8 +168,8 @@ const exchanged = Effect.fnUntraced(function* (
     return yield* unknown
   }
   if (code === null) {
-    const told = error !== null && /^[\w.-]{1,64}$/.test(error) ? `: ${error}` : ""
-    return yield* fail("OAUTH2_HANDSHAKE_FAILED", `the provider was not consented to${told}`)
+    const reason = error !== null && /^[\w.-]{1,64}$/.test(error) ? `: ${error}` : ""
+    return yield* fail("OAUTH2_HANDSHAKE_FAILED", `the provider was not consented to${reason}`)
   }
   return yield* Effect.mapError(
     tokens.exchange(credential, { kind: "code", code, verifier, redirectUri: redirect_uri }),

@@ -87,8 +87,8 @@ export const obtained = (held: Held, ask: Ask, { access, expiresAt, refresh }: O
 /**
  * A provider that is down is asked again after 1 s, 2 s, … up to 5 minutes; one that refuses, after 1 minute, 2, … up to an hour.
  */
-const downMs = { first: 1_000, most: 300_000 }
-const refusedMs = { first: 60_000, most: 3_600_000 }
+const downMs = { first: 1_000, max: 300_000 }
+const refusedMs = { first: 60_000, max: 3_600_000 }
 
 /** `spread`: from 0 to 1. */
 export const notObtained = (
@@ -98,7 +98,7 @@ export const notObtained = (
   spread: number
 ): Held => {
   const count = held.failure !== null && held.failure.refused === refused ? held.failure.count + 1 : 1
-  const { first, most } = refused ? refusedMs : downMs
-  const backOff = Math.min(first * 2 ** Math.min(count - 1, 30), most) * (1 + spread / 4)
+  const { first, max } = refused ? refusedMs : downMs
+  const backOff = Math.min(first * 2 ** Math.min(count - 1, 30), max) * (1 + spread / 4)
   return { ...held, failure: { message, refused, count, until: now + Math.max(backOff, waitMs ?? 0) } }
 }

@@ -9,7 +9,7 @@ import { makeTokens, type TokenSource } from "./Tokens.ts"
 import { inMemory } from "./TokenStore.ts"
 
 /** Credentials whose tokens one process keeps. */
-const most = 256
+const maxHeld = 256
 
 /**
  * The tokens of credentials that have no actor of their own: all owners of a team that have the same credential share its tokens. They are
@@ -17,7 +17,7 @@ const most = 256
  */
 export const makeSharedTokens = Effect.gen(function* () {
   const egress = yield* Egress
-  const held = new WeighedCache<string, TokenSource>(most)
+  const held = new WeighedCache<string, TokenSource>(maxHeld)
   return Effect.fnUntraced(function* (credential: Credential): Effect.fn.Return<TokenSource> {
     const { team_id } = credential.owner
     const key = `${team_id} ${settingsKey(credential)}`

@@ -1,28 +1,20 @@
-import { randomUUID } from "node:crypto"
-import { Clock, Deferred, Effect, Exit, Fiber, Result, Schedule, Semaphore } from "effect"
+import { Clock, Effect, Fiber, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
-import { Egress } from "@tidegate/egress/Egress"
-import type { Credential, TokenOwner } from "./Credential.ts"
-import { type Held, heldFor, nextAsk, notObtained, obtained, renewAt, settingsKey } from "./Held.ts"
-import { type Ask, askForTokens, NotObtained, patienceMs } from "./TokenEndpoint.ts"
+import { beginningInTime } from "./BeginningInTime.ts"
+import type { Credential } from "./Credential.ts"
+import { type Held, heldFor, nextAsk, notObtained, renewAt, settingsKey } from "./Held.ts"
+import { failure, known, noConsent, type Token } from "./KnownToken.ts"
+import type { Ask, NotObtained } from "./TokenEndpoint.ts"
+import { claimMs, makeTokenRequests } from "./TokenRequests.ts"
 import type { TokenStore } from "./TokenStore.ts"
 
-/** Longer than a call and storing its result may take: a process that still has the claim then is dead. */
-const claimMs = patienceMs + 5_000
-const pollMs = 250
 /** How long the exchange of a code waits for another request to the provider to end. */
 const exchangeWaitMs = 4_000
 /**
  * A token that replaced a refused one is renewed again after this long at the earliest, and later each time while the target
  * accepts none.
  */
-const renewalMs = { first: 10_000, most: 600_000 }
-
-/** A token, and until when it is used. */
-export interface Token {
-  readonly value: string
-  readonly until: number
-}
+const renewalMs = { first: 10_000, max: 600_000 }
 
 /** Returns tokens for the calls of a target. */
 export interface TokenSource {
@@ -34,11 +26,7 @@ export interface TokenSource {
   readonly accepted: () => void
 }
 
-const failure = (message: string, waitMs: number | null = null): NotObtained =>
-  new NotObtained({ message, refused: false, waitMs })
-
 const unreadable = failure("the gateway cannot read its tokens", 1_000)
-const noConsent = failure("nobody has consented yet, or what they have consented to is used up: start a consent")
 
 /**
  * The tokens of one owner, whose credential may change (`configure`). Callers at the same time share one request to the provider. A token is
@@ -46,16 +34,11 @@ const noConsent = failure("nobody has consented yet, or what they have consented
  * asks a provider that does not answer, or that refuses, again for a while. Fails closed: without a token nothing is sent.
  */
 export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, tokenStore: TokenStore) {
-  const egress = yield* Egress
   const one = Semaphore.makeUnsafe(1)
-  /** Identifies this actor: a claim that it did not return is its own at the next try. */
-  const claim = randomUUID()
   /** A hash of the current settings; empty: there are none. */
   let key = ""
   /** Null: not read yet. */
   let held: Held | null = null
-  /** What could not be stored yet. */
-  let unstored: { readonly owner: TokenOwner; readonly next: Held } | null = null
   /** What obtains a token for all that want one now. */
   let obtaining: Fiber.Fiber<Token, NotObtained> | null = null
   let refusedByTarget: string | null = null
@@ -64,77 +47,21 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, to
   /** When the database last failed: it is not read again for every waiting event. */
   let brokeDownAt = Number.NEGATIVE_INFINITY
 
-  const usable = ({ access }: Held, now: number): Token | null =>
-    access === null || access.token === refusedByTarget || now >= renewAt(access)
-      ? null
-      : { value: access.token, until: renewAt(access) }
+  const found = (of: Credential, what: Held, now: number) => known(of, what, refusedByTarget, now)
 
-  /** The current token if it is still valid, when no new one can be obtained. */
-  const lastingOr = ({ access, failure }: Held, now: number, why: NotObtained): Effect.Effect<Token, NotObtained> =>
-    access === null || access.token === refusedByTarget || now >= access.expires_at
-      ? Effect.fail(why)
-      : Effect.succeed({ value: access.token, until: Math.min(access.expires_at, failure?.until ?? access.expires_at) })
-
-  /** What is known without asking: a token, or why there is none; null: the provider has to be asked. */
-  const found = (of: Credential, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
-    const token = usable(what, now)
-    if (token !== null) return Effect.succeed(token)
-    if (what.failure !== null && now < what.failure.until) {
-      const { message, refused, until } = what.failure
-      return lastingOr(what, now, new NotObtained({ message, refused, waitMs: until - now }))
-    }
-    return nextAsk(of, what) === null ? lastingOr(what, now, noConsent) : null
-  }
-
-  /** What is held, once nobody else asks; null: somebody does for that long. */
-  const claimed = Effect.fnUntraced(function* (of: Credential, forMs: number) {
-    for (let waited = 0; waited <= forMs; waited += pollMs) {
-      const stored = yield* tokenStore.claim(of.owner, claim, claimMs)
-      if (stored !== null) return heldFor(of, stored)
-      yield* Effect.sleep(pollMs)
-    }
-    return null
-  })
-
-  /** Stores it and gives back the claim; false: that is somebody else's by now. */
-  const store = Effect.fnUntraced(function* (owner: TokenOwner, next: Held) {
-    unstored = { owner, next }
-    const isStored = yield* tokenStore.store(owner, claim, next)
-    unstored = null
+  const requests = yield* makeTokenRequests(mayAsk, tokenStore, (next, isStored) => {
     // Tokens of outdated settings do not stay in memory.
     if (next.settings === key) held = isStored ? next : null
-    return isStored
   })
-
-  /** What came cannot be asked for again: it is tried for a while against a database that does not answer, and then first of all. */
-  const keep = (of: Credential, next: Held) =>
-    Effect.retry(store(of.owner, next), { schedule: Schedule.spaced("250 millis"), times: 100 })
-  const keepUnstored = Effect.suspend(() =>
-    unstored === null ? Effect.void : Effect.asVoid(store(unstored.owner, unstored.next))
-  )
-
-  /** Asks the provider while holding the claim; `kept`: what to store after a failure. */
-  const asked = Effect.fnUntraced(function* (
-    of: Credential,
-    before: Held,
-    ask: Ask,
-    kept: (failure: NotObtained, now: number) => Held
-  ) {
-    const answer = yield* Effect.result(askForTokens(egress, of, ask, mayAsk))
-    const now = yield* Clock.currentTimeMillis
-    if (Result.isFailure(answer)) {
-      yield* Effect.logWarning(`no token was obtained: ${answer.failure.message}`, { id: of.owner.id })
-      yield* keep(of, kept(answer.failure, now))
-      return yield* answer.failure
-    }
-    const next = obtained(before, ask, answer.success, now)
-    if (!(yield* keep(of, next))) return yield* failure("another process has asked for a token meanwhile")
-    isAccepted = false
-    // The provider returned the refused token again. The target refuses it again if it has to; that is no reason to ask the
-    // provider again.
-    refusedByTarget = null
-    return next.access
-  })
+  const { claimed, keep, keepUnstored } = requests
+  const asked = (...request: Parameters<typeof requests.asked>) =>
+    Effect.map(requests.asked(...request), (access) => {
+      isAccepted = false
+      // The provider may have returned the refused token again. The target refuses it again if it has to; that is no reason to
+      // ask the provider again.
+      refusedByTarget = null
+      return access
+    })
 
   const brokeDown = (cause: SqlError.SqlError): Effect.Effect<never, NotObtained> =>
     Effect.gen(function* () {
@@ -163,11 +90,11 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, to
     if (before === null) return yield* failure("another process is asking for a token")
     const now = yield* Clock.currentTimeMillis
     // Another process may have asked meanwhile, with success or without.
-    const known = found(of, before, now)
+    const already = found(of, before, now)
     const ask = nextAsk(of, before)
-    if (known !== null || ask === null) {
+    if (already !== null || ask === null) {
       yield* keep(of, before)
-      return yield* known ?? noConsent
+      return yield* already ?? noConsent
     }
     const failed = (why: NotObtained, at: number): Held => notObtained(before, why, at, Math.random())
     return yield* asked(of, before, ask, failed).pipe(
@@ -203,7 +130,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, to
     const current = held?.access ?? null
     if (current !== null && current.token === refused && refused !== refusedByTarget) {
       const now = yield* Clock.currentTimeMillis
-      const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.most)
+      const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.max)
       if (renewals.count > 0 && now - renewals.at < wait) return null
       renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
       refusedByTarget = refused
@@ -231,20 +158,16 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, to
      * token expires. "busy": another process is asking the provider, and nothing was done with the code.
      */
     exchange: (of: Credential, ask: Extract<Ask, { kind: "code" }>): Effect.Effect<boolean | "busy", NotObtained> =>
-      Effect.gen(function* () {
-        const answer = Deferred.makeUnsafe<boolean | "busy", NotObtained>()
-        let turn: "waits" | "has come" | "given up" = "waits"
-        const isGivenUp = (): boolean => turn === "given up"
-        const fiber = yield* apart(
+      beginningInTime(exchangeWaitMs, (begins) =>
+        apart(
           Effect.gen(function* () {
-            if (isGivenUp()) return "busy"
+            if (!begins.mayBegin()) return "busy"
             const before = yield* claimed(of, exchangeWaitMs)
             if (before === null) return "busy"
-            if (isGivenUp()) {
+            if (!begins.begin()) {
               yield* keep(of, before)
               return "busy"
             }
-            turn = "has come"
             // A failed exchange leaves the stored tokens unchanged.
             yield* asked(of, { ...before, refresh: null }, ask, () => before)
             const next: Held = heldFor(of, yield* tokenStore.read(of.owner))
@@ -252,18 +175,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean, to
             return next.refresh !== null
           })
         )
-        fiber.addObserver((exit) => Deferred.doneUnsafe(answer, exit))
-        const giveUp = Effect.sync(() => {
-          if (turn !== "waits") return
-          turn = "given up"
-          Deferred.doneUnsafe(answer, Exit.succeed("busy"))
-        })
-        const timer = yield* Effect.forkDetach(Effect.andThen(Effect.sleep(exchangeWaitMs), giveUp))
-        return yield* Effect.ensuring(
-          Deferred.await(answer),
-          Effect.sync(() => timer.interruptUnsafe())
-        )
-      })
+      )
   }
 })
 

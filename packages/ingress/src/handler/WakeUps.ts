@@ -1,6 +1,6 @@
 import { newRequest } from "@tidegate/entities/Connection/PendingRequest"
-import { newItem, payloadOf } from "@tidegate/entities/Destination/queue/DeliveryItem"
-import { horizonMs } from "@tidegate/entities/Destination/queue/DeliveryQueue"
+import { horizonMs, newItem, payloadOf } from "@tidegate/entities/Destination/queue/DeliveryItem"
+
 import type { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
 import type { Decision } from "../Routing.ts"
 

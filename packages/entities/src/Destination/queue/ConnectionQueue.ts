@@ -1,17 +1,17 @@
 import type { DeliveryItem } from "./DeliveryItem.ts"
-import { type LineEnding, Lines } from "./OrderingKeys.ts"
+import { type KeyEnding, OrderingKeys } from "./OrderingKeys.ts"
 
 /**
  * The part of a destination's window that belongs to one connection: events that are ready, by due time, and events that are due
  * soon. `behind`: SQL has due rows of this connection queue that are not in memory. `missed`: some events were turned away since
- * the last read of SQL began, which may not have seen them. Of the events with one ordering key, only the first is here; `lines`
+ * the last read of SQL began, which may not have seen them. Of the events with one ordering key, only the first is here; `keys`
  * holds the others.
  */
 export class ConnectionQueue {
   readonly connectionId: string
   behind = false
   missed = false
-  readonly lines = new Lines()
+  readonly keys = new OrderingKeys()
   #ready: Array<DeliveryItem> = []
   #head = 0
   /** A binary heap by due time. */
@@ -26,7 +26,12 @@ export class ConnectionQueue {
   }
 
   get size(): number {
-    return this.readyCount + this.#waiting.length + this.lines.size
+    return this.readyCount + this.#waiting.length + this.keys.size
+  }
+
+  /** Whether it holds nothing, and SQL has nothing for it. */
+  get isUnused(): boolean {
+    return this.size === 0 && !this.behind && this.keys.isEmpty
   }
 
   /** When the first waiting item becomes due, or null. */
@@ -37,7 +42,7 @@ export class ConnectionQueue {
   add(item: DeliveryItem, now: number): void {
     // A retry that no longer blocks its ordering key ("skip") does not hold the others up before it is due.
     const waitsAlone = item.place === null && item.dueAt > now
-    if (item.orderingKey === null || waitsAlone || this.lines.enter(item.orderingKey, item)) this.#schedule(item, now)
+    if (item.orderingKey === null || waitsAlone || this.keys.enter(item.orderingKey, item)) this.#schedule(item, now)
   }
 
   #schedule(item: DeliveryItem, now: number): void {
@@ -49,7 +54,7 @@ export class ConnectionQueue {
   ripen(now: number): void {
     while (this.#waiting.length > 0 && this.#waiting[0]!.dueAt <= now) {
       const item = this.#pop()
-      if (item.orderingKey === null || item.place !== null || this.lines.enter(item.orderingKey, item)) {
+      if (item.orderingKey === null || item.place !== null || this.keys.enter(item.orderingKey, item)) {
         this.#ready.push(item)
       }
     }
@@ -59,7 +64,7 @@ export class ConnectionQueue {
     if (this.#head === this.#ready.length) return undefined
     const item = this.#ready[this.#head]!
     this.#head++
-    if (item.orderingKey !== null) this.lines.begin(item.orderingKey)
+    if (item.orderingKey !== null) this.keys.begin(item.orderingKey)
     if (this.#head > 64 && this.#head * 2 > this.#ready.length) {
       this.#ready = this.#ready.slice(this.#head)
       this.#head = 0
@@ -77,25 +82,25 @@ export class ConnectionQueue {
    * An event that was taken by `shift` is not under way any more: the next one of its ordering key may go. Returns the events
    * that leave memory with it.
    */
-  end({ orderingKey }: DeliveryItem, how: LineEnding, now: number): ReadonlyArray<DeliveryItem> {
+  end({ orderingKey }: DeliveryItem, how: KeyEnding, now: number): ReadonlyArray<DeliveryItem> {
     if (orderingKey === null) return []
-    const { dropped, next } = this.lines.end(orderingKey, how)
+    const { dropped, next } = this.keys.end(orderingKey, how)
     if (next !== null) this.#schedule(next, now)
     return dropped
   }
 
   /** Removes one of the events that are due last. */
   takeLast(): DeliveryItem | undefined {
-    const behind = this.lines.takeLast()
+    const behind = this.keys.takeLast()
     if (behind !== undefined) return behind
     const item = this.#waiting.pop() ?? (this.readyCount > 0 ? this.#ready.pop() : undefined)
-    if (item !== undefined && item.orderingKey !== null) this.lines.forget(item.orderingKey, item)
+    if (item !== undefined && item.orderingKey !== null) this.keys.forget(item.orderingKey, item)
     return item
   }
 
   /** Empties the connection queue and returns its events. */
   clear(): ReadonlyArray<DeliveryItem> {
-    const items = [...this.#ready.slice(this.#head), ...this.#waiting, ...this.lines.clear()]
+    const items = [...this.#ready.slice(this.#head), ...this.#waiting, ...this.keys.clear()]
     this.#ready = []
     this.#head = 0
     this.#waiting.length = 0

@@ -37,6 +37,9 @@ export interface DeliveryItem {
   readonly payload: DeliveryPayload
 }
 
+/** How early an event may wait in memory for its due time (ms). The poller finds later ones. */
+export const horizonMs = 30_000
+
 /** The estimated bytes of memory of an item; never far too low. */
 export const weightOf = (item: DeliveryItem): number => item.payload.body.length + 2048
 

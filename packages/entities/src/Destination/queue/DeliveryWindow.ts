@@ -1,7 +1,7 @@
 import type { ByteShare } from "@tidegate/runtime/SharedBytes"
 import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
-import type { LineEnding } from "./OrderingKeys.ts"
+import type { KeyEnding } from "./OrderingKeys.ts"
 
 /** The largest number of events that wait in memory; further ones wait in SQL. */
 const windowSize = 1_000
@@ -20,7 +20,7 @@ const minRemembered = 4_096
  * An event that does not fit stays in SQL, and its connection queue is `behind`.
  */
 export class DeliveryWindow {
-  readonly lanes = new Map<string, ConnectionQueue>()
+  readonly queues = new Map<string, ConnectionQueue>()
   readonly #bytes: ByteShare
   /** Every event in memory, with its connection. */
   readonly #known = new Map<string, string>()
@@ -69,23 +69,23 @@ export class DeliveryWindow {
     return recorded !== undefined && attempts < recorded
   }
 
-  lane(connectionId: string): ConnectionQueue {
-    let lane = this.lanes.get(connectionId)
-    if (lane === undefined) {
-      lane = new ConnectionQueue(connectionId)
-      this.lanes.set(connectionId, lane)
+  queueOf(connectionId: string): ConnectionQueue {
+    let queue = this.queues.get(connectionId)
+    if (queue === undefined) {
+      queue = new ConnectionQueue(connectionId)
+      this.queues.set(connectionId, queue)
     }
-    return lane
+    return queue
   }
 
   /** Adds a new event to its connection queue. False: it does not fit. */
-  add(lane: ConnectionQueue, item: DeliveryItem, now: number): boolean {
+  add(queue: ConnectionQueue, item: DeliveryItem, now: number): boolean {
     const weight = weightOf(item)
-    if (!this.#makeRoom(lane, weight)) return false
+    if (!this.#makeRoom(queue, weight)) return false
     this.#known.set(item.eventId, item.connectionId)
     this.#bytes.hold(weight)
     this.#waiting++
-    lane.add(item, now)
+    queue.add(item, now)
     return true
   }
 
@@ -97,7 +97,7 @@ export class DeliveryWindow {
   /** An event that was under way is the first of its connection queue again. */
   putBack(item: DeliveryItem): void {
     this.#waiting++
-    this.lane(item.connectionId).putBack(item)
+    this.queueOf(item.connectionId).putBack(item)
   }
 
   /** An event that was under way leaves memory. */
@@ -107,8 +107,8 @@ export class DeliveryWindow {
   }
 
   /** An event is not under way any more: the next one of its ordering key may go. */
-  over(item: DeliveryItem, how: LineEnding, now: number): void {
-    if (item.orderingKey !== null) this.#dropWaiting(this.lane(item.connectionId).end(item, how, now))
+  over(item: DeliveryItem, how: KeyEnding, now: number): void {
+    if (item.orderingKey !== null) this.#dropWaiting(this.queueOf(item.connectionId).end(item, how, now))
   }
 
   /** Remembers the recorded attempts of an event: only a row with a later attempt is taken in again. */
@@ -121,18 +121,18 @@ export class DeliveryWindow {
   }
 
   /** An event of this connection queue stays in SQL. A refill under way may have read before it was stored. */
-  turnAway(lane: ConnectionQueue): void {
-    lane.behind = true
-    lane.missed = true
+  turnAway(queue: ConnectionQueue): void {
+    queue.behind = true
+    queue.missed = true
   }
 
   /**
    * Removes the waiting events of a connection queue from memory. Their rows stay in SQL, and are read when the connection queue
    * is open again.
    */
-  evict(lane: ConnectionQueue): void {
-    this.#dropWaiting(lane.clear())
-    lane.behind = false
+  evict(queue: ConnectionQueue): void {
+    this.#dropWaiting(queue.clear())
+    queue.behind = false
   }
 
   #dropWaiting(items: ReadonlyArray<DeliveryItem>): void {
@@ -146,11 +146,11 @@ export class DeliveryWindow {
   }
 
   /** A full window drops events of its longest connection queue, so that no backlog keeps the other connection queues out. */
-  #makeRoom(lane: ConnectionQueue, weight: number): boolean {
+  #makeRoom(queue: ConnectionQueue, weight: number): boolean {
     while (!this.#hasRoom(weight)) {
-      let longest = lane
-      for (const other of this.lanes.values()) if (other.size > longest.size) longest = other
-      if (longest.size <= lane.size + 1) return false
+      let longest = queue
+      for (const other of this.queues.values()) if (other.size > longest.size) longest = other
+      if (longest.size <= queue.size + 1) return false
       const item = longest.takeLast()!
       this.#dropWaiting([item])
       // The poller does not find an event that waits behind others of its ordering key: the key is read again.

@@ -1,7 +1,7 @@
 import type { DeliveryItem } from "./DeliveryItem.ts"
 
 /** The events of one ordering key that are in memory: the first one, and those that were read behind it. */
-interface Line {
+interface KeyEvents {
   /** The event that may start or is under way; null: reserved for an event that is put back. */
   first: DeliveryItem | null
   isUnderWay: boolean
@@ -14,24 +14,24 @@ interface Line {
  * How the attempt of a key's first event has ended. `over`: the next one may go; `kept`: it is retried and stays first;
  * `unknown`: SQL has to be read.
  */
-export type LineEnding = "over" | "kept" | "unknown"
+export type KeyEnding = "over" | "kept" | "unknown"
 
 /** The ordering keys to read for a connection. */
-export interface LineReads {
+export interface KeyReads {
   readonly keys: ReadonlyArray<string>
   /** Continue the scan of all keys after this key; null: do not scan. */
   readonly after: string | null
   /** The largest number of keys, and about the largest number of events. */
-  readonly most: number
+  readonly max: number
 }
 
 /** More keys than these are not remembered one by one: all keys are scanned instead. */
 const maxWanted = 10_000
 
-const placeOf = ({ attempts, place }: DeliveryItem): number => (attempts > 0 ? -1 : (place ?? -1))
+const positionOf = ({ attempts, place }: DeliveryItem): number => (attempts > 0 ? -1 : (place ?? -1))
 
 /**
- * The events of one connection by ordering key (a `Line` each), as far as they are in memory. Only the first event of a key may
+ * The events of one connection by ordering key (`KeyEvents` each), as far as they are in memory. Only the first event of a key may
  * start; the next one follows when the first is over and recorded. A new event is never appended from its notification, because
  * notifications may be late or lost. The notification names the key, and the key's events are read from SQL, which has everything
  * that was stored before.
@@ -41,16 +41,16 @@ const placeOf = ({ attempts, place }: DeliveryItem): number => (attempts > 0 ? -
  * While the first event of a key waits for a retry, nothing behind it is in memory. So blocked keys do not fill the window,
  * however many there are.
  */
-export class Lines {
-  readonly #lines = new Map<string, Line>()
+export class OrderingKeys {
+  readonly #keys = new Map<string, KeyEvents>()
   /** Keys with events behind their first. */
-  readonly #long = new Set<Line>()
+  readonly #long = new Set<KeyEvents>()
   readonly #wanted = new Set<string>()
   /** The position of the scan of all keys; null: there is no scan. */
   #after: string | null = null
   /** A wanted key was forgotten during a scan that may have passed it already. */
-  #isRoundStale = false
-  #roundAt = Number.NEGATIVE_INFINITY
+  #isScanStale = false
+  #scannedAt = Number.NEGATIVE_INFINITY
   #behind = 0
 
   /** Events that wait behind others. */
@@ -64,24 +64,24 @@ export class Lines {
   }
 
   /** Whether a scan of all keys is under way. */
-  get isLooking(): boolean {
+  get isScanning(): boolean {
     return this.#after !== null
   }
 
   /** Whether no key is in memory or to be read. */
   get isEmpty(): boolean {
-    return this.#lines.size === 0 && !this.isWanting && !this.isLooking
+    return this.#keys.size === 0 && !this.isWanting && !this.isScanning
   }
 
   /** Whether the key is in memory. */
   has(key: string): boolean {
-    return this.#lines.has(key)
+    return this.#keys.has(key)
   }
 
   /** SQL has events of this key that may not be in memory. */
   want(key: string): void {
-    const line = this.#lines.get(key)
-    if (line !== undefined) line.more = true
+    const events = this.#keys.get(key)
+    if (events !== undefined) events.more = true
     else if (this.#wanted.size < maxWanted) this.#wanted.add(key)
     else this.forgetWanted()
   }
@@ -90,59 +90,59 @@ export class Lines {
   forgetWanted(): void {
     this.#wanted.clear()
     if (this.#after === null) this.#after = ""
-    else this.#isRoundStale = true
+    else this.#isScanStale = true
   }
 
   /** Scans all keys, unless the last scan began less than `pauseMs` ago. */
-  lookThrough(now: number, pauseMs: number): void {
-    if (this.#after !== null || now < this.#roundAt + pauseMs) return
-    this.#roundAt = now
+  scan(now: number, pauseMs: number): void {
+    if (this.#after !== null || now < this.#scannedAt + pauseMs) return
+    this.#scannedAt = now
     this.#after = ""
   }
 
-  /** The keys to read now, at most `most`. From here on they count as read. */
-  takeReads(most: number, mayLook: boolean): LineReads {
+  /** The keys to read now, at most `max`. From here on they count as read. */
+  takeReads(max: number, mayScan: boolean): KeyReads {
     const keys: Array<string> = []
     for (const key of this.#wanted) {
-      if (keys.length === most) break
+      if (keys.length === max) break
       this.#wanted.delete(key)
-      const line = this.#lines.get(key)
-      if (line === undefined) keys.push(key)
-      else line.more = true
+      const events = this.#keys.get(key)
+      if (events === undefined) keys.push(key)
+      else events.more = true
     }
-    return { keys, after: mayLook && keys.length < most ? this.#after : null, most }
+    return { keys, after: mayScan && keys.length < max ? this.#after : null, max }
   }
 
   /** The scan has reached this key; null: the end. */
-  lookedTo(key: string | null): void {
+  scannedTo(key: string | null): void {
     if (this.#after === null) return
-    this.#after = key ?? (this.#isRoundStale ? "" : null)
-    if (key === null) this.#isRoundStale = false
+    this.#after = key ?? (this.#isScanStale ? "" : null)
+    if (key === null) this.#isScanStale = false
   }
 
   /** Adds an event of a key. True when it is the first; otherwise it waits. */
   enter(key: string, item: DeliveryItem): boolean {
-    const line = this.#lines.get(key)
-    if (line === undefined) {
-      this.#lines.set(key, { first: item, isUnderWay: false, behind: [], more: false })
+    const events = this.#keys.get(key)
+    if (events === undefined) {
+      this.#keys.set(key, { first: item, isUnderWay: false, behind: [], more: false })
       return true
     }
-    if (line.first === null) {
-      line.first = item
+    if (events.first === null) {
+      events.first = item
       return true
     }
-    let at = line.behind.length
-    while (at > 0 && placeOf(line.behind[at - 1]!) > placeOf(item)) at--
-    line.behind.splice(at, 0, item)
+    let at = events.behind.length
+    while (at > 0 && positionOf(events.behind[at - 1]!) > positionOf(item)) at--
+    events.behind.splice(at, 0, item)
     this.#behind++
-    this.#long.add(line)
+    this.#long.add(events)
     return false
   }
 
   /** The first event of its key is under way. */
   begin(key: string): void {
-    const line = this.#lines.get(key)
-    if (line !== undefined) line.isUnderWay = true
+    const events = this.#keys.get(key)
+    if (events !== undefined) events.isUnderWay = true
   }
 
   /**
@@ -150,28 +150,28 @@ export class Lines {
    */
   end(
     key: string,
-    how: LineEnding
+    how: KeyEnding
   ): { readonly next: DeliveryItem | null; readonly dropped: ReadonlyArray<DeliveryItem> } {
-    const line = this.#lines.get(key)
-    if (line === undefined) return nothing
-    line.isUnderWay = false
-    line.first = null
+    const events = this.#keys.get(key)
+    if (events === undefined) return nothing
+    events.isUnderWay = false
+    events.first = null
     if (how === "over") {
-      const next = line.behind.shift()
+      const next = events.behind.shift()
       if (next !== undefined) {
         this.#behind--
-        if (line.behind.length === 0) this.#long.delete(line)
-        line.first = next
+        if (events.behind.length === 0) this.#long.delete(events)
+        events.first = next
         return { next, dropped: [] }
       }
-      this.#lines.delete(key)
-      if (line.more) this.want(key)
+      this.#keys.delete(key)
+      if (events.more) this.want(key)
       return nothing
     }
-    const dropped = this.#dropBehind(line)
-    line.more = true
+    const dropped = this.#dropBehind(events)
+    events.more = true
     if (how === "unknown") {
-      this.#lines.delete(key)
+      this.#keys.delete(key)
       this.want(key)
     }
     return { next: null, dropped }
@@ -179,47 +179,47 @@ export class Lines {
 
   /** The event that stays first was not put back: it is in SQL, and the poller finds it when it is due. */
   leave(key: string): void {
-    if (this.#lines.get(key)?.first === null) this.#lines.delete(key)
+    if (this.#keys.get(key)?.first === null) this.#keys.delete(key)
   }
 
   /** Removes one of the events that are due last. */
   takeLast(): DeliveryItem | undefined {
-    let line: Line | undefined
-    for (line of this.#long) break
-    if (line === undefined) return undefined
-    line.more = true
+    let events: KeyEvents | undefined
+    for (events of this.#long) break
+    if (events === undefined) return undefined
+    events.more = true
     this.#behind--
-    const item = line.behind.pop()
-    if (line.behind.length === 0) this.#long.delete(line)
+    const item = events.behind.pop()
+    if (events.behind.length === 0) this.#long.delete(events)
     return item
   }
 
   /** A first event that has not begun leaves memory. */
   forget(key: string, item: DeliveryItem): void {
-    const line = this.#lines.get(key)
-    if (line?.first !== item) return
-    this.#lines.delete(key)
+    const events = this.#keys.get(key)
+    if (events?.first !== item) return
+    this.#keys.delete(key)
     this.want(key)
   }
 
   /** Removes from memory everything that is not under way; returns the events that waited behind others. */
   clear(): ReadonlyArray<DeliveryItem> {
     const dropped: Array<DeliveryItem> = []
-    for (const [key, line] of this.#lines) {
-      for (const item of this.#dropBehind(line)) dropped.push(item)
-      line.more = true
-      if (!line.isUnderWay) this.#lines.delete(key)
+    for (const [key, events] of this.#keys) {
+      for (const item of this.#dropBehind(events)) dropped.push(item)
+      events.more = true
+      if (!events.isUnderWay) this.#keys.delete(key)
     }
     this.#wanted.clear()
     this.#after = null
-    this.#roundAt = Number.NEGATIVE_INFINITY
+    this.#scannedAt = Number.NEGATIVE_INFINITY
     return dropped
   }
 
-  #dropBehind(line: Line): ReadonlyArray<DeliveryItem> {
-    const dropped = line.behind.splice(0)
+  #dropBehind(events: KeyEvents): ReadonlyArray<DeliveryItem> {
+    const dropped = events.behind.splice(0)
     this.#behind -= dropped.length
-    this.#long.delete(line)
+    this.#long.delete(events)
     return dropped
   }
 }

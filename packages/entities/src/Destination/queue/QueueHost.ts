@@ -1,5 +1,5 @@
 import type { DeliveryItem } from "./DeliveryItem.ts"
-import type { LineReads } from "./OrderingKeys.ts"
+import type { KeyReads } from "./OrderingKeys.ts"
 import type { FairSemaphore } from "@tidegate/runtime/FairSemaphore"
 import type { SharedBytes } from "@tidegate/runtime/SharedBytes"
 
@@ -32,25 +32,25 @@ export type AttemptResult =
   | { readonly kind: "retry"; readonly item: DeliveryItem }
   | { readonly kind: "superseded" }
 
-/** What a refill reads: due rows or not, and the ordering keys of each connection. */
+/** What a prefetch reads: due rows or not, and the ordering keys of each connection. */
 export interface QueueReads {
   readonly due: boolean
-  readonly lines: ReadonlyMap<string, LineReads>
+  readonly keys: ReadonlyMap<string, KeyReads>
 }
 
 /**
  * The events read for a connection by ordering key: for each key the first events that may go one after the other, and whether it
  * has more.
  */
-export interface LinesRead {
+export interface KeysRead {
   readonly connectionId: string
-  readonly lines: ReadonlyArray<{
+  readonly keys: ReadonlyArray<{
     readonly key: string
     readonly items: ReadonlyArray<DeliveryItem>
     readonly more: boolean
   }>
   /** How far the scan of all keys got; null: to the end; absent: there was no scan. */
-  readonly lookedTo?: string | null | undefined
+  readonly scannedTo?: string | null | undefined
 }
 
 /** The environment of a queue: clock, network, SQL. All calls return at once. */
@@ -66,15 +66,15 @@ export interface QueueHost {
    */
   readonly deliver: (item: DeliveryItem, startedAt: number) => void
   /** Whether this delivery has to be recorded as work in hand: see `InHand.ts`. */
-  readonly isWrittenDown: (item: DeliveryItem) => boolean
+  readonly mustBeRecorded: (item: DeliveryItem) => boolean
   /** Records it, then calls back with whether it may begin. */
   readonly takeInHand: (item: DeliveryItem, done: (taken: boolean) => void) => void
   /** A delivery that was to start does not. */
   readonly letGo: (item: DeliveryItem) => void
   /** Stores the start of a rate-limited delivery, then calls back. */
   readonly mark: (item: DeliveryItem, startedAt: number, done: (marked: boolean) => void) => void
-  /** Reads due rows that are not in memory; reports `refilled`. */
-  readonly refill: () => void
+  /** Reads events that are not in memory (`takeReads`); reports `prefetched` or `prefetchFailed`. */
+  readonly prefetch: () => void
   /** An event has a connection whose settings the queue does not have: they are to be loaded (`configure`). */
   readonly unknown: (connectionId: string) => void
   /** Rows of cancelled connections were found: they are to be cancelled in SQL. */

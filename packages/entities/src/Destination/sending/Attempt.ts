@@ -19,7 +19,7 @@ import { isRefusedForNow } from "../../holds/TargetHold.ts"
 export interface Attempt {
   readonly item: DeliveryItem
   /** Undefined when the connection is not known: then the attempt fails. */
-  readonly lane: ConnectionQueueSettings | undefined
+  readonly connection: ConnectionQueueSettings | undefined
   readonly startedAt: number
   readonly trigger: string
   /** Null: it is not traced. */
@@ -56,15 +56,15 @@ export interface Outcome extends Omit<Answered, "status"> {
 
 export const beginAttempt = (
   item: DeliveryItem,
-  lane: ConnectionQueueSettings | undefined,
+  connection: ConnectionQueueSettings | undefined,
   startedAt: number,
   trace: AttemptTrace | null,
   call: CallSettings | null = null
 ): Attempt => ({
   item,
-  lane,
+  connection,
   startedAt,
-  trigger: triggerOf(item, lane),
+  trigger: triggerOf(item, connection),
   trace,
   url: "",
   method: item.payload.method,
@@ -73,8 +73,8 @@ export const beginAttempt = (
   call
 })
 
-const triggerOf = (item: DeliveryItem, lane: ConnectionQueueSettings | undefined): string =>
-  lane !== undefined && lane.resumedAt > Math.max(item.createdAt, item.lastAttemptAt ?? 0)
+const triggerOf = (item: DeliveryItem, connection: ConnectionQueueSettings | undefined): string =>
+  connection !== undefined && connection.resumedAt > Math.max(item.createdAt, item.lastAttemptAt ?? 0)
     ? "UNPAUSE"
     : item.attempts === 0
       ? item.trigger
@@ -82,7 +82,7 @@ const triggerOf = (item: DeliveryItem, lane: ConnectionQueueSettings | undefined
 
 export const factsOf = (
   { call, item, startedAt, trigger }: Attempt,
-  lane: ConnectionQueueSettings,
+  connection: ConnectionQueueSettings,
   destination: Pick<DestinationState, "id" | "name">,
   shown: MessageHead
 ): AttemptFacts => ({
@@ -95,9 +95,9 @@ export const factsOf = (
   webhookId: item.rootEventId ?? item.eventId,
   attemptNumber: item.attempts + 1,
   trigger,
-  willRetryAfter: willRetryAfter(lane, item, startedAt),
-  sourceName: lane.sourceName,
-  connectionName: lane.name,
+  willRetryAfter: willRetryAfter(connection, item, startedAt),
+  sourceName: connection.sourceName,
+  connectionName: connection.name,
   destinationName: destination.name,
   verified: item.payload.verified,
   originalIp: item.payload.originalIp,
@@ -108,9 +108,9 @@ export const factsOf = (
 })
 
 /** Seconds until the next attempt, in case this one fails and the target names no time; null: this is the last one. */
-const willRetryAfter = (lane: ConnectionQueueSettings, item: DeliveryItem, now: number): number | null => {
+const willRetryAfter = (connection: ConnectionQueueSettings, item: DeliveryItem, now: number): number | null => {
   const next = nextRetry(
-    lane.retry,
+    connection.retry,
     item.attempts + 1,
     { status: null, retryAfter: null },
     now,
@@ -162,7 +162,7 @@ export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Ve
 
 /** The record of a finished attempt. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (
-  { cliId, item, lane, method, startedAt, trigger, url }: Attempt,
+  { cliId, item, connection, method, startedAt, trigger, url }: Attempt,
   destinationId: string,
   outcome: Outcome,
   verdict: Verdict,
@@ -200,12 +200,20 @@ export const recordOf = (
     retryAt:
       successful || verdict.final
         ? null
-        : retryTime(lane, attemptNumber, outcome, verdict, finishedAt, item.firstAttemptAt ?? outcome.sentAt, random)
+        : retryTime(
+            connection,
+            attemptNumber,
+            outcome,
+            verdict,
+            finishedAt,
+            item.firstAttemptAt ?? outcome.sentAt,
+            random
+          )
   }
 }
 
 const retryTime = (
-  lane: ConnectionQueueSettings | undefined,
+  connection: ConnectionQueueSettings | undefined,
   attemptNumber: number,
   outcome: Outcome,
   verdict: Failure,
@@ -219,7 +227,7 @@ const retryTime = (
   // When a sender judges a 2xx to be a failure, the retry rule's list of statuses does not apply to it.
   const isFailure = errorCode === null && status !== null && (status < 200 || status > 299)
   const next = nextRetry(
-    lane?.retry ?? null,
+    connection?.retry ?? null,
     attemptNumber,
     {
       status: isFailure ? status : null,

@@ -41,14 +41,17 @@ export const makeDeliveriesInHand = Effect.fnUntraced(function* (destinationId: 
     })
     const carried = Effect.flatMap(hand.take([work]), (mannerOf) => {
       const manner = mannerOf(work)
-      if (manner !== "not again") return hand.within(work, manner, underWay)
+      if (manner !== "set aside") return hand.within(work, manner, underWay)
       entry.isSetAside = true
       return Effect.andThen(underWay, hand.done(work))
     })
     entry.fiber = fork(
       carried.pipe(
         Effect.catch((error) =>
-          Effect.logWarning("a delivery could not be written down: it waits", { destination_id: destinationId, error })
+          Effect.logWarning("a delivery could not be recorded as work in hand: it waits", {
+            destination_id: destinationId,
+            error
+          })
         ),
         Effect.ensuring(
           Effect.sync(() => {

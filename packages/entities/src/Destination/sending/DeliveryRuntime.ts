@@ -56,6 +56,6 @@ const limitsOf = (queues: ReadonlyMap<string, Watched>): ReadonlyArray<readonly 
   const others = busiest.slice(worstDestinations)
   return [
     ...busiest.slice(0, worstDestinations).map(([id, { limit }]) => [[id] as const, limit] as const),
-    [["other"], others.reduce((most, [, { limit }]) => Math.max(most, limit), 0)]
+    [["other"], others.reduce((max, [, { limit }]) => Math.max(max, limit), 0)]
   ]
 }

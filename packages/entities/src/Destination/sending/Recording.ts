@@ -4,7 +4,7 @@ import { Tracing } from "@tidegate/telemetry/Tracing"
 import { recordOf, retryOf } from "./Attempt.ts"
 import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
-import type { Ends } from "./Sending.ts"
+import type { Ends } from "./AttemptEnding.ts"
 
 interface Recording {
   readonly id: string

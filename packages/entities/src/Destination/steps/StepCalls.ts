@@ -8,7 +8,7 @@ import type { Ending } from "../../limits/ConcurrencyLimit.ts"
 import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
 import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
-import type { Ends } from "../sending/Sending.ts"
+import type { Ends } from "../sending/AttemptEnding.ts"
 import type { StepSend, StepSent } from "./StepProtocol.ts"
 
 /**
@@ -106,7 +106,7 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
           return resume(Effect.succeed(failure("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open")))
         }
         const call: Call = new Call({
-          line: message.workflow.id,
+          group: message.workflow.id,
           since: message.since,
           bytes: message.request.body.length + 2_048,
           start: (startedAt) => {

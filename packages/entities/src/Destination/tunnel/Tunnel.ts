@@ -24,7 +24,7 @@ export interface Returned {
 }
 
 /** The environment of a tunnel. */
-interface TunnelHost {
+export interface TunnelHost {
   readonly now: () => number
   /** Calls back after so long (ms), unless cancelled. */
   readonly after: (ms: number, then: () => void) => () => void
@@ -237,12 +237,12 @@ export class Tunnel implements TargetAvailability {
     if (session === null || session.answer === null || session.room <= 0 || !this.#host.mayDeliver()) return
     const jobs: Array<TunnelJob> = []
     const now = this.#host.now()
-    const most = Math.min(session.room, maxAtOnce)
+    const max = Math.min(session.room, maxAtOnce)
     let bytes = 0
     for (const pending of this.#jobs.values()) {
       if (pending.isHanded) continue
       bytes += pending.job.body.length
-      if (jobs.length > 0 && bytes > most) break
+      if (jobs.length > 0 && bytes > max) break
       this.#hand(pending, now)
       jobs.push(pending.job)
     }

@@ -133,7 +133,7 @@ export const makeActionStep = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (effect: StepEffect, run: DueRun, key: string): Effect.fn.Return<Outcome> {
     const since = yield* Clock.currentTimeMillis
-    const asked = { team_id: run.team_id, line: String(effect.context.workflow["id"]), since }
+    const asked = { team_id: run.team_id, group: String(effect.context.workflow["id"]), since }
     const read = ready(effect, run)
 
     /**

@@ -11,7 +11,7 @@ import type { Outcome } from "@tidegate/workflows/StepKind"
 import { DestinationEntity } from "../../Destination/DestinationProtocol.ts"
 import type { StepSend, StepSent } from "../../Destination/steps/StepProtocol.ts"
 import { Loops } from "../../Loops.ts"
-import * as Residents from "../../dispatch/LocalEntities.ts"
+import * as LocalEntities from "../../dispatch/LocalEntities.ts"
 import { failed } from "../RunWork.ts"
 import { messageOf } from "./Envelope.ts"
 
@@ -33,7 +33,7 @@ export const makeDestinationStep: Effect.Effect<
   Sharding.Sharding
 > = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
-  const called = yield* Residents.Called
+  const called = yield* LocalEntities.Called
   const loops = yield* Loops
 
   const byMessage = (id: string, message: StepSend): Effect.Effect<StepSent> =>

@@ -6,7 +6,7 @@ import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { HotSql } from "@tidegate/storage/Database"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { makeActionTurns } from "../src/Action/ActionTurns.ts"
+import { makeActionPermits } from "../src/Action/ActionPermits.ts"
 
 /** The turns of saved actions: given out by one owner, noted in a real database, by a clock of the test's. */
 
@@ -57,7 +57,7 @@ const saved = Effect.fnUntraced(function* (limit: number | null, period: RatePer
 /** An owner of an action: one that leaves in order, or is killed, and then hears of nothing any more. */
 const owner = Effect.fnUntraced(function* (id: string, mayGive: () => boolean = () => true) {
   const scope = yield* Scope.make()
-  const { changed, turn } = yield* Scope.provide(makeActionTurns(id, mayGive), scope)
+  const { changed, take: turn } = yield* Scope.provide(makeActionPermits(id, mayGive), scope)
   const ask = (line = "wfl_1", since = 0) => turn({ team_id: team, line, since })
   return { ask, changed, turn, leave: Scope.close(scope, Exit.void) }
 })

@@ -6,10 +6,10 @@ import type { RatePeriod } from "@tidegate/model/Destination"
 import { type ActionPace, readActionPace } from "@tidegate/storage/workflows/Actions"
 import type { Database } from "@tidegate/storage/Database"
 import { Call, Calls } from "../limits/Calls.ts"
-import { makeRatePermits, type Turns } from "../limits/RatePermits.ts"
+import { makeRatePermits, type StepPermits } from "../limits/RatePermits.ts"
 
 /**
- * A step that waits longer than this (ms) is told to ask again, so that it finds the action's actor after a move to another
+ * A step that waits longer than this (ms) has to ask again, so that it finds the action's actor after a move to another
  * runner.
  */
 const waitMs = 30_000
@@ -20,7 +20,7 @@ interface Pacing {
   readonly limit: number
   readonly period: RatePeriod
   readonly pacer: Pacer
-  readonly turns: Turns
+  readonly permits: StepPermits
 }
 
 interface Asked {
@@ -37,14 +37,14 @@ interface Asked {
  * closed: a target is not called faster than its rate limit allows, so steps wait while there is no database. `mayGive`: whether
  * this process still owns the action.
  */
-export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive: () => boolean) {
+export const makeActionPermits = Effect.fnUntraced(function* (id: string, mayGive: () => boolean) {
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<Database>()
   const fork = Effect.runForkWith(services)
   const now = (): number => clock.currentTimeMillisUnsafe()
   // The number of waiting calls is bounded. Their bytes are not counted here, because they hold none here.
   const calls = new Calls(new SharedBytes(Number.POSITIVE_INFINITY).share())
-  /** For each waiting step, the function that tells it to ask again. */
+  /** For each waiting step, the function that makes it ask again. */
   const asking = new Set<() => void>()
   /** Undefined: has to be read. */
   let settings: ActionPace | null | undefined
@@ -63,7 +63,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
     stopTimer?.()
     stopTimer = null
     if (pacing === null) return
-    const { pacer, turns } = pacing
+    const { pacer, permits } = pacing
     while (!calls.isEmpty) {
       const at = now()
       const next = mayGive() ? pacer.nextAt(at) : at + leaseRetryMs
@@ -72,8 +72,8 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
         return
       }
       // Without a stored permit, one is being stored, and then this function is called again.
-      if (!turns.ready()) return
-      turns.use()
+      if (!permits.ready()) return
+      permits.use()
       pacer.take(at)
       pacer.start(at)
       calls.next()?.start(at)
@@ -88,15 +88,15 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
       const next = yield* readActionPace(id)
       const { limit = null, period = "second", team_id = "" } = next ?? {}
       if (pacing !== null && (pacing.limit !== limit || pacing.period !== period)) {
-        const { turns } = pacing
+        const { permits } = pacing
         pacing = null
-        yield* turns.close
+        yield* permits.close
       }
       if (pacing === null && limit !== null) {
         const pacer = new Pacer(limit, period)
-        const { starts, turns } = yield* makeRatePermits({ id, team_id, pacer, changed: tick })
+        const { permits, starts } = yield* makeRatePermits({ id, team_id, pacer, changed: tick })
         pacer.remember(starts)
-        pacing = { limit, period, pacer, turns }
+        pacing = { limit, period, pacer, permits }
       }
       if (changes === before) settings = next
     })
@@ -106,7 +106,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
     Effect.suspend(() => {
       stopTimer?.()
       for (const again of asking) again()
-      return pacing === null ? Effect.void : pacing.turns.close
+      return pacing === null ? Effect.void : pacing.permits.close
     })
   )
 
@@ -115,7 +115,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
      * True: the step has a permit. False: it asks again. Also true when the team does not own the action, or when it has no
      * limit: the call itself then fails, or needs no permit.
      */
-    turn: ({ line, since, team_id }: Asked): Effect.Effect<boolean, SqlError.SqlError> =>
+    take: ({ line: group, since, team_id }: Asked): Effect.Effect<boolean, SqlError.SqlError> =>
       Effect.andThen(
         settings === undefined ? read : Effect.void,
         Effect.callback<boolean>((resume) => {
@@ -127,7 +127,7 @@ export const makeActionTurns = Effect.fnUntraced(function* (id: string, mayGive:
             asking.delete(again)
             resume(Effect.succeed(had))
           }
-          const call = new Call({ line, since, bytes: 0, start: () => end(true) })
+          const call = new Call({ group, since, bytes: 0, start: () => end(true) })
           const again = (): void => {
             calls.remove(call)
             end(false)

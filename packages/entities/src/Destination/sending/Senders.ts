@@ -1,0 +1,138 @@
+import { Cause, Effect, Exit } from "effect"
+import type {
+  AttemptFacts,
+  HttpSender,
+  LocalSender,
+  OutboundRequest,
+  TunnelSender
+} from "@tidegate/connectors/Connector"
+import { Egress } from "@tidegate/egress/Egress"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import type { Message } from "@tidegate/model/Message"
+import { traceHeaders } from "@tidegate/telemetry/Tracing"
+import { Loops } from "../../Loops.ts"
+import { type Attempt, type Outcome, unanswered, verdictOf } from "./Attempt.ts"
+import type { AttemptEnding, EndingHost } from "./AttemptEnding.ts"
+import type { HeldSession, SendExit } from "./Sessions.ts"
+import type { Returned, Tunnel, TunnelEnding } from "../tunnel/Tunnel.ts"
+import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
+
+/** The longest attempt by HTTP or through a tunnel (ms), including the wait for a token. A step has a time-out of its own. */
+const attemptMs = 30_000
+/** The part of it that is kept for sending when a token has to be obtained. */
+export const forSendingMs = 1_000
+
+export const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
+
+/** The headers of a complete request, with the headers that every request of its kind has. */
+const headersOf = (
+  { call, item, trace }: Attempt,
+  headers: ReadonlyArray<string>,
+  loops: Loops
+): ReadonlyArray<string> => {
+  const traced = traceHeaders(trace, headers)
+  if (call === null) {
+    const { headers: sent, requestId } = item.payload
+    return [...traced, loopHeader, loops.next(sent, requestId)]
+  }
+  const own = new Set(call.headers.filter((_, i) => i % 2 === 0))
+  return [...traced.filter((_, i) => !own.has(traced[i - (i % 2)]!.toLowerCase())), ...call.headers]
+}
+
+/** Sends prepared attempts: one function for each kind of sender. */
+export const makeSenders = Effect.fnUntraced(function* (
+  { ends, heard, holdsLease, now }: EndingHost,
+  ending: AttemptEnding
+) {
+  const egress = yield* Egress
+  const loops = yield* Loops
+  const { abandon, answered, brokeDown, finish, isOver, mayWrite, soon } = ending
+
+  /** A send over a session has ended. */
+  const sent = (attempt: Attempt, exit: SendExit): void => {
+    const at = now()
+    if (Exit.isSuccess(exit)) {
+      const outcome = { ...exit.value, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: at }
+      return finish(attempt, outcome, "successful", "answered")
+    }
+    const failure = Cause.findErrorOption(exit.cause)
+    if (failure._tag === "Some" && failure.value.unsent === true) return abandon(attempt)
+    if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
+    const { broken, code, final, message } =
+      failure._tag === "Some"
+        ? failure.value
+        : ({
+            code: "NETWORK_REQUEST_CANCELED",
+            message: "cancelled by the gateway",
+            final: false,
+            broken: true
+          } as const)
+    const outcome = unanswered(code, message, attempt.startedAt, at)
+    if (isOver(outcome)) abandon(attempt)
+    else finish(attempt, outcome, { code, message, final }, broken ? "overloaded" : "answered")
+  }
+
+  /** A delivery through the tunnel has ended. */
+  const wentThrough = (attempt: Attempt, end: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
+    if (end.kind === "returned") return ends.returned(attempt)
+    soon(attempt, () => {
+      const outcome = outcomeOf(end, attempt.startedAt, now(), timeOf(attempt))
+      const verdict = verdictOf(outcome, judge)
+      heard(outcome, verdict)
+      // The end says nothing about how many may be under way: with a tunnel that number is fixed.
+      finish(attempt, outcome, verdict, end.kind === "away" ? "unsent" : "answered")
+    })
+  }
+
+  return {
+    session: (attempt: Attempt, session: HeldSession, message: Message, facts: AttemptFacts): void =>
+      session.send(message, facts, timeOf(attempt), holdsLease, (exit) => soon(attempt, () => sent(attempt, exit))),
+
+    /** `waitedMs`: the part of its time that is spent already. `then` gets the target's answer, and does not throw. */
+    http: (
+      attempt: Attempt,
+      sender: HttpSender,
+      request: OutboundRequest,
+      facts: AttemptFacts,
+      waitedMs: number,
+      then: (answer: Outcome) => void
+    ): void => {
+      const exchange = (complete: OutboundRequest) =>
+        egress.deliver({
+          ...complete,
+          headers: headersOf(attempt, complete.headers, loops),
+          mayStart: mayWrite,
+          timeoutMs: Math.max(forSendingMs, timeOf(attempt) - waitedMs),
+          captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes
+        })
+      const exchanged =
+        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      exchanged.then(then, (cause: unknown) => brokeDown(attempt, cause))
+    },
+
+    tunnel: (
+      attempt: Attempt,
+      { judge, origin }: TunnelSender,
+      request: OutboundRequest,
+      facts: AttemptFacts,
+      tunnel: Tunnel
+    ): void => {
+      const { id: cliId, localUrl } = tunnel.session ?? { id: null, localUrl: null }
+      attempt.cliId = cliId
+      if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
+      const headers = headersOf(attempt, request.headers, loops)
+      const path = request.url.slice(origin.length)
+      const job = jobOf({ ...request, headers }, path, facts, attempt.item.payload.dataId, localUrl, timeOf(attempt))
+      tunnel.send(job, (end) => wentThrough(attempt, end, judge))
+    },
+
+    local: (attempt: Attempt, sender: LocalSender, request: OutboundRequest): void => {
+      const called =
+        attempt.call === null ? request : { ...request, headers: headersOf(attempt, request.headers, loops) }
+      const answer = sender.answer(called)
+      const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
+      soon(attempt, () => answered(attempt, outcome, sender.judge))
+    }
+  }
+})

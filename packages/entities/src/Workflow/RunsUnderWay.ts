@@ -1,0 +1,115 @@
+import { Effect, Queue, Semaphore } from "effect"
+import type { Moved } from "@tidegate/storage/workflows/RunJournal"
+import { bytesOf, type DueRun, type StoredPart } from "@tidegate/storage/workflows/Runs"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import { Hand, type Manner } from "../InHand.ts"
+import { giveUp } from "./GiveUp.ts"
+import type { Plan } from "./Plans.ts"
+import { CallsAtOnce, Room } from "./RunRoom.ts"
+import { carryOn, type Signal } from "./RunWork.ts"
+import { OwnRuns } from "./RunsInHand.ts"
+import { occurrenceOf, type Standing } from "./Standing.ts"
+
+/** Runs of one workflow that are under way, with their requests. At this number no more are read. */
+const maxUnderWay = 100
+/** Runs whose changes could not be stored. At this number no more are read until the next wake-up notification. */
+const maxUnstored = 500
+
+/** What a run needs to continue, as it was read. */
+interface Begun {
+  readonly plan: Plan
+  readonly parts: ReadonlyArray<StoredPart>
+  readonly resources: string | null
+  readonly manner: Manner
+}
+
+interface Callbacks {
+  /** A run waits until then (Unix ms). */
+  readonly waits: (until: number, now: number) => void
+  /** A run has ended or begun to wait. */
+  readonly ended: () => void
+}
+
+/**
+ * The runs of one workflow that are under way in this process. They run beside each other, so a run that waits for a slow target
+ * does not delay the others. All of them learn of a change of the workflow's status before their next step.
+ */
+export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended, waits }: Callbacks) {
+  const rooms = yield* Room
+  const own = yield* OwnRuns
+  const hand = yield* Hand
+  const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
+  const signals = new Map<string, Queue.Queue<Signal>>()
+  /** Runs whose changes could not be stored. They stay due, and are not read again before the next wake-up notification. */
+  const unstored = new Set<string>()
+  let standing: Standing = { kind: "active" }
+
+  const noteEnd = (run: DueRun, moved: Moved): void => {
+    if (moved === "failed" || moved === "refused") unstored.add(run.id)
+  }
+
+  return {
+    get size(): number {
+      return signals.size
+    },
+    /** Whether there are so many that no more are to be read. */
+    get isFull(): boolean {
+      return signals.size >= maxUnderWay
+    },
+    get hasTooManyUnstored(): boolean {
+      return unstored.size >= maxUnstored
+    },
+    get standing(): Standing {
+      return standing
+    },
+    /** Runs that are not to be read. */
+    ids: (): ReadonlyArray<string> => [...signals.keys(), ...unstored],
+    retryUnstored: (): void => unstored.clear(),
+    /** The workflow's status: if it has changed, the runs under way learn of it. */
+    stand: (now: Standing): void => {
+      if (now.kind === standing.kind) return
+      standing = now
+      for (const queue of signals.values())
+        Queue.offerUnsafe(queue, { occurrence: occurrenceOf(now), endsEffect: false })
+    },
+    /** Ends a run that is not to continue. */
+    giveUp: (run: DueRun, error: StepError, options?: { readonly fromFirst: boolean }) =>
+      Effect.map(giveUp(run, error, options), (moved) => noteEnd(run, moved)),
+    /** Continues a run in a fiber of its own, as a child of the calling one. */
+    begin: Effect.fnUntraced(function* (run: DueRun, { manner, parts, plan, resources }: Begun) {
+      const queue = yield* Queue.unbounded<Signal>()
+      const room = rooms.of(run.team_id)
+      let bytes = bytesOf(run)
+      signals.set(run.id, queue)
+      own.add(run.id)
+      room.hold(bytes)
+      const work = {
+        workflow: plan.workflow,
+        about: { id, name: plan.name, version: run.version },
+        run,
+        parts,
+        stop: standing.kind === "stopped" ? standing.error : null,
+        slots,
+        signals: queue,
+        resources,
+        waits,
+        grew: (by: number) => {
+          bytes += by
+          room.hold(by)
+        }
+      }
+      const going = hand.within({ kind: "run", id: run.id }, manner, carryOn(work)).pipe(
+        Effect.map((moved) => noteEnd(run, moved)),
+        Effect.ensuring(
+          Effect.sync(() => {
+            signals.delete(run.id)
+            own.delete(run.id)
+            room.release(bytes)
+            ended()
+          })
+        )
+      )
+      yield* Effect.forkChild(going)
+    })
+  }
+})

@@ -70,7 +70,9 @@ export const sources: Section = {
       of("config.auth.query_key", ingress("API_KEY in the query")),
       of(
         "config.auth.algorithm config.auth.encoding",
-        tests("packages/verification/test/SignatureScheme.test.ts")("vector ${index + 1}")
+        tests("packages/verification/test/SignatureScheme.test.ts")(
+          "RFC 4231 test vector ${index + 1} is verified, and its truncated signature is refused"
+        )
       ),
       of(
         "config.auth.verify_token",

@@ -20,7 +20,7 @@ const of = (text: string) => {
   return Result.isFailure(result) ? result.failure.map(({ code, message }) => `${code}: ${message}`) : []
 }
 
-it("A condition about a name that a run does not have is refused with the nearest one", () => {
+it("A condition on a name that a run does not have is refused with the nearest name", () => {
   expect(told({ bdoy: { status: "paid" } })).toEqual([
     "CONDITION_INVALID config.conditions.bdoy: bdoy is nothing that a run has; did you mean body?"
   ])
@@ -35,7 +35,7 @@ it("A condition about a name that a run does not have is refused with the neares
   ])
 })
 
-it("A reference to a step that is not there, or does not lead to the condition, is refused", () => {
+it("A reference to a step that is unknown or not upstream is refused", () => {
   expect(told({ trigger: { body: { id: { $ref: "steps.befroe.output.id" } } } })).toEqual([
     "TEMPLATE_REFERENCE_UNKNOWN config.conditions.trigger.body.id.$ref: names no step of this workflow; did you mean before?"
   ])
@@ -50,7 +50,7 @@ it("A reference to a step that is not there, or does not lead to the condition, 
   ])
 })
 
-it("A condition about an element of a list, below a single value, or of a status that no step has is refused", () => {
+it("A condition on an unknown item, member or step status is refused", () => {
   expect(told({ item: { sku: "a" } })).toEqual([
     "CONDITION_INVALID config.conditions.item: item is nothing that a run has"
   ])
@@ -70,7 +70,7 @@ it("A condition about an element of a list, below a single value, or of a status
   ])
 })
 
-it("A condition written shortly may compare with the run, and is refused where the run has no such step", () => {
+it("A short condition may reference the run, and is refused when the run has no such step", () => {
   expect(told({ body: { id: { $ref: "steps.befor.output.id" } } })).toEqual([
     "TEMPLATE_REFERENCE_UNKNOWN config.conditions.body.id.$ref: names no step of this workflow; did you mean before?"
   ])
@@ -92,7 +92,7 @@ it("A condition written shortly may compare with the run, and is refused where t
   expect(holds({ body: { id: { $ref: "steps.before.status" } } })).toEqual({ matched: false })
 })
 
-it("A template in a condition is refused, because nothing fills it in", () => {
+it("A template in a condition is refused, because conditions are not rendered", () => {
   expect(told({ trigger: { body: { id: "{{steps.before.output.id}}" } } })).toEqual([
     `CONDITION_INVALID config.conditions.trigger.body.id: is a template, and conditions have none: compare with {"$ref": "trigger.body.…"}`
   ])
@@ -100,7 +100,7 @@ it("A template in a condition is refused, because nothing fills it in", () => {
   expect(told({ body: { "{{trigger.body.name}}": 1 } })).toHaveLength(1)
 })
 
-it("Conditions and references that may hold are taken, whatever is below a body or an output", () => {
+it("Conditions and references that may hold are accepted, whatever is below a body or an output", () => {
   for (const condition of [
     { body: { bdoy: 1, a: { $ref: "b" } } },
     { trigger: { body: { bdoy: { $ref: "steps.before.output.x[0].y" } }, request_id: { $exist: true } } },
@@ -116,11 +116,11 @@ it("Conditions and references that may hold are taken, whatever is below a body 
   }
 })
 
-it("A stored definition goes on as it was written", () => {
+it("Stored definitions with unknown names in conditions stay valid", () => {
   expect(told({ bdoy: { id: "{{trigger.body.id}}" } }, true)).toEqual([])
 })
 
-it("A template whose names a run does not have is refused with the nearest one", () => {
+it("A template with names that a run does not have is refused with the nearest name", () => {
   expect(of("{{trigger.bdoy.id}}")).toEqual(["TEMPLATE_INVALID: trigger has no bdoy; did you mean body?"])
   expect(of("{{triger.body.id}}")).toEqual([
     "TEMPLATE_INVALID: a path begins with one of trigger, steps, run, workflow, source, not with triger; did you mean trigger?"

@@ -25,7 +25,7 @@ const told = (before: Written, step: Written, more: Written = {}, isStored = fal
 
 const has = "of the step before, the output has no"
 
-it("A template that asks for a member which an output does not have is a warning with the nearest name", () => {
+it("A template with a member that an output lacks gives a warning with the nearest name", () => {
   expect(told(length(), echo("step", { a: [{ b: "{{steps.before.output.reslut}}" }] }))).toEqual([
     `steps[1].invocation_inputs.a[0].b: ${has} reslut: there are result; did you mean result?`
   ])
@@ -40,7 +40,7 @@ it("A template that asks for a member which an output does not have is a warning
   ])
 })
 
-it("A condition about such a member, or a reference to it, is a warning however it is nested", () => {
+it("A nested condition or reference with a member that an output lacks gives a warning", () => {
   const reslut = `${has} reslut: there are result; did you mean result?`
   for (const [condition, at] of [
     [{ steps: { before: { output: { reslut: { $gt: 1 } } } } }, "steps.before.output.reslut"],
@@ -53,7 +53,7 @@ it("A condition about such a member, or a reference to it, is a warning however 
   }
 })
 
-it("Members that an output has, or may have, are none", () => {
+it("Members that an output has or may have give no warning", () => {
   const named: Written = {
     id: "before",
     kind: "action",
@@ -69,7 +69,7 @@ it("Members that an output has, or may have, are none", () => {
   expect(told(length(), echo("step", { a: "{{steps.before.output.reslut}}" }), {}, true)).toEqual([])
 })
 
-it("A step that runs for a list gives its items, each with the members of one", () => {
+it("The output of a step with for_each has items with the members of a single output", () => {
   const each = length({ for_each: "{{trigger.body}}" })
   expect(
     told(each, echo("step", { a: "{{steps.before.output.items[].result}} {{steps.before.output.count}}" }))
@@ -82,7 +82,7 @@ it("A step that runs for a list gives its items, each with the members of one", 
   ])
 })
 
-it("Every kind of step that is no action says what it gives", () => {
+it("Every step kind other than action declares the members of its output", () => {
   const paths = [{ key: "a", rule: "always" }]
   for (const [before, port, member, known] of [
     [branch("before", paths), "path_a", "matchd", "matched, fallback; did you mean matched?"],
@@ -97,7 +97,7 @@ it("Every kind of step that is no action says what it gives", () => {
   expect(told(transformation, echo("step", { a: "{{steps.before.output.header}}" }))).toHaveLength(1)
 })
 
-it("No more warnings are told than somebody reads, and none is long", () => {
+it("At most 50 warnings are returned, and none of them is long", () => {
   const inputs = Object.fromEntries(
     Array.from({ length: 99 }, (_, i) => [`${i}${"a".repeat(400)}`, `{{steps.before.output.x${"b".repeat(900)}}}`])
   )

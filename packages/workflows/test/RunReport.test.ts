@@ -36,8 +36,8 @@ const listed = (): Workflow =>
     [edge("", "begin"), edge("begin", "each")]
   )
 
-describe("what is told of a run", () => {
-  it("tells how far a list has come", () => {
+describe("Run report", () => {
+  it("A run report shows the progress of a list", () => {
     let count = 0
     const play = new Told(listed(), facts({ yes: true, all: [1, 2, 3] }), () => (++count === 2 ? fails() : done({})))
     play.run()
@@ -52,7 +52,7 @@ describe("what is told of a run", () => {
     })
   })
 
-  it("tells of a step that never ran why, behind those that did", () => {
+  it("A run report lists skipped steps with their reason after the executed ones", () => {
     const play = new Told(listed(), facts({ yes: false, all: [] }), () => done({})).run()
     expect(play.reports.executions().map(({ skip_reason, status, step_id }) => [step_id, status, skip_reason])).toEqual(
       [
@@ -63,7 +63,7 @@ describe("what is told of a run", () => {
     expect(play.told("begin")).toMatchObject({ output_port: null, output_ports: [] })
   })
 
-  it("begins the life of a step anew when it is retried", () => {
+  it("A run report starts a step's attempts anew when the step is retried", () => {
     let fail = true
     const workflow = compiled(
       [call("tried", { retry: { interval: 1_000, count: 1 } }), call("after")],
@@ -84,7 +84,7 @@ describe("what is told of a run", () => {
     expect(play.reports.failed()).toEqual([])
   })
 
-  it("tells that a step could begin, and does not, where the run is held", () => {
+  it("A run report marks the steps that could start as held while the run is held", () => {
     const workflow = compiled(
       [call("begin"), call("next"), call("last"), filter("beside", { body: { yes: true } }), call("never")],
       [edge("", "begin"), edge("begin", "next"), edge("next", "last"), edge("", "beside"), edge("beside", "never")]
@@ -102,7 +102,7 @@ describe("what is told of a run", () => {
     expect(waits(false)).toEqual({ ...nothing, next: null })
   })
 
-  it("tells that a run is held before its first step, from when it came", () => {
+  it("A run that is held before its first step is reported as held since it was received", () => {
     const id = newId(prefixes.workflowRun, 1_700_000_000_000)
     const { edges, steps } = compiled(
       [call("begin"), filter("asked", { body: { yes: true } }), call("next")],
@@ -116,7 +116,7 @@ describe("what is told of a run", () => {
     expect(reports.executions(undefined, false).every(({ wait }) => wait === null)).toBe(true)
   })
 
-  it("tells what was warned of, without what is secret", () => {
+  it("A run report contains warnings without secrets", () => {
     const reports = new StepReports("wfr_1", listed())
     const warnings = [
       { code: "TEMPLATE_VALUE_MISSING", field: "input" },
@@ -127,7 +127,7 @@ describe("what is told of a run", () => {
     expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [REDACTED]" }])
   })
 
-  it("says nothing of a part that nobody could read, and leaves out of a summary what no part told of", () => {
+  it("A run report ignores unreadable entries, and its summary omits steps that no entry contains", () => {
     const reports = new StepReports("wfr_1", listed())
     reports.take({ part: 1, at: 0, steps: "{}" })
     reports.take({

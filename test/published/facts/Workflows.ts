@@ -5,7 +5,7 @@ const stored = tests("packages/storage/test/Workflows.test.ts")
 const input = stored("a name is judged without the space around it, and a source may be written as an object")
 
 const graph = stored("stores a workflow and shows it, its graph with all defaults")
-const kinds = tests("packages/workflows/test/Workflow.test.ts")("is read back with its defaults")
+const kinds = tests("packages/workflows/test/Workflow.test.ts")("A valid graph is returned with its defaults")
 const issue = stored("is not activated while it names what is disabled; it tells so when that comes later")
 const warned = api("names that a step's output does not have are taken with warnings, by every write and by a test")
 const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
@@ -63,8 +63,8 @@ export const workflows: Section = {
     StepExecution: [
       of("attempts wait attempt_count max_attempts", tried),
       of("input_preview output_preview", previewed),
-      of("iterations", reports("tells how far a list has come")),
-      of("warnings warnings[].*", reports("tells what was warned of, without what is secret"))
+      of("iterations", reports("A run report shows the progress of a list")),
+      of("warnings warnings[].*", reports("A run report contains warnings without secrets"))
     ],
     StepAttempt: [of("*", tried)],
     PayloadPreview: [of("*", previewed)],

@@ -51,7 +51,7 @@ const it = base
         JSON.stringify((await gateway.call("GET", "/destinations")).body) + (await gateway.logged())
   )
 
-it("the page leads to an object in a bucket", { timeout: 4 * patience }, async ({ follow, store, told }) => {
+it("The storage page leads to an object in a bucket", { timeout: 4 * patience }, async ({ follow, store, told }) => {
   const client = new S3Client({
     region: store.region,
     endpoint: store.origin,
@@ -76,7 +76,7 @@ it("the page leads to an object in a bucket", { timeout: 4 * patience }, async (
   expect(await told()).not.toContain(storeKey.secretAccessKey)
 })
 
-it("the page leads to messages in three chats", { timeout: 4 * patience }, async ({ chat, follow, told }) => {
+it("The chat page leads to messages in three chats", { timeout: 4 * patience }, async ({ chat, follow, told }) => {
   await slack.call(chat.origin)
   slack.meaning(chat.received[0]!)
   chat.reset()

@@ -48,12 +48,12 @@ const it = gatewayIt
     return { source, connection }
   })
 
-describe("ids beyond 2^53", () => {
+describe("Ids beyond 2^53", () => {
   it.for([
     ["by a field", ',"include_fields":["body.id"]'],
     ["as a whole", ""]
   ] as const)(
-    "that differ are three events, deduplicated %s",
+    "Requests with different ids beyond 2^53 are not deduplicated %s",
     async ([, fields], { accept, gateway, ruled, target }) => {
       const { source } = await ruled(`[{"type":"deduplicate","window":60000${fields}}]`)
       const fates: Array<number> = []
@@ -67,7 +67,7 @@ describe("ids beyond 2^53", () => {
     }
   )
 
-  it("are judged by a filter with all their digits, which it is read back with", async ({
+  it("A filter compares all digits of an id beyond 2^53 and is read back with them", async ({
     accept,
     gateway,
     ruled,
@@ -96,7 +96,7 @@ describe("ids beyond 2^53", () => {
     }
   })
 
-  it("are shown as they came: in a request, its events, a fixture, a filter and its trial", async ({
+  it("An id beyond 2^53 is shown unchanged in requests, events, fixtures and filters", async ({
     accept,
     gateway,
     ruled,
@@ -129,14 +129,14 @@ describe("ids beyond 2^53", () => {
     expect(trial).toContain(`"actual":${id}`)
   })
 
-  it("stand in a custom response as they came", async ({ gateway, send }) => {
+  it("An id beyond 2^53 is unchanged in a custom response", async ({ gateway, send }) => {
     const source = await gateway.source({
       custom_response: { content_type: "json", body: '{"id":{{body.id}},"text":"no {{body.id}}"}' }
     })
     expect(await send(source, `{"id":${id}}`)).toBe(`{"id":${id},"text":"no ${id}"}`)
   })
 
-  it("go through a workflow's mapping, condition and action, and are shown in its run", async ({
+  it("An id beyond 2^53 passes unchanged through a workflow and is shown in its run", async ({
     gateway,
     target,
     told
@@ -165,7 +165,7 @@ describe("ids beyond 2^53", () => {
     expect(detail).toContain(`"order":${id}`)
   })
 
-  it("are another definition where a workflow's differ in them alone, and another setting and condition", async ({
+  it("Workflows, settings and conditions that differ only in digits beyond 2^53 are different", async ({
     gateway,
     told
   }) => {
@@ -193,7 +193,7 @@ describe("ids beyond 2^53", () => {
     expect([twice.status, twice.body]).toEqual([400, expect.stringContaining("cannot be used together")])
   })
 
-  it("keep their digits in a transformation that leaves them, and a body that it leaves stays byte for byte", async ({
+  it("A transformation keeps all digits of an id, and an unchanged body stays the same byte for byte", async ({
     accept,
     gateway,
     ruled,
@@ -218,8 +218,8 @@ describe("ids beyond 2^53", () => {
   })
 })
 
-describe("a number that would cost much", () => {
-  it("is text to a filter, in a body that is delivered all the same", async ({
+describe("Number with a large exponent", () => {
+  it("A body with a huge exponent is text to filters and is delivered unchanged", async ({
     accept,
     gateway,
     ruled,
@@ -235,7 +235,7 @@ describe("a number that would cost much", () => {
     expect(shown.data).toMatchObject({ encoding: "text", body, reason: expect.stringContaining("exponent") })
   })
 
-  it("is refused in what is written to be stored", async ({ gateway }) => {
+  it("A write with a huge exponent is refused", async ({ gateway }) => {
     const answer = await request(gateway.port, {
       path: "/v1/filters",
       headers: [...json, ["authorization", `Bearer ${await gateway.session("owner")}`]],

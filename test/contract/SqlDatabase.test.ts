@@ -19,7 +19,7 @@ const it = gatewayIt
   )
 
 it(
-  "the page leads from an empty database to the first row",
+  "The SQL page leads from an empty database to the first row",
   { timeout: 4 * patience },
   async ({ database, gateway, scope }) => {
     const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))

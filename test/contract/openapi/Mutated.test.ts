@@ -102,12 +102,18 @@ const order = [/^login/, /^(?:get|claim)PublicBin$/, /PublicBin$/, /^(?!.*Projec
 const placeOf = (id: string): number => order.findIndex((pattern) => pattern.test(id))
 const ordered = ids.toSorted((a, b) => placeOf(a) - placeOf(b))
 
-describe("whatever is sent", { shuffle: false }, () => {
+describe("Mutated calls of every operation", { shuffle: false }, () => {
   let operations = 0
   let sent = 0
 
   for (const id of ordered) {
-    it(id, async ({ answerTo, document, gateway, person, presentFor }) => {
+    it(`Mutated calls of ${id} are answered as the contract states`, async ({
+      answerTo,
+      document,
+      gateway,
+      person,
+      presentFor
+    }) => {
       const operation = document.operation(id)
       const { method, spec } = operation
       const present = await presentFor(operation)
@@ -159,7 +165,7 @@ describe("whatever is sent", { shuffle: false }, () => {
     })
   }
 
-  it("was all of it", ({ document }) => {
+  it("Mutated calls are sent for every operation", ({ document }) => {
     expect(ids.toSorted()).toEqual(document.operations.map(({ id }) => id).toSorted())
     expect(operations).toBe(ids.length)
     expect(operations).toBeGreaterThanOrEqual(107)

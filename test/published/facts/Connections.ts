@@ -43,7 +43,10 @@ export const connections: Section = {
   fields: {
     Connection: [
       of("source destination", stored("stores a connection and shows it with its source and destination")),
-      of("ordering ordering.*", ordering("is null unless told, blocks unless told, and can be taken away")),
+      of(
+        "ordering ordering.*",
+        ordering("A connection's ordering is null by default, blocks by default, and can be removed")
+      ),
       of("disabled_at paused_at", stored("pauses and unpauses, again without effect")),
       of("rules", input("normalises rules"))
     ],
@@ -71,22 +74,30 @@ export const connections: Section = {
     ],
     Ordering: [of("key on_failure", input("keeps an order by one value of the request, and blocks unless told"))],
     DeduplicateRule: [
-      of("window", dedup("ends so long after the first one, and twins do not make it longer")),
+      of(
+        "window",
+        dedup("A deduplication window ends a fixed time after the first request, and duplicates do not extend it")
+      ),
       of("include_fields", keys("only they count")),
       of("exclude_fields", keys("everything else counts")),
       of("headers body", keys("only the requests that match them take part"))
     ],
     ShownTransformRule: [],
     FilterRule: [
-      of("headers body query path", routing("each decides for itself")),
+      of("headers body query path", routing("Each connection of a source decides for itself")),
       of(
         "filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*",
         rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
       )
     ],
-    DelayRule: [of("delay", routing("a short delay is waited for"))],
+    DelayRule: [of("delay", routing("A delivery waits for a short delay rule"))],
     RetryRule: [retryMembers, statusCodes],
-    LatestInput: [of("*", tests("test/contract/Records.test.ts")("of a connection have its source's latest input"))]
+    LatestInput: [
+      of(
+        "*",
+        tests("test/contract/Records.test.ts")("The latest input of a connection is the last request of its source")
+      )
+    ]
   },
   states: [
     row(
@@ -107,7 +118,7 @@ export const connections: Section = {
     ),
     row(
       "an inline transformation is upserted and linked",
-      life("one that is written inside a rule is stored by its name, and the rule has its id")
+      life("A transformation inside a rule is stored by its name, and the rule refers to its id")
     ),
     row("strategy linear", retry("linear waits the interval")),
     row("strategy exponential", retry("exponential doubles it")),

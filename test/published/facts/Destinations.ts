@@ -15,7 +15,7 @@ const apis = tests("packages/connectors/test/ApiConnectors.test.ts")
 const otherTypes = missing("comes with the other connectors; 400 says so until then")
 
 const calls = tests("test/contract/ApiDestinations.test.ts")(
-  "%s: an event becomes a call of the API, and its trace shows no secret"
+  "An event for %s becomes a call of the API, and its trace contains no secret"
 )
 
 const sql = tests("packages/foreign-databases/test/PostgresServers.test.ts")
@@ -43,25 +43,28 @@ const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words
 
 const tokens = tests("test/contract/OutboundTokens.test.ts")
 const consented = tokens(
-  "OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings changes with each use, and OAUTH_REFRESH_TOKEN goes on with one"
+  "OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_TOKEN continues with one"
 )
 const tokenTypes: Readonly<Record<string, Proof>> = {
   OAUTH2_CLIENT_CREDENTIALS: tokens(
-    "OAUTH2_CLIENT_CREDENTIALS by %s: a hundred deliveries at once carry one token, which is shown nowhere"
+    "OAUTH2_CLIENT_CREDENTIALS by %s uses one hidden token for a hundred deliveries at once"
   ),
   OAUTH2_AUTHORIZATION_CODE: consented,
   OAUTH_REFRESH_TOKEN: consented,
-  SERVICE_ACCOUNT: tokens("SERVICE_ACCOUNT signs who it is")
+  SERVICE_ACCOUNT: tokens("SERVICE_ACCOUNT proves its identity with a signed assertion")
 }
 
 const config = [
   of("url", input("wants an absolute http or https URL, without fragment or user")),
   of("path", input("of a mock API, keeps the path")),
-  of("http_method", delivery("methods")),
-  of("path_forwarding_disabled", delivery("no path and no query where forwarding is disabled")),
+  of("http_method", delivery("A delivery has the sender's method or the configured one")),
+  of(
+    "path_forwarding_disabled",
+    delivery("A delivery has no path and query of the sender when path forwarding is disabled")
+  ),
   of(
     "forward_credentials",
-    presented("a destination that is told not to, stops forwarding it, and goes on when it is told to")
+    presented("A destination stops and resumes forwarding of presented secrets when its setting changes")
   ),
   of(
     "rate_limit rate_limit_period",
@@ -71,10 +74,10 @@ const config = [
   ),
   of(
     "max_concurrency",
-    concurrency("are never more at once than max_concurrency says, from the next one on after a change")
+    concurrency("Deliveries at once never exceed max_concurrency, and a change applies from the next one on")
   ),
   of("auth_type auth", input("wants complete auth with an auth_type")),
-  of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+  of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
     consented
@@ -92,7 +95,7 @@ const config = [
       "SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out"
     )
   ),
-  of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))
+  of("auth.disabled", delivery("A disabled CUSTOM_HEADER is not sent"))
 ]
 
 export const destinations: Section = {
@@ -119,7 +122,7 @@ export const destinations: Section = {
       of(
         "held_until",
         tests("test/contract/RefusingTargets.test.ts")(
-          "its other events wait without an attempt, also in the next process, until its settings are changed"
+          "A temporary refusal holds a destination's other events, also in the next process, until it is changed"
         )
       ),
       of("config", stored("stores a destination and shows it, secrets masked"))
@@ -137,14 +140,14 @@ export const destinations: Section = {
     row("disable, enable: disabled_at is set or cleared", stored("is disabled and enabled, again without effect")),
     row(
       "a disabled destination gets nothing",
-      tests("test/contract/Routing.test.ts")("a disabled or deleted destination gets nothing")
+      tests("test/contract/Routing.test.ts")("A disabled or deleted destination gets nothing")
     ),
-    row("type HTTP", delivery("what the gateway adds")),
-    row("type MOCK_API", delivery("answers 200 and an echo")),
+    row("type HTTP", delivery("A delivery has the headers that the gateway adds")),
+    row("type MOCK_API", delivery("A MOCK_API destination answers with 200 and an echo")),
     row(
       "type CLI",
       tests("test/contract/Tunnel.test.ts")(
-        "is the request as HTTP destinations are sent it, and its answer is the attempt's"
+        "A tunnel delivery is the request of an HTTP destination, and its answer is the attempt's result"
       )
     ),
     row("type SQL_DATABASE", sql("has the body, and what the destination asks for besides")),
@@ -159,9 +162,9 @@ export const destinations: Section = {
     row("auth_type null, NO_AUTH", input("wants complete auth with an auth_type")),
     row(
       "auth_type SERVICE_SIGNATURE",
-      delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
+      delivery("SERVICE_SIGNATURE is verified by the Standard Webhooks library and by the gateway's own header")
     ),
-    row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+    row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER replaces the sender's header")),
     ...otherAuths.map((auth) =>
       row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
     )

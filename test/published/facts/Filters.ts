@@ -62,7 +62,7 @@ export const filters: Section = {
     ),
     row(
       "an ignored event tells by which version it was judged",
-      contract("judges by it, and an ignored event tells by which version")
+      contract("A rule uses its linked filter, and an ignored event shows the filter's version")
     ),
     row(
       "changes that race with connection writes leave no rule without conditions",

@@ -9,7 +9,7 @@ const errorTests = tests("packages/api/test/Errors.test.ts")
 const rotated = secrets(
   "rotated: the values are shown once, the old key is dead, the old signing secret signs on for a day"
 )
-const newUser = signIn("a new user has a team of their own, and comes back to it")
+const newUser = signIn("A new user gets a team and returns to it at the next sign-in")
 
 export const sessions: Section = {
   title: "Sessions and teams",
@@ -105,7 +105,7 @@ export const projectSecrets: Section = {
     ProjectSecret: [
       of(
         "masked_value has_secret last_rotated_at",
-        tests("test/contract/Records.test.ts")("of project secrets tell when one was rotated")
+        tests("test/contract/Records.test.ts")("Project secrets show when they were last rotated")
       )
     ],
     RotatedSecrets: [],
@@ -124,7 +124,7 @@ export const projectSecrets: Section = {
     row(
       "a replaced signing secret signs on beside the new one",
       tests("test/contract/RotatedSecrets.test.ts")(
-        "deliveries are signed by the new and by the former secret, from the answer on"
+        "Deliveries are signed with the new and the former secret as soon as the rotation returns"
       )
     )
   ],
@@ -242,14 +242,12 @@ export const conventions: Section = {
     ),
     row(
       "pages of named origins",
-      tests("test/contract/CrossOrigin.test.ts")(
-        "of a named origin may call what its user has a credential for, and read the answer"
-      )
+      tests("test/contract/CrossOrigin.test.ts")("A page of a configured origin may call the API and read the answer")
     ),
     row("405 names the methods that there are", errorTests("a wrong method is told the right ones")),
     row(
       "ids have the prefixes of their kinds",
-      tests("test/contract/Resources.test.ts")("no two share a name, a path or the prefix of their ids")
+      tests("test/contract/Resources.test.ts")("Resource names, paths and id prefixes are unique")
     ),
     row(
       "nothing of one team is shown to, named by or changed by another",
@@ -259,6 +257,9 @@ export const conventions: Section = {
       "a route that is not built yet says so",
       tests("packages/api/test/NotBuilt.test.ts")("${method} ${path} says so")
     ),
-    row("no mutated body makes a 5xx", tests("test/contract/openapi/Mutated.test.ts")("was all of it"))
+    row(
+      "no mutated body makes a 5xx",
+      tests("test/contract/openapi/Mutated.test.ts")("Mutated calls are sent for every operation")
+    )
   ]
 }

@@ -15,10 +15,8 @@ const warned = tests("packages/api/test/Workflows.test.ts")(
   "names that a step's output does not have are taken with warnings, by every write and by a test"
 )
 const bounded = trials("without previews there are none; a test with too much of everything comes to an end")
-const sampled = real(
-  "is tried on the last request of its source, or on one that is named; people see it without its secrets"
-)
-const live = real("live, it really sends: once, with the headers of a run, and nothing of it is stored")
+const sampled = real("A workflow is tested with the last or a given request, and people see it without secrets")
+const live = real("A live test sends once with the headers of a run and stores nothing")
 
 const list = templated("a list has all of them, each with what it has to be given")
 const draft = templated("${template.key} becomes a draft, and its sample goes through it")
@@ -70,7 +68,7 @@ export const workflowTrials: Section = {
     row("of two that write the same aggregate one does", race),
     row(
       "from a template to a retried step by the documentation alone",
-      tutorial("the page leads from a template to a run that failed and was tried again")
+      tutorial("The tutorial leads from a template to a run that failed and was retried")
     )
   ],
   limits: [row("a test: 60 seconds, 2,000 transitions, 10 MiB of outputs", bounded)]

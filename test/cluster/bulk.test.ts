@@ -50,8 +50,8 @@ const stateOf = async (gateways: Gateways<Name>, of: Of, id: string): Promise<Bu
   return rows[0] as unknown as BulkOperation
 }
 
-describe("a runner killed amid bulk operations", () => {
-  it("leaves nothing out and repeats nothing", async ({ running, target }) => {
+describe("Bulk operations after a runner is killed", () => {
+  it("Bulk operations omit and repeat nothing when a runner is killed", async ({ running, target }) => {
     const gateways = await running({ a: "runner", b: "runner", door: "edge" })
     await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
     const source = await seed(gateways, target.origin)

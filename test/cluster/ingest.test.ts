@@ -66,8 +66,8 @@ class Senders {
   }
 }
 
-describe("a source's limit", () => {
-  it("is one limit at two doors", async ({ running }) => {
+describe("Rate limit of a source", () => {
+  it("A source's rate limit is shared by two ingress processes", async ({ running }) => {
     const senders = await Senders.make(await running(roles), 400)
     await senders.useUp()
     expect(senders.accepted.length).toBeGreaterThanOrEqual(400 - 50)
@@ -75,7 +75,9 @@ describe("a source's limit", () => {
     expect(await senders.lost()).toEqual([])
   })
 
-  it("holds while its actor is away, and when another takes it over", async ({ running }) => {
+  it("A source's rate limit holds while its actor is away and after another process takes it over", async ({
+    running
+  }) => {
     const gateways = await running(roles)
     const senders = await Senders.make(gateways, 400)
     await senders.accept(100)
@@ -89,7 +91,7 @@ describe("a source's limit", () => {
     expect(await senders.lost()).toEqual([])
   })
 
-  it("without anybody who could say, lets a door take all of it", async ({ running }) => {
+  it("Without any runner each ingress process may use a source's whole rate limit", async ({ running }) => {
     const gateways = await running(roles)
     const senders = await Senders.make(gateways, 40)
     await gateways.process("owner").end("SIGKILL")

@@ -46,8 +46,8 @@ const decided = async (gateways: Processes, owner: string, { id }: Key) => {
   return { allowed: of("allowed"), denied: of("denied"), limited: of("rate_limited") }
 }
 
-describe("project keys in two processes without Redis", () => {
-  it("are revoked in each process from the next call on", async ({ running: start }) => {
+describe("Project keys in two processes without Redis", () => {
+  it("A revoked project key is refused by each process from the next call on", async ({ running: start }) => {
     const gateways: Processes = await start(running)
     const owner = await signIn(gateways)
     for (const [at, elsewhere] of [doors, doors.toReversed()] as ReadonlyArray<typeof doors>) {
@@ -67,7 +67,7 @@ describe("project keys in two processes without Redis", () => {
     }
   })
 
-  it("end what was opened with them, in each process, soon after they are revoked", async ({
+  it("Streams opened with a project key end in each process soon after it is revoked", async ({
     onTestFinished,
     running: start
   }) => {
@@ -98,7 +98,7 @@ describe("project keys in two processes without Redis", () => {
     expect((await decided(gateways, owner, other)).denied).toBe(0)
   })
 
-  it("make as many calls as one may, in both processes together", async ({ running: start }) => {
+  it("A project key's rate limit holds for both processes together", async ({ running: start }) => {
     const gateways: Processes = await start(running)
     const owner = await signIn(gateways)
     const limit = 60
@@ -120,7 +120,9 @@ describe("project keys in two processes without Redis", () => {
     expect(counts).toEqual({ allowed, denied: 0, limited: 1 + statuses.length - allowed })
   })
 
-  it("have each call in their audit once, when a process ends in between", async ({ running: start }) => {
+  it("Each call of a project key is counted once in its audit, also when a process ends", async ({
+    running: start
+  }) => {
     const gateways: Processes = await start(running)
     const owner = await signIn(gateways)
     const key = await create(gateways, owner)

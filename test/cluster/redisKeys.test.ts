@@ -131,8 +131,8 @@ const countTogether = async (gateways: Processes, owner: string): Promise<void> 
   }
 }
 
-describe.skipIf(redis === null)("a project key in three processes with one Redis", () => {
-  it("makes as many calls as it may, also while Redis goes and when it has come back", async ({ running }) => {
+describe.skipIf(redis === null)("Project key in three processes with one Redis", () => {
+  it("A project key's rate limit holds while Redis is away and after it is back", async ({ running }) => {
     const gateways: Processes = await running({ a: "all", b: "all", edge: "edge" }, settings)
     const owner = await signIn(gateways)
     await answering(gateways, owner, 1)

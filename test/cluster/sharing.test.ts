@@ -25,8 +25,12 @@ const post = async <Name extends string>(gateways: Gateways<Name>, to: Name, sou
 /** An address where nothing listens. */
 const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
 
-describe("one dead destination", () => {
-  it("costs the others nothing: whether it hangs or refuses", async ({ running, target, upstream }) => {
+describe("Unavailable destination", () => {
+  it("A destination that hangs or refuses does not slow down deliveries to others", async ({
+    running,
+    target,
+    upstream
+  }) => {
     const gateways = await running({ a: "all" })
     upstream.reply = hanging
     const healthy = await route(gateways, "a", "healthy", `${target.origin}/healthy`)
@@ -68,8 +72,8 @@ describe("one dead destination", () => {
   })
 })
 
-describe("two runners and an edge", () => {
-  it("share the work: both deliver, the edge accepts, and each says what it is", async ({ running, target }) => {
+describe("Two runners and an edge", () => {
+  it("Both runners deliver, the edge accepts, and each process reports its role", async ({ running, target }) => {
     const gateways = await running({ a: "runner", b: "runner", door: "edge" })
     await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
     const sources = await Promise.all(

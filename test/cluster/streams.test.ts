@@ -46,10 +46,10 @@ describe.each([
     ? []
     : ([
         ["a Redis", withRedis],
-        ["a Redis that stops amid it", { ...withRedis, amid: () => redis.stop() }]
+        ["a Redis that stops during the test", { ...withRedis, amid: () => redis.stop() }]
       ] as const))
-] as ReadonlyArray<readonly [string, World]>)("between processes with %s a stream", (_, { amid, settings }) => {
-  it("is told of what other processes take in, once each, and told to come again when its own ends", async ({
+] as ReadonlyArray<readonly [string, World]>)("Streams of processes that share %s", (_, { amid, settings }) => {
+  it("A stream reports each request of other processes once, and asks readers to reconnect at shutdown", async ({
     onTestFinished,
     running
   }) => {

@@ -93,8 +93,11 @@ const cases: ReadonlyArray<Case> = [
   ["its user leaves the team", 4403, withMember("delete from memberships where user_id = $1")]
 ]
 
-describe("a tunnel in each of two processes", () => {
-  it("ends soon after what it was opened by, and no other does", async ({ onTestFinished, running: start }) => {
+describe("Tunnels in two processes", () => {
+  it("A tunnel ends soon after the credential that opened it, and no other tunnel ends", async ({
+    onTestFinished,
+    running: start
+  }) => {
     const gateways: Processes = await start(running)
     const owner = await ownerOf(gateways)
     const hold = async (by: (typeof doors)[number], key: string): Promise<TunnelClient> => {

@@ -29,8 +29,8 @@ const told = async (source: string): Promise<ReadonlyArray<string>> =>
 const bulkOf = async (id: string) =>
   (await deadly.gateways.query("select status, error from bulk_operations where id = $1", [id]))[0]!
 
-describe("a process with a heap of 512 MB", () => {
-  it("is ended by a delivery three times, and not a fourth: its neighbours go out, and it can be retried", async () => {
+describe("Process with a heap of 512 MB", () => {
+  it("A delivery that ends the process three times fails, its neighbours are delivered, and it can be retried", async () => {
     const source = await deadly.route("delivery")
     deadly.poison = "poison"
     deadly.isHolding = true
@@ -50,7 +50,7 @@ describe("a process with a heap of 512 MB", () => {
     )
   })
 
-  it("is ended by a small delivery a few times more, because it is written down only once a process has died", async () => {
+  it("A small delivery may end the process a few more times, because it is recorded only after a death", async () => {
     const source = await deadly.route("small")
     deadly.poison = "venom"
     await Promise.all([{ n: 1 }, { n: 2 }].map((body) => deadly.post(source, body)))
@@ -63,7 +63,7 @@ describe("a process with a heap of 512 MB", () => {
     deadly.poison = null
   })
 
-  it("is ended by a route three times, which is ignored then: its neighbours are events, and it can be replayed", async () => {
+  it("A request whose routing ends the process three times is ignored and can be replayed", async () => {
     const code = `addHandler("transform", (request) => { while (request.body.poison) {} return request })`
     const transformation = await deadly.api("POST", "/transformations", { name: "endless", code })
     const source = await deadly.route("route", [{ type: "transform", transformation_id: transformation.id }])
@@ -90,7 +90,7 @@ describe("a process with a heap of 512 MB", () => {
     expect(new Set(await told(source))).toEqual(new Set(["SUCCESSFUL null"]))
   })
 
-  it("outlives a hundred transformations at once that return a megabyte each, and others that take all the memory they can", async () => {
+  it("The process survives a hundred large transformation results and code that uses all memory", async () => {
     const code = `addHandler("transform", (request) => ({ ...request, body: { text: "x".repeat(1_000_000) } }))`
     const transformation = await deadly.api("POST", "/transformations", { name: "large", code })
     const source = await deadly.route("results", [{ type: "transform", transformation_id: transformation.id }])
@@ -111,7 +111,7 @@ describe("a process with a heap of 512 MB", () => {
     expect(deadly.process.takeEnds()).toEqual([])
   })
 
-  it("is ended by a bulk operation three times, which fails then and says why; another one is carried out", async () => {
+  it("A bulk operation that ends the process three times fails with its reason, and others complete", async () => {
     deadly.status = 500
     const [large, small] = [await deadly.route("large"), await deadly.route("another")]
     for (let n = 0; n < 60; n++) await deadly.post(large, { n })

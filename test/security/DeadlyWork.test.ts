@@ -7,7 +7,7 @@ import { Deadly, heavy } from "./deadly.ts"
 /** As many tokens as 112 KB of Markdown may become. */
 const dense = "*a* _b_ `c` [d](e) ".repeat(190).concat("\n\n").repeat(31).slice(0, 112_000)
 
-describe("a process with a heap of 512 MB", () => {
+describe("Process with a heap of 512 MB that runs workflows", () => {
   let deadly: Deadly
 
   const workflowOf = async (name: string, step: object) => {
@@ -40,7 +40,7 @@ describe("a process with a heap of 512 MB", () => {
   afterAll(() => deadly.close())
 
   it(
-    "outlives a hundred runs of texts that become a hundred times as large, and two hundred such tests",
+    "The process survives a hundred runs with texts that grow a hundredfold and two hundred such tests",
     { timeout: 600_000 },
     async () => {
       const markdown = { action: { provider_key: "formatter", action_key: "text.markdown_to_html" } }
@@ -64,7 +64,7 @@ describe("a process with a heap of 512 MB", () => {
   )
 
   it(
-    "is killed by a run three times, and not a fourth: its neighbours are done, and it can be retried",
+    "A run that ends the process three times fails, its neighbours complete, and it can be retried",
     { timeout: 600_000 },
     async () => {
       const { source, workflow } = await workflowOf("deadly", {

@@ -69,7 +69,7 @@ const config = [
   of(
     "rate_limit rate_limit_period",
     tests("test/cluster/rates.test.ts")(
-      "holds in every window, is used up, and is shared equally by connections with a backlog"
+      "A rate limit holds in every window, is used fully, and is shared equally by waiting connections"
     )
   ),
   of(

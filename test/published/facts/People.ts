@@ -198,7 +198,9 @@ export const projectKeys: Section = {
     ),
     row(
       "changed, disabled, revoked: felt in every process within a second",
-      tests("test/cluster/projectKeys.test.ts")("are revoked in each process from the next call on")
+      tests("test/cluster/projectKeys.test.ts")(
+        "A revoked project key is refused by each process from the next call on"
+      )
     )
   ],
   limits: [
@@ -206,7 +208,7 @@ export const projectKeys: Section = {
     row("calls a minute: 1 to 10,000, 240 unless told, 429 with its headers", limited),
     row(
       "the limit of a key over several processes",
-      tests("test/cluster/projectKeys.test.ts")("make as many calls as one may, in both processes together")
+      tests("test/cluster/projectKeys.test.ts")("A project key's rate limit holds for both processes together")
     ),
     row("name: 1 to 100 characters; 50 grants", refused),
     row("audit: 100 coalesced decisions", storedKeys("of many windows are read from the latest on"))

@@ -165,7 +165,9 @@ export const streams: Section = {
     ),
     row(
       "a client that goes, a runner or an edge that is killed: sent again",
-      tests("test/cluster/tunnel.test.ts")("loses no event while runners and the edge that holds it are killed")
+      tests("test/cluster/tunnel.test.ts")(
+        "A tunnel loses no event while runners and the edge that holds it are killed"
+      )
     ),
     row(
       "a reader that does not keep up is dropped",

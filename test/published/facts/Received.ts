@@ -33,7 +33,7 @@ const traces = tests("test/contract/Trace.test.ts")
 const switchedOff = traces("A trace states that one of the %s is disabled")
 const runsOfRequest = traces("A trace with an event has no reason, and it lists the workflow runs of the request")
 const followed = tests("test/cluster/feed.test.ts")(
-  "gets every event exactly once, in the order in which any other follower gets them"
+  "Each reader of the event feed gets every event exactly once and in the same order"
 )
 const found = bulk("A bulk retry of events retries each event that its filter matches once")
 
@@ -278,7 +278,7 @@ export const events: Section = {
     row("a feed shows every event once, in the order in which they were stored", followed),
     row(
       "a bulk operation retries each event once, through a crash too",
-      tests("test/cluster/bulk.test.ts")("leaves nothing out and repeats nothing")
+      tests("test/cluster/bulk.test.ts")("Bulk operations omit and repeat nothing when a runner is killed")
     )
   ],
   limits: [row("list limit: 100 by default and at most", lists("a limit beyond the maximum is the maximum"))]

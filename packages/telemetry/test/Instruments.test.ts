@@ -7,7 +7,7 @@ const of = <const L extends ReadonlyArray<readonly [string, ReadonlyArray<string
 
 const valueOf = (cell: Cell): number => (cell instanceof Histogram ? cell.count : cell.value)
 
-const told = (family: { readonly series: () => Iterable<{ readonly labels: object }> }) =>
+const labelsOf = (family: { readonly series: () => Iterable<{ readonly labels: object }> }) =>
   [...family.series()].map(({ labels }) => labels)
 
 describe("Histogram", () => {
@@ -40,11 +40,11 @@ describe("Histogram", () => {
 describe("Metric labels", () => {
   it("Label values of a closed list start at zero, and all unknown values share one series", () => {
     const family = of([["outcome", ["ok", "failed"]]])
-    expect(told(family)).toEqual([{ outcome: "ok" }, { outcome: "failed" }])
+    expect(labelsOf(family)).toEqual([{ outcome: "ok" }, { outcome: "failed" }])
     family.at("a stranger's word").add()
     family.at("another").add(2)
     expect(family.at("other").value).toBe(3)
-    expect(told(family)).toHaveLength(3)
+    expect(labelsOf(family)).toHaveLength(3)
   })
 
   const Pairs = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))

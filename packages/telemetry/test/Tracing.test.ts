@@ -40,11 +40,11 @@ const outcome = {
 
 describe("Trace spans", () => {
   it("Spans of different processes belong to one trace with correct parents", () => {
-    const [door, first, second] = [world(), world(), world()]
+    const [ingress, first, second] = [world(), world(), world()]
     const headers = { traceparent: sender }
-    door.tracing.accepted(request(headers))
+    ingress.tracing.accepted(request(headers))
     for (const { tracing } of [first, second]) tracing.attempted(tracing.attempt(headers, "req_1", "evt_1"), 3, outcome)
-    const [server, route] = door.spans
+    const [server, route] = ingress.spans
     expect(server).toMatchObject({ traceId, parentSpanId: "b7ad6b7169203331", kind: "server" })
     expect(route).toMatchObject({ traceId, parentSpanId: server!.spanId })
     expect([...first.spans, ...second.spans]).toMatchObject([
@@ -55,11 +55,11 @@ describe("Trace spans", () => {
   })
 
   it("Processes derive the same trace id for a request without a traceparent", () => {
-    const [door, elsewhere] = [world(), world()]
-    door.tracing.accepted(request({}))
+    const [ingress, elsewhere] = [world(), world()]
+    ingress.tracing.accepted(request({}))
     elsewhere.tracing.attempted(elsewhere.tracing.attempt({}, "req_1", "evt_1"), 3, outcome)
-    expect(door.spans[0]!.parentSpanId).toBeUndefined()
-    expect(elsewhere.spans[0]!.traceId).toBe(door.spans[0]!.traceId)
+    expect(ingress.spans[0]!.parentSpanId).toBeUndefined()
+    expect(elsewhere.spans[0]!.traceId).toBe(ingress.spans[0]!.traceId)
   })
 
   it("Spans are not created for unsampled traces, above the rate limit, or for hundreds of routes", () => {
@@ -72,7 +72,7 @@ describe("Trace spans", () => {
     for (let i = 0; i < 250; i++) flooded.tracing.accepted(request({}, []))
     expect(flooded.spans).toHaveLength(20)
     expect(metrics.spansDropped.at("rate").value - before).toBe(230)
-    // Who floods the door takes nothing from the attempts.
+    // A flood of requests takes no spans from the attempts.
     expect(flooded.tracing.attempt({}, "req_1", "evt_1")).not.toBeNull()
     flooded.later()
     flooded.tracing.accepted(

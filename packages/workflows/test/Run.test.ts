@@ -65,19 +65,19 @@ describe.each(["names", "has lost"])("Filter step that %s a stored filter", (nam
 })
 
 it("An error in a short condition among alternatives is reported at its own path", () => {
-  const told = (conditions: unknown) =>
+  const issuesOf = (conditions: unknown) =>
     Result.match(compileWorkflow([filter("only", conditions)], [edge("", "only")], catalog), {
       onSuccess: () => [],
       onFailure: (issues) => issues.map(({ code, field }) => [code, field])
     })
-  expect(told({ $or: [{ body: { n: { $gtx: 2 } } }] })).toEqual([
+  expect(issuesOf({ $or: [{ body: { n: { $gtx: 2 } } }] })).toEqual([
     ["CONDITION_INVALID", "config.conditions.$or[0].body.n.$gtx"]
   ])
-  expect(told({ $not: { headers: "x" } })).toEqual([["CONDITION_INVALID", "config.conditions.$not.headers"]])
+  expect(issuesOf({ $not: { headers: "x" } })).toEqual([["CONDITION_INVALID", "config.conditions.$not.headers"]])
   // What is at its bounds is as it was written.
   const most = Array.from({ length: 99 }, (_, i) => ({ path: `/${i}` }))
-  expect(told({ $or: most })).toEqual([])
-  expect(told({ $or: [...most, { path: "/" }] })).toHaveLength(1)
+  expect(issuesOf({ $or: most })).toEqual([])
+  expect(issuesOf({ $or: [...most, { path: "/" }] })).toHaveLength(1)
 })
 
 describe("Run", () => {

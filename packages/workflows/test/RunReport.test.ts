@@ -7,8 +7,8 @@ import type { Workflow } from "../src/Workflow.ts"
 import { call, compiled, edge, facts, filter } from "./Graphs.ts"
 import { done, fails, Play } from "./Play.ts"
 
-/** A play that is stored with each change, and told of. */
-class Told extends Play {
+/** A play whose changes are all stored and reported. */
+class Reported extends Play {
   part = 0
   readonly reports = new StepReports("wfr_01kak203r6v1f7q0p5n3k2j4rs", this.workflow)
 
@@ -22,7 +22,7 @@ class Told extends Play {
     return this
   }
 
-  told(id: string) {
+  report(id: string) {
     return this.reports.executions().find(({ step_id }) => step_id === id)!
   }
 }
@@ -39,9 +39,11 @@ const listed = (): Workflow =>
 describe("Run report", () => {
   it("A run report shows the progress of a list", () => {
     let count = 0
-    const play = new Told(listed(), facts({ yes: true, all: [1, 2, 3] }), () => (++count === 2 ? fails() : done({})))
+    const play = new Reported(listed(), facts({ yes: true, all: [1, 2, 3] }), () =>
+      ++count === 2 ? fails() : done({})
+    )
     play.run()
-    const each = play.told("each")
+    const each = play.report("each")
     expect(each).toMatchObject({
       status: "succeeded",
       iterations: { count: 3, completed: 3 },
@@ -53,14 +55,14 @@ describe("Run report", () => {
   })
 
   it("A run report lists skipped steps with their reason after the executed ones", () => {
-    const play = new Told(listed(), facts({ yes: false, all: [] }), () => done({})).run()
+    const play = new Reported(listed(), facts({ yes: false, all: [] }), () => done({})).run()
     expect(play.reports.executions().map(({ skip_reason, status, step_id }) => [step_id, status, skip_reason])).toEqual(
       [
         ["begin", "succeeded", null],
         ["each", "skipped", "filtered"]
       ]
     )
-    expect(play.told("begin")).toMatchObject({ output_port: null, output_ports: [] })
+    expect(play.report("begin")).toMatchObject({ output_port: null, output_ports: [] })
   })
 
   it("A run report starts a step's attempts anew when the step is retried", () => {
@@ -69,18 +71,18 @@ describe("Run report", () => {
       [call("tried", { retry: { interval: 1_000, count: 1 } }), call("after")],
       [edge("", "tried"), edge("tried", "after")]
     )
-    const play = new Told(workflow, facts({}), () => (fail ? fails() : done({ status: 204 })))
+    const play = new Reported(workflow, facts({}), () => (fail ? fails() : done({ status: 204 })))
     play.run()
-    expect(play.told("tried").attempts.map(({ number, status }) => [number, status])).toEqual([
+    expect(play.report("tried").attempts.map(({ number, status }) => [number, status])).toEqual([
       [1, "failed"],
       [2, "failed"]
     ])
     expect(play.reports.failed()).toEqual(["tried"])
     fail = false
     play.tell({ type: "retried", step: 0 }).run()
-    expect(play.told("tried")).toMatchObject({ status: "succeeded", response_status: 204, error_code: null })
-    expect(play.told("tried").attempts.map(({ number, status }) => [number, status])).toEqual([[1, "succeeded"]])
-    expect(play.told("after").status).toBe("succeeded")
+    expect(play.report("tried")).toMatchObject({ status: "succeeded", response_status: 204, error_code: null })
+    expect(play.report("tried").attempts.map(({ number, status }) => [number, status])).toEqual([[1, "succeeded"]])
+    expect(play.report("after").status).toBe("succeeded")
     expect(play.reports.failed()).toEqual([])
   })
 
@@ -89,7 +91,7 @@ describe("Run report", () => {
       [call("begin"), call("next"), call("last"), filter("beside", { body: { yes: true } }), call("never")],
       [edge("", "begin"), edge("begin", "next"), edge("next", "last"), edge("", "beside"), edge("beside", "never")]
     )
-    const play = new Told(workflow, facts({ yes: false }), () => done({}))
+    const play = new Reported(workflow, facts({ yes: false }), () => done({}))
     play.tell({ type: "begun" }).tell({ type: "held" })
     const { attempt } = play.state.steps[0]!
     const ended = { type: "succeeded", step: 0, attempt, iteration: null, output: {}, ports: ["out"] } as const

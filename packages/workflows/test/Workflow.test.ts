@@ -547,7 +547,7 @@ describe("Errors of a graph", () => {
       ).map(({ code, edge_id, step_id }) => `${code} ${step_id ?? edge_id}`)
     ).toEqual(["TEMPLATE_INVALID one1", "CONDITION_INVALID two2", "CONDITION_INVALID e_01"])
     // Circles, edges that are none and settings beside each other; nothing follows from what is missing.
-    const told = issuesOf(
+    const together = issuesOf(
       [
         echo("one1", { a: "{{steps.two2.output}} {{steps.none.output}}" }),
         echo("two2"),
@@ -565,7 +565,7 @@ describe("Errors of a graph", () => {
         edge("odd_one", "none")
       ]
     ).map(({ code, edge_id, field, step_id }) => `${code} ${step_id ?? edge_id} ${field}`)
-    expect(told).toEqual([
+    expect(together).toEqual([
       "STEP_KIND_UNKNOWN odd_one kind",
       "EDGE_TARGET_UNKNOWN e_06 target_step_id",
       "GRAPH_CYCLE null null",

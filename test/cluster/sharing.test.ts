@@ -74,15 +74,15 @@ describe("Unavailable destination", () => {
 
 describe("Two runners and an edge", () => {
   it("Both runners deliver, the edge accepts, and each process reports its role", async ({ running, target }) => {
-    const gateways = await running({ a: "runner", b: "runner", door: "edge" })
+    const gateways = await running({ a: "runner", b: "runner", edge: "edge" })
     await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
     const sources = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
-        route(gateways, "door", `route-${index}`, `${target.origin}/route-${index}`)
+        route(gateways, "edge", `route-${index}`, `${target.origin}/route-${index}`)
       )
     )
     for (let round = 0; round < 5; round++) {
-      await Promise.all(sources.map((source) => post(gateways, "door", source)))
+      await Promise.all(sources.map((source) => post(gateways, "edge", source)))
     }
     await waitUntil("all has come", () => target.received.length >= 60)
     const from = (name: "a" | "b") => target.from(gateways.process(name).pid!)
@@ -90,14 +90,14 @@ describe("Two runners and an edge", () => {
     expect(from("b").length).toBeGreaterThan(0)
     expect(from("a").length + from("b").length).toBe(60)
 
-    const [a, b, door] = await Promise.all([
+    const [a, b, edge] = await Promise.all([
       gateways.readiness("a"),
       gateways.readiness("b"),
-      gateways.readiness("door")
+      gateways.readiness("edge")
     ])
     expect(a).toMatchObject({ ok: true, role: "runner" })
     expect(b).toMatchObject({ ok: true, role: "runner" })
     expect(a.shards + b.shards).toBe(64)
-    expect(door).toMatchObject({ ok: true, role: "edge", shards: 0 })
+    expect(edge).toMatchObject({ ok: true, role: "edge", shards: 0 })
   })
 })

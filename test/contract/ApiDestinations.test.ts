@@ -64,13 +64,13 @@ it.for(calling)(
     expect(done.attempt.delivery_latency).toBeGreaterThanOrEqual(0)
     expect(done.attempt.response_latency).toBeGreaterThanOrEqual(0)
     expect(done.attempt.body ?? "").toBe(accepted.body ?? "")
-    const told = JSON.stringify(done) + (await gateway.logged())
-    for (const hidden of [secret, "t0ken-of-a-provider", ...secrets]) expect(told).not.toContain(hidden)
+    const visible = JSON.stringify(done) + (await gateway.logged())
+    for (const hidden of [secret, "t0ken-of-a-provider", ...secrets]) expect(visible).not.toContain(hidden)
   }
 )
 
-/** What is told of a failure: the event waits for its retry, or is at its end. */
-const toldOf = ({ attempt, event }: { readonly attempt: Attempt; readonly event: Event }) => ({
+/** The recorded failure: the event waits for its retry, or has ended. */
+const failureOf = ({ attempt, event }: { readonly attempt: Attempt; readonly event: Event }) => ({
   attempt: [attempt.error_code, attempt.response_status],
   event: [event.error_code, event.status, event.next_attempt_at === null]
 })
@@ -83,7 +83,7 @@ it.for(calling.filter(([, { failures }]) => failures !== null))(
         // It says again what it was sent, as some do.
         const { code, final, ...answered } = { ...failing, headers: { ...failing.headers, "x-trouble": "kept" } }
         const failed = await attempted(type, answered)
-        expect([kind, toldOf(failed)]).toEqual([
+        expect([kind, failureOf(failed)]).toEqual([
           kind,
           {
             attempt: [code, answered.status],

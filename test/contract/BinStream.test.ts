@@ -11,15 +11,15 @@ import { ownIt as gatewayIt } from "../support/it.ts"
 import { eventually } from "../support/Waiting.ts"
 
 /**
- * `GET /bins/{id}/stream`: who is let in and by what, what is told and when it ends, and what strangers cannot do with it. How soon something
- * is told is not asserted: it is waited for.
+ * `GET /bins/{id}/stream`: who may open it, what it sends, when it ends, and what strangers cannot do with it. How soon a
+ * request is sent is not asserted: the tests wait for it.
  */
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url")
 const token = (value: string): string => `token.${base64url(value)}`
 const team = (value: string): string => `team.${base64url(value)}`
 
-/** A reader, and all that he was told. */
+/** A reader with everything that it received. */
 class Reader {
   readonly frames: Array<Body> = []
   readonly socket: WebSocket
@@ -44,8 +44,8 @@ class Reader {
     return eventually("a greeting", () => this.frames[0])
   }
 
-  told(id: string): Promise<Body> {
-    return eventually(`${id} is told`, () => this.frames.find(({ request }) => request?.id === id))
+  received(id: string): Promise<Body> {
+    return eventually(`${id} is received`, () => this.frames.find(({ request }) => request?.id === id))
   }
 
   ended(): Promise<{ readonly code: number; readonly reason: string }> {
@@ -213,8 +213,8 @@ describe("Bin stream", () => {
     await reader.greeted()
 
     const sent = await send(id, '{"order":1}', "/orders?page=2")
-    const told = await reader.told(sent)
-    expect(told).toMatchObject({
+    const received = await reader.received(sent)
+    expect(received).toMatchObject({
       type: "request",
       request: {
         id: sent,
@@ -230,7 +230,7 @@ describe("Bin stream", () => {
 
     const many: Array<string> = []
     for (let i = 0; i < 40; i++) many.push(await send(id, String(i)))
-    for (const one of many) await reader.told(one)
+    for (const one of many) await reader.received(one)
     const ids = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
     expect(new Set(ids)).toEqual(new Set([sent, rejected.request.id, ...many]))
     expect(ids).toHaveLength(many.length + 2)
@@ -253,16 +253,16 @@ describe("Bin stream", () => {
     await reader.greeted()
     const listed = await gateway.api("GET", `/requests?source_id=${id}&limit=100` as "/requests")
     const known = new Set<string>(listed.models.map(({ id }) => id))
-    for (const one of await sending) if (!known.has(one)) await reader.told(one)
-    const told = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
-    expect(new Set(told).size).toBe(told.length)
+    for (const one of await sending) if (!known.has(one)) await reader.received(one)
+    const received = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
+    expect(new Set(received).size).toBe(received.length)
   })
 
   it("A stream shows no more of a body than a list", async ({ gateway, send, watch }) => {
     const { id } = await gateway.source()
     const reader = watch(id, ["bin.v1", team(gateway.key)])
     await reader.greeted()
-    const { request } = await reader.told(await send(id, JSON.stringify("x".repeat(200_000))))
+    const { request } = await reader.received(await send(id, JSON.stringify("x".repeat(200_000))))
     expect(request.data).toMatchObject({ body: null, is_large_payload: true, size_bytes: 200_002 })
   })
 
@@ -286,7 +286,7 @@ describe("Public bin", () => {
     for (const reader of readers) await reader.greeted()
     expect(readers[0]!.socket.protocol).toBe("bin.v1")
     const sent = await send(mine.id)
-    for (const reader of readers) expect((await reader.told(sent)).request.status).toBe("accepted")
+    for (const reader of readers) expect((await reader.received(sent)).request.status).toBe("accepted")
     expect((await watch(mine.id, ["bin.v1", token(other.token)]).ended()).code).toBe(4401)
     expect((await watch(other.id, ["bin.v1", token(mine.token)]).ended()).code).toBe(4401)
     expect((await watch(nobody, ["bin.v1", token(mine.token)]).ended()).code).toBe(4404)
@@ -307,7 +307,7 @@ describe("Public bin", () => {
     const byBoth = watch(id, [token(value), team(gateway.key)])
     await byBoth.greeted()
     expect(byBoth.socket.protocol).toBe(team(gateway.key))
-    await byBoth.told(await send(id))
+    await byBoth.received(await send(id))
   })
 
   streams("A public bin's stream closes with 4410 when the bin expires, and later at once", async ({ bin, watch }) => {
@@ -352,7 +352,7 @@ describe("Reader of a stream", () => {
       return (await openStreams(gateway)) === 1 ? true : null
     })
     expect(count * body.length).toBeLessThan(64 * 1024 * 1024)
-    await listening.told(last)
+    await listening.received(last)
     expect(listening.closed).toBeNull()
     deaf.socket.resume()
     expect((await deaf.ended()).code).toBe(1006)

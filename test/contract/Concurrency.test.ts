@@ -7,7 +7,7 @@ import { hanging, type Target } from "../support/Target.ts"
 
 /** How many deliveries a destination has on the wire: contract 13. */
 
-/** A target that holds what it receives until it is told to answer, and knows how many it held at the most. */
+/** A target that holds what it receives until the test lets it answer, and counts how many it held at most. */
 const holding = (target: Target) => {
   const held: Array<ServerResponse> = []
   let most = 0

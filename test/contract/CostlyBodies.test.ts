@@ -167,7 +167,7 @@ describe("Source with a thousand connections", () => {
     console.log(`a thousand connections: ${processorMs.toFixed(0)} ms (${clockMs.toFixed(0)} ms by the clock)`)
     expect(processorMs).toBeLessThan(boundMs())
     for (const { request_id } of sent) {
-      // What costs the door too much, the connections decide.
+      // What costs ingress too much is decided after routing by the connections.
       await gateway.eventually("all connections have decided", async () => {
         const [row] = await gateway.sql("select ignored_count from requests where id = $1", [request_id])
         return row?.["ignored_count"] === 1_000 || undefined

@@ -133,7 +133,9 @@ describe("Source with a rate limit", () => {
     const source = await limited(2)
     await useUp(source, 2)
     await gateway.api("PUT", `/sources/${source.id}/disable`)
-    await gateway.eventually("the door knows", async () => ((await send(source)).status === 403 ? true : null))
+    await gateway.eventually("ingress knows that the source is disabled", async () =>
+      (await send(source)).status === 403 ? true : null
+    )
   })
 
   it("A source's rate limit starts anew in each period", async ({ gateway, send }) => {

@@ -47,10 +47,10 @@ describe("Metrics", () => {
         [`source_id=${source.id}&destination_id=${destination.id}&status=SUCCESSFUL`, 0]
       ] as const) {
         const { date_range, series } = await gateway.api("GET", `/metrics/events?${range}&${filter}`)
-        const told = ["count", "delivered_count", "failed_count", "queued_count", "ignored_count"].map((name) =>
+        const counted = ["count", "delivered_count", "failed_count", "queued_count", "ignored_count"].map((name) =>
           sum(series, name)
         )
-        expect(told, `${granularity} ${filter}`).toEqual([5, 5, 0, 0, ignored])
+        expect(counted, `${granularity} ${filter}`).toEqual([5, 5, 0, 0, ignored])
         expect(series[0]!.timestamp).toBe(date_range.start)
       }
     }
@@ -147,19 +147,19 @@ describe("Metrics", () => {
         series.reduce((total, bucket) => total + (bucket[measure] ?? 0), 0)
       return { processing: sum("processing_count"), queued: sum("queued_count"), delivered: sum("delivered_count") }
     }
-    const told = (id: string, processing: number, delivered: number) =>
+    const counted = (id: string, processing: number, delivered: number) =>
       gateway.eventually(`${processing} are being delivered, ${delivered} are`, async () => {
         const found = await sums(id)
         return found.processing === processing && found.delivered === delivered && found.queued === 0 ? true : null
       })
     try {
-      await told(other.source.id, 1, 0)
-      await told(source.id, 2, 0)
+      await counted(other.source.id, 1, 0)
+      await counted(source.id, 2, 0)
     } finally {
       answered.resolve()
     }
-    await told(source.id, 0, 2)
-    await told(other.source.id, 0, 1)
+    await counted(source.id, 0, 2)
+    await counted(other.source.id, 0, 1)
   })
 
   it("Slow metrics queries delay no other caller and end when nobody waits for them", async ({ gateway, lived }) => {

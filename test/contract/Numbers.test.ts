@@ -12,7 +12,7 @@ const [first, id, last] = ids
 const it = gatewayIt
   /** A call of the control API, of text to text: nothing on the way reads its numbers. */
   .extend(
-    "told",
+    "textOf",
     ({ gateway }) =>
       async (method: string, path: string, body?: string, key = gateway.key): Promise<string> => {
         const answer = await request(gateway.port, {
@@ -37,10 +37,10 @@ const it = gatewayIt
         String(JSON.parse(await send(source, body)).request_id)
   )
   /** A connection with these rules, written as text. */
-  .extend("ruled", ({ gateway, target, told }) => async (rules: string) => {
+  .extend("ruled", ({ gateway, target, textOf }) => async (rules: string) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
-    const connection = await told(
+    const connection = await textOf(
       "POST",
       "/connections",
       `{"name":"${gateway.name("connection")}","source_id":"${source.id}","destination_id":"${destination.id}","rules":${rules}}`
@@ -71,15 +71,15 @@ describe("Ids beyond 2^53", () => {
     accept,
     gateway,
     ruled,
-    told
+    textOf
   }) => {
     const rule = `{"type":"filter","body":{"id":{"$gt":${first},"$in":[${id},"${last}"]},"rate":{"$neq":0.1}}}`
     const { connection, source } = await ruled(`[${rule}]`)
     expect(connection).toContain(`"$gt":${first}`)
-    const read = await told("GET", `/connections/${JSON.parse(connection).id}`)
+    const read = await textOf("GET", `/connections/${JSON.parse(connection).id}`)
     expect(read).toContain(`[${id},"${last}"]`)
     // Written back as it was read, it is the same.
-    await told(
+    await textOf(
       "PATCH",
       `/connections/${JSON.parse(connection).id}`,
       `{"rules":${/"rules":(\[.*?\}\])/.exec(read)![1]}}`
@@ -100,33 +100,33 @@ describe("Ids beyond 2^53", () => {
     accept,
     gateway,
     ruled,
-    told
+    textOf
   }) => {
     const body = `{"id":${id},"rate":0.1000000000000000055,"far":1e+400}`
     const { source } = await ruled("[]")
     const requestId = await accept(source, body)
     const { events } = await gateway.traced(requestId)
-    expect(await told("GET", `/requests/${requestId}`)).toContain(`"body":${body}`)
-    expect(await told("GET", `/events/${events[0]!.id}`)).toContain(`"body":${body}`)
-    const fixture = await told(
+    expect(await textOf("GET", `/requests/${requestId}`)).toContain(`"body":${body}`)
+    expect(await textOf("GET", `/events/${events[0]!.id}`)).toContain(`"body":${body}`)
+    const fixture = await textOf(
       "POST",
       "/request-fixtures",
       `{"request_id":"${requestId}","name":"${gateway.name("fixture")}"}`
     )
-    expect(await told("GET", `/request-fixtures/${JSON.parse(fixture).id}`)).toContain(`"body":${body}`)
+    expect(await textOf("GET", `/request-fixtures/${JSON.parse(fixture).id}`)).toContain(`"body":${body}`)
     const owner = await gateway.session("owner")
     const name = gateway.name("filter")
-    const filter = await told("POST", "/filters", `{"name":"${name}","conditions":{"body":{"id":${id}}}}`, owner)
+    const filter = await textOf("POST", "/filters", `{"name":"${name}","conditions":{"body":{"id":${id}}}}`, owner)
     const path = `/filters/${JSON.parse(filter).id}`
-    expect(await told("GET", path, undefined, owner)).toContain(`{"id":${id}}`)
-    const trial = await told(
+    expect(await textOf("GET", path, undefined, owner)).toContain(`{"id":${id}}`)
+    const tested = await textOf(
       "POST",
       "/filters/test",
       `{"conditions":{"body":{"id":${id}}},"request":{"body":${body}}}`,
       owner
     )
-    expect(trial).toContain('"matched":true')
-    expect(trial).toContain(`"actual":${id}`)
+    expect(tested).toContain('"matched":true')
+    expect(tested).toContain(`"actual":${id}`)
   })
 
   it("An id beyond 2^53 is unchanged in a custom response", async ({ gateway, send }) => {
@@ -139,7 +139,7 @@ describe("Ids beyond 2^53", () => {
   it("An id beyond 2^53 passes unchanged through a workflow and is shown in its run", async ({
     gateway,
     target,
-    told
+    textOf
   }) => {
     const destination = await gateway.destination({ url: target.origin })
     const { post, workflow } = await begin(
@@ -159,7 +159,7 @@ describe("Ids beyond 2^53", () => {
     expect(received!.body.toString()).toContain(`"order":${id}`)
     expect(received!.body.toString()).toContain(`"text":"no ${id}"`)
     const detail = await gateway.eventually("the run has ended", async () => {
-      const text = await told("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
+      const text = await textOf("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
       return JSON.parse(text).finished_at === null ? null : text
     })
     expect(detail).toContain(`"order":${id}`)
@@ -167,23 +167,23 @@ describe("Ids beyond 2^53", () => {
 
   it("Workflows, settings and conditions that differ only in digits beyond 2^53 are different", async ({
     gateway,
-    told
+    textOf
   }) => {
     const source = await gateway.source()
     const steps = (number: string) =>
       `[{"id":"large","kind":"filter","config":{"conditions":{"trigger":{"body":{"id":{"$gt":${number}}}}}}}]`
-    const made = await told(
+    const made = await textOf(
       "POST",
       "/workflows",
       `{"name":"${gateway.name("workflow")}","source_id":"${source.id}","steps":${steps(first)},
         "edges":[{"source_type":"trigger","source_step_id":null,"target_step_id":"large"}]}`
     )
     const path = `/workflows/${JSON.parse(made).id}`
-    const same = await told("PATCH", path, `{"version":1,"steps":${steps(first)}}`)
+    const same = await textOf("PATCH", path, `{"version":1,"steps":${steps(first)}}`)
     expect(JSON.parse(same).version).toBe(1)
-    const other = await told("PATCH", path, `{"version":1,"steps":${steps(id)}}`)
+    const other = await textOf("PATCH", path, `{"version":1,"steps":${steps(id)}}`)
     expect(JSON.parse(other).version).toBe(2)
-    expect(await told("GET", path)).toContain(`"$gt":${id}`)
+    expect(await textOf("GET", path)).toContain(`"$gt":${id}`)
 
     const twice = await request(gateway.port, {
       path: "/v1/filters",
@@ -224,14 +224,14 @@ describe("Number with a large exponent", () => {
     gateway,
     ruled,
     target,
-    told
+    textOf
   }) => {
     const body = '{"n":1e999999999}'
     const { source } = await ruled("[]")
     const requestId = await accept(source, body)
     await gateway.traced(requestId)
     expect((await target.next())[0]!.body.toString()).toBe(body)
-    const shown = JSON.parse(await told("GET", `/requests/${requestId}`))
+    const shown = JSON.parse(await textOf("GET", `/requests/${requestId}`))
     expect(shown.data).toMatchObject({ encoding: "text", body, reason: expect.stringContaining("exponent") })
   })
 

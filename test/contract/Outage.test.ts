@@ -4,7 +4,7 @@ import type { Source } from "../support/Contract.ts"
 import { type Answer, type Conversation, request, requestBytes, talk } from "../support/RawHttp.ts"
 import { ownIt as gatewayIt } from "../support/it.ts"
 
-/** Without its database the gateway promises nothing: senders are told to come again. */
+/** Without its database the gateway promises nothing: senders are asked to retry. */
 
 const it = gatewayIt
   .extend("known", { scope: "file" }, async ({ gateway, startTarget }) => {
@@ -112,7 +112,7 @@ it("The requests that wait for the database are limited, and further senders are
     else comeAgain(answer)
     return answer
   })
-  // Those who waited are told the truth once the database is there again.
+  // Waiting senders get a correct answer once the database is back.
   await gateway.link.mend()
   const answers = (await Promise.all([...waiting, ...early])).map(({ final }) => final)
   const stored = await storedIds()

@@ -7,7 +7,7 @@ import { accountFile, clientOf, TokenProvider } from "../support/TokenProvider.t
 
 /** Deliveries that carry a token, which the gateway obtains from a real provider. */
 
-/** As a gateway calls itself that has not been told its own address. */
+/** The address of a gateway that has no public URL configured. */
 /** What the page at `url` sends when somebody says yes there, by its own address or another one. */
 const yesOf = async (url: URL): Promise<URL> => {
   const text = await (await fetch(url)).text()
@@ -74,12 +74,12 @@ it.for(["client_secret_basic", "client_secret_post"] as const)(
     expect(provider.calls.length).toBe(1)
     expect(new Set(bearers(target))).toEqual(new Set([provider.given[0]!.access_token]))
     expect(await provider.knows(provider.given[0]!.access_token)).toBe(true)
-    const told = JSON.stringify([
+    const answers = JSON.stringify([
       await Promise.all(requests.map(ended)),
       await gateway.call("GET", `/destinations/${destination.id}`)
     ])
     const rows = await gateway.sql("select row_to_json(t)::text as row from destination_tokens t")
-    const all = told + JSON.stringify(rows) + (await gateway.logged())
+    const all = answers + JSON.stringify(rows) + (await gateway.logged())
     for (const secret of [...secretsOf(provider), clientOf(method).client_secret]) expect(all).not.toContain(secret)
   }
 )
@@ -133,7 +133,7 @@ it("OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_T
     { authorized: true, destination_id: destination.id, renewable: true }
   ])
   expect(provider.calls.at(-1)!.form["code_verifier"]).toMatch(/^[\w-]{43}$/)
-  // The state is good for once: the same call again is told what came of it, and asks the provider nothing; another code is nothing.
+  // The state is good for once: the same call again returns the same result and asks the provider nothing; another code is nothing.
   const calls = provider.calls.length
   const repeated = await agreed(again)
   expect([repeated.status, await repeated.json()]).toMatchObject([200, { authorized: true, renewable: true }])

@@ -216,7 +216,7 @@ describe("MAILGUN", () => {
       return answers.map(({ status }) => status)
     })
     while (!pace.done) expect((await post(plain, {}, "{}")).status).toBe(200)
-    // Shed, when they are too many at once for the door; never verified.
+    // Refused with 503 when ingress has too many at once; never verified.
     for (const status of await statuses) expect([401, 503]).toContain(status)
   })
 })

@@ -35,7 +35,7 @@ interface Provider {
   readonly read: { readonly auth_type: string; readonly auth: Readonly<Record<string, string>> }
   /** Signs `body` as the provider would, for a source at `url`. */
   readonly sign: (body: string, url: string) => Promise<Signed> | Signed
-  /** The request that must be refused, made from a genuine one; unless told, its body with a digit changed. */
+  /** The request that must be refused, made from a genuine one; by default, its body with a digit changed. */
   readonly forge?: (genuine: Signed) => Signed
   /** Whether a library that we did not write takes it. */
   readonly library?: (sent: Signed, url: string) => unknown

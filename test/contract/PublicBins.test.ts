@@ -260,7 +260,7 @@ describe("Public bin", () => {
     expect((await read(full)).body.requests).toHaveLength(1)
     // Once it is claimed, it is a source like any other.
     expect((await claim(full)).status).toBe(200)
-    await gateway.eventually("the door has heard of it", async () =>
+    await gateway.eventually("ingress knows the new state", async () =>
       (await call("POST", `/e/${full.id}`, { body: "x" })).status === 200 ? true : null
     )
   })
@@ -272,7 +272,7 @@ describe("Public bin", () => {
     for (const { id } of [bin, late]) {
       await gateway.sql("update public_bins set expires_at = now() where source_id = $1", [id])
     }
-    // Whether or not the door knows it already.
+    // Whether or not ingress knows it already.
     for (const { id } of [bin, late]) {
       expect(codes(await call("POST", `/e/${id}`, { body: "y" }))).toEqual([410, "BIN_EXPIRED"])
     }

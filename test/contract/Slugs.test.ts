@@ -166,7 +166,7 @@ describe("Moved slug", () => {
     const second = await create()
     for (let round = 0; round < 5; round++) {
       const [from, to] = round % 2 === 0 ? [first, second] : [second, first]
-      // Both snapshots are in the door's memory, the one by its slug and the other by its id.
+      // Both snapshots are in the memory of ingress: one by its slug, and the other by its id.
       expect((await post(`${slug}/${from.id}/${round}`)).status).toBe(200)
       expect((await post(`${to.id}/${to.id}/own`)).status).toBe(200)
       await patch(from, { url: null })

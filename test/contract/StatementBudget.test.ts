@@ -12,7 +12,7 @@ import { begin, edge, ended } from "./workflowRuns.ts"
  * each of twenty is sent twenty times. What many share depends on how they come together; of them the test says that it is less than one each.
  */
 
-/** The statements by what they write or read. What has no name here is told by its text. */
+/** The statements by what they write or read. A statement without a name here is shown by its text. */
 const names: ReadonlyArray<readonly [part: string, name: string]> = [
   ["insert into requests (", "accept"],
   ["insert into attempts (", "record"],

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { describe, expect } from "vitest"
 import { it as transformingIt, handler, identity } from "./transforming.ts"
 
-/** Code over time: its changes, its retries, what is told of its runs, and its API. */
+/** Code over time: its changes, its retries, the records of its executions, and its API. */
 
 /** What all tables hold is compared: nobody else may write to them. */
 const it = transformingIt.extend("settings", { scope: "file" }, {})
@@ -136,7 +136,7 @@ describe("Records of executions", () => {
     const sentAt = performance.now()
     const id = await send(source, { body: '{"a":[1,2]}' })
     await target.next()
-    const trace = await gateway.eventually("the attempt is told", async () => {
+    const trace = await gateway.eventually("the attempt is shown", async () => {
       const trace = await gateway.traced(id)
       return trace.counts.attempts === 1 ? trace : null
     })

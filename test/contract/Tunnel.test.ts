@@ -161,10 +161,10 @@ describe("Delivery through a tunnel", () => {
     const { cli_id } = await client.greeted()
     const request = await send(source.id, '{"n":1,"t":"ä"}', "/orders?x=1")
     const { attempts, event } = await settled(request)
-    const [{ job_id, timeout_ms, request: told }] = (await client.delivered(1)) as [Body]
+    const [{ job_id, timeout_ms, request: sent }] = (await client.delivered(1)) as [Body]
     expect(timeout_ms).toBe(30_000)
     expect(job_id).toContain(event.id)
-    expect(told).toMatchObject({
+    expect(sent).toMatchObject({
       team_id: "tm_demo",
       source_id: source.id,
       connection_id: connection.id,
@@ -178,8 +178,8 @@ describe("Delivery through a tunnel", () => {
       path: "/hooks/orders?own=1&x=1",
       body: '{"n":1,"t":"ä"}'
     })
-    expect(told).not.toHaveProperty("body_base64")
-    expect(told.headers).toMatchObject({
+    expect(sent).not.toHaveProperty("body_base64")
+    expect(sent.headers).toMatchObject({
       "x-gateway-tunnel": "cli",
       "x-gateway-event-id": event.id,
       "x-gateway-attempt-count": "1",

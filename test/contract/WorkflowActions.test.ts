@@ -205,13 +205,13 @@ it("Action gateway.publish obeys the source's rate limit and refuses disabled so
     [action("tell", "gateway", "publish", { source_id: source.id, body: {} })],
     [edge(null, "tell")]
   )
-  const told = async () => (await ended(gateway, await post())).row
-  expect(await told()).toMatchObject({ error_code: null })
-  expect(await told()).toMatchObject({ error_code: "RATE_LIMITED" })
+  const outcome = async () => (await ended(gateway, await post())).row
+  expect(await outcome()).toMatchObject({ error_code: null })
+  expect(await outcome()).toMatchObject({ error_code: "RATE_LIMITED" })
   await gateway.call("PUT", `/sources/${source.id}/disable`)
-  expect(await told()).toMatchObject({ error_code: expect.stringMatching(/^(?:RATE_LIMITED|RESOURCE_DISABLED)$/) })
+  expect(await outcome()).toMatchObject({ error_code: expect.stringMatching(/^(?:RATE_LIMITED|RESOURCE_DISABLED)$/) })
   const requests = await gateway.sql("select id from requests where source_id = $1", [source.id])
   expect(requests.length).toBe(1)
   await gateway.call("PATCH", `/sources/${source.id}`, { config: { rate_limit: null } })
-  expect(await told()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
+  expect(await outcome()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
 })

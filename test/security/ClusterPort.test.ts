@@ -100,7 +100,7 @@ describe("Cluster port", () => {
       await gateway.settled()
       const before = await gateway.state(concerned)
       expect(Exit.isFailure(await command(client, port, create("forged"), "3 seconds"))).toBe(true)
-      await waitUntil("it is told", async () => {
+      await waitUntil("the refusal is logged", async () => {
         if ((await gateway.logged()).includes(reason)) return true
         // On a busy machine it may not have come as far as to be refused.
         await command(client, port, create("forged"), "3 seconds")

@@ -23,7 +23,7 @@ const haveEnded = async (source: string, count: number): Promise<boolean> => {
   return events.length === count && events.every(({ state }) => state !== "PENDING")
 }
 
-const told = async (source: string): Promise<ReadonlyArray<string>> =>
+const resultsOf = async (source: string): Promise<ReadonlyArray<string>> =>
   (await eventsOf(source)).map(({ code, state }) => `${state} ${code}`).toSorted((a, b) => a.localeCompare(b))
 
 const bulkOf = async (id: string) =>
@@ -40,13 +40,13 @@ describe("Process with a heap of 512 MB", () => {
     const ends = await deadly.livesUntil("the delivery is set aside", () => haveEnded(source, 4))
     expect(ends).toBe(3)
     const done = "SUCCESSFUL null"
-    expect(await told(source)).toEqual(["FAILED PROCESS_ENDED", done, done, done])
+    expect(await resultsOf(source)).toEqual(["FAILED PROCESS_ENDED", done, done, done])
     deadly.poison = null
     const failed = (await eventsOf(source)).find(({ state }) => state === "FAILED")!
     await deadly.api("POST", `/events/${failed.id}/retry`)
     await waitUntil(
       "the retry has gone out",
-      async () => (await told(source)).filter((one) => one === done).length === 4
+      async () => (await resultsOf(source)).filter((one) => one === done).length === 4
     )
   })
 
@@ -56,7 +56,7 @@ describe("Process with a heap of 512 MB", () => {
     await Promise.all([{ n: 1 }, { n: 2 }].map((body) => deadly.post(source, body)))
     await deadly.postDeadly(source, { venom: 1 })
     const ends = await deadly.livesUntil("the delivery is set aside", () => haveEnded(source, 3))
-    expect(await told(source)).toEqual(["FAILED PROCESS_ENDED", "SUCCESSFUL null", "SUCCESSFUL null"])
+    expect(await resultsOf(source)).toEqual(["FAILED PROCESS_ENDED", "SUCCESSFUL null", "SUCCESSFUL null"])
     // Three in the minute after another end, when it is written down from the first time on.
     expect(ends).toBeGreaterThanOrEqual(3)
     expect(ends).toBeLessThan(10)
@@ -82,12 +82,12 @@ describe("Process with a heap of 512 MB", () => {
     })
     expect(await ignored()).toMatchObject([{ cause: "PROCESS_ENDED" }])
     expect(ends).toBe(3)
-    expect(await told(source)).toEqual(["SUCCESSFUL null", "SUCCESSFUL null"])
+    expect(await resultsOf(source)).toEqual(["SUCCESSFUL null", "SUCCESSFUL null"])
     const mended = `addHandler("transform", (request) => request)`
     await deadly.api("PUT", `/transformations/${transformation.id}`, { name: "endless", code: mended })
     await deadly.api("POST", "/ignored_events/bulk_operations", { cause: "PROCESS_ENDED", all: true })
     await waitUntil("the request is an event", () => haveEnded(source, 3))
-    expect(new Set(await told(source))).toEqual(new Set(["SUCCESSFUL null"]))
+    expect(new Set(await resultsOf(source))).toEqual(new Set(["SUCCESSFUL null"]))
   })
 
   it("The process survives a hundred large transformation results and code that uses all memory", async () => {
@@ -99,7 +99,7 @@ describe("Process with a heap of 512 MB", () => {
     const isOver = async () => deadly.process.pid === null || (await haveEnded(source, 100))
     await waitUntil("all have gone out", isOver, { patienceMs: 200_000, everyMs: 200 })
     expect(deadly.process.takeEnds()).toEqual([])
-    expect(new Set(await told(source))).toEqual(new Set(["SUCCESSFUL null"]))
+    expect(new Set(await resultsOf(source))).toEqual(new Set(["SUCCESSFUL null"]))
     const all = `addHandler("transform", () => { const all = []; for (;;) all.push("x".repeat(1e6) + all.length) })`
     const greedy = await deadly.api("POST", "/transformations", { name: "greedy", code: all })
     const other = await deadly.route("greedy", [{ type: "transform", transformation_id: greedy.id }])

@@ -80,9 +80,9 @@ describe("Process with a heap of 512 MB that runs workflows", () => {
         return runs.length === 3 && runs.every(({ finished_at }) => finished_at !== null)
       })
       const runs = await runsOf(workflow)
-      const told = runs.map(({ error_code, status }) => `${String(status)} ${String(error_code)}`)
-      expect(told.filter((one) => one === "succeeded null")).toHaveLength(2)
-      expect(told).toContain("failed PROCESS_ENDED")
+      const results = runs.map(({ error_code, status }) => `${String(status)} ${String(error_code)}`)
+      expect(results.filter((one) => one === "succeeded null")).toHaveLength(2)
+      expect(results).toContain("failed PROCESS_ENDED")
       expect(ends).toBe(3)
       deadly.poison = null
       const set = runs.find(({ status }) => status === "failed")!

@@ -208,7 +208,7 @@ describe("Bodies under way", () => {
           return begin(unfinished(source, 1), from)
         })
       )
-      for (const { status } of held) void status.then((told) => statuses.push(told))
+      for (const { status } of held) void status.then((answered) => statuses.push(answered))
       await gateway.eventually("ten are refused", async () => (statuses.length >= 10 ? true : null))
       expect(await post(attacked, "127.0.0.2")).toBe(200)
       expect(await halting(plain)).toBe(200)
@@ -234,7 +234,7 @@ describe("Bodies under way", () => {
         Array.from({ length: 20 }, () => begin(unfinished(attacked, 10 * mebibyte - 1), "127.0.0.2"))
       )
       const statuses: Array<number> = []
-      for (const { status } of held) void status.then((told) => statuses.push(told))
+      for (const { status } of held) void status.then((answered) => statuses.push(answered))
       await gateway.eventually("those that do not fit are refused", async () =>
         statuses.length >= 20 - Math.floor(most / 10) ? true : null
       )

@@ -102,7 +102,7 @@ describe("Update from the previous version", () => {
     const update: Fault = {
       name: "an update, one process after the other",
       topology: "cluster",
-      doorsStayUp: false,
+      ingressStaysUp: false,
       inflict: async () => {
         const recoverableAt = now()
         expect(await schema()).toBe(await lastMigration(previous))

@@ -116,10 +116,10 @@ describe("OpenAPI document", () => {
       expect.arrayContaining(["ProfileWrite", "TeamWrite", "TeamPatch", "ProjectKeyWrite", "ProjectKeyPatch"])
     )
     for (const [schema, name] of written) {
-      const told = { least: name.minLength, most: name.maxLength, pattern: name.pattern }
+      const stated = { least: name.minLength, most: name.maxLength, pattern: name.pattern }
       if (schema.startsWith("Filter"))
-        expect(told, schema).toMatchObject({ pattern: expect.stringContaining("{1,155}") })
-      else expect(told, schema).toEqual({ least: 1, most: expect.any(Number), pattern: "\\S" })
+        expect(stated, schema).toMatchObject({ pattern: expect.stringContaining("{1,155}") })
+      else expect(stated, schema).toEqual({ least: 1, most: expect.any(Number), pattern: "\\S" })
     }
     const { ActionWrite, TeamMemberWrite } = document.json.components.schemas
     expect(ActionWrite.properties.provider_key.pattern).toBe("^[a-z0-9_.]{1,96}$")
@@ -352,7 +352,7 @@ describe("Write bodies", () => {
     })
     // What a text means (a pattern, a template, a time), what else is written, and what is stored.
     expect(missed.length / cases.length).toBeLessThan(0.25)
-    // Values of another type are always told.
+    // The schema always refuses values of another type.
     expect(missed.map(({ name }) => name).filter((name) => / (?:1|true|\[\]|"")$/.test(name))).toEqual([
       "config.chat_defer_ephemeral true"
     ])

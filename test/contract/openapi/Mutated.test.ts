@@ -64,7 +64,7 @@ const answerFault = (
   if (status >= 500) return "a fault of the gateway"
   if (secrets.some((secret) => text.includes(secret))) return "it repeats a secret"
   const stated = operation.spec.responses[status]
-  // A browser is told in words.
+  // A browser gets a page with words.
   if (/^(?:show|end)DestinationConsent$/.test(operation.id) && type.startsWith("text/html") && status < 500) return null
   if (!type.startsWith("application/json")) {
     return stated !== undefined && stated.content?.["application/json"] === undefined ? null : `no JSON but ${type}`
